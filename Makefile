@@ -1,0 +1,43 @@
+# Everything here needs only Python 3.11 or newer and make. `make demo` and `make test` set up by themselves.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: setup demo test check bench fuzz docs clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "leaguekit needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "This Python cannot make virtual environments: the package python3-venv is missing (apt-get install python3-venv)."; exit 1; }
+	@echo "Setting up .venv (once) …"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup
+	@$(BIN)/python examples/protocol_demo.py
+
+test: setup
+	@$(BIN)/python -m coverage erase
+	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m pytest -q -n 2 --cov-config=pyproject.toml
+
+check: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: setup
+	@$(BIN)/python benchmarks/protocol.py
+
+fuzz: setup
+	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py
+
+docs: setup
+	@$(BIN)/python docs/tables.py
+
+clean:
+	rm -rf .venv build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

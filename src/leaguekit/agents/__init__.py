@@ -1,0 +1,1 @@
+"""The three programs: manager, referee, player."""
