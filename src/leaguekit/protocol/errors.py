@@ -1,0 +1,347 @@
+"""The error catalogue, the numbers that JSON-RPC needs, and the exceptions that carry them.
+
+    ProtocolError     what came from a peer is wrong, or cannot be done; becomes an error answer
+    └── InvalidMessage    its fields are wrong: lists every violation, not only the first
+
+Codes up to E031 are the documents'; those from E040 on are ours, for what no document names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+Severity = Literal["Medium", "High", "Critical"]
+
+
+class Fault(NamedTuple):
+    """One row of the catalogue."""
+
+    code: str
+    name: str
+    severity: Severity
+    retryable: bool
+    sentence: str
+    remedy: str
+
+
+CATALOGUE: dict[str, Fault] = {
+    fault.code: fault
+    for fault in (
+        Fault("E001", "TIMEOUT_ERROR", "High", True, "No answer came in time.", "Answer within the time limit."),
+        Fault(
+            "E003", "MISSING_REQUIRED_FIELD", "High", False, "A required field is missing or null.", "Add the field."
+        ),
+        Fault(
+            "E004",
+            "INVALID_PARITY_CHOICE",
+            "High",
+            False,
+            "The choice is not exactly even or odd.",
+            'Send "even" or "odd", in lower case, as a string.',
+        ),
+        Fault(
+            "E005",
+            "PLAYER_NOT_REGISTERED",
+            "High",
+            False,
+            "No such player is registered.",
+            "Register, or check the id.",
+        ),
+        Fault(
+            "E009",
+            "CONNECTION_ERROR",
+            "Critical",
+            True,
+            "The agent could not be reached.",
+            "Keep the agent's server running at its contact_endpoint.",
+        ),
+        Fault(
+            "E011",
+            "AUTH_TOKEN_MISSING",
+            "High",
+            False,
+            "The message carries no auth_token.",
+            "Send the auth_token that the registration answer gave you.",
+        ),
+        Fault(
+            "E012",
+            "AUTH_TOKEN_INVALID",
+            "High",
+            False,
+            "The auth_token is not valid here.",
+            "Send the auth_token of your latest registration in this league.",
+        ),
+        Fault(
+            "E015",
+            "MATCH_ID_MISMATCH",
+            "High",
+            False,
+            "The match_id is not that of the match in question.",
+            "Echo the match_id of the request.",
+        ),
+        Fault(
+            "E018",
+            "PROTOCOL_VERSION_MISMATCH",
+            "High",
+            False,
+            "The protocol or its version is not supported.",
+            'Send protocol "league.v2" and a protocol_version 2.x from 2.0.0 on.',
+        ),
+        Fault(
+            "E019",
+            "LATE_REGISTRATION",
+            "High",
+            False,
+            "The league has started; registration is closed.",
+            "Register before the start, or ask the operator.",
+        ),
+        Fault("E020", "LEAGUE_FULL", "High", False, "The league has no place left.", "Ask the operator for a place."),
+        Fault(
+            "E021",
+            "INVALID_TIMESTAMP",
+            "Medium",
+            False,
+            "A timestamp is not ISO 8601 in UTC.",
+            "Send YYYY-MM-DDTHH:MM:SSZ.",
+        ),
+        Fault(
+            "E030",
+            "LEAGUE_NOT_STARTED",
+            "Medium",
+            True,
+            "The league has not started yet.",
+            "Wait for the first ROUND_ANNOUNCEMENT.",
+        ),
+        Fault("E031", "LEAGUE_ALREADY_COMPLETE", "Medium", False, "The league is over.", "Nothing is left to do."),
+        Fault("E040", "INVALID_JSON", "High", False, "The body is not JSON.", "Send one JSON text in UTF-8."),
+        Fault(
+            "E041",
+            "INVALID_REQUEST",
+            "High",
+            False,
+            "The JSON is no JSON-RPC 2.0 request.",
+            'Send {"jsonrpc": "2.0", "method": …, "params": {…}, "id": …}.',
+        ),
+        Fault(
+            "E042", "UNKNOWN_METHOD", "High", False, "There is no such method here.", "Call one of the listed methods."
+        ),
+        Fault("E043", "INVALID_FIELD_TYPE", "High", False, "A field has the wrong type.", "Send the type expected."),
+        Fault(
+            "E044",
+            "INVALID_FIELD_VALUE",
+            "High",
+            False,
+            "A field has a value that is not allowed.",
+            "Send an allowed one.",
+        ),
+        Fault(
+            "E045",
+            "MESSAGE_TYPE_MISMATCH",
+            "High",
+            False,
+            "The message_type is unknown, or does not fit the method.",
+            "Send the message_type that the method expects.",
+        ),
+        Fault("E046", "MESSAGE_TOO_LARGE", "High", False, "The message is too large.", "Send at most 10,240 bytes."),
+        Fault(
+            "E047", "DUPLICATE_NAME", "Medium", False, "The display_name is taken.", "Choose a different display_name."
+        ),
+        Fault(
+            "E048",
+            "ENDPOINT_UNREACHABLE",
+            "High",
+            True,
+            "Nothing answers at the contact_endpoint.",
+            "Start the agent's server before it registers, at an address that the manager can reach.",
+        ),
+        Fault(
+            "E049",
+            "UNSUPPORTED_GAME",
+            "High",
+            False,
+            "The agent does not support the league's game.",
+            "Include the league's game in game_types.",
+        ),
+        Fault("E050", "MATCH_NOT_FOUND", "High", False, "There is no such match here.", "Check the match_id."),
+        Fault(
+            "E051", "MATCH_STATE_ERROR", "Medium", False, "The match is not in a state for this.", "Wait to be called."
+        ),
+        Fault(
+            "E052",
+            "INVALID_QUERY_TYPE",
+            "Medium",
+            False,
+            "There is no such query.",
+            "Ask for GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH, GET_PLAYER_STATS or GET_STATUS.",
+        ),
+        Fault("E053", "LEAGUE_NOT_FOUND", "High", False, "There is no such league here.", "Check the league_id."),
+        Fault(
+            "E054",
+            "DUPLICATE_REPORT",
+            "Medium",
+            False,
+            "The match's result has been reported.",
+            "Nothing is left to do.",
+        ),
+        Fault(
+            "E055",
+            "SENDER_MISMATCH",
+            "High",
+            False,
+            "The sender is not the agent whose token this is.",
+            "Send your own type:id as sender.",
+        ),
+        Fault(
+            "E056",
+            "INVALID_RESULT",
+            "High",
+            False,
+            "The result contradicts itself or the game's rules.",
+            "Report winner, score, choices and number that fit each other.",
+        ),
+        Fault("E057", "INVALID_MOVE", "High", False, "The move is not legal.", "Choose one of valid_options."),
+        Fault("E058", "NOT_ALLOWED", "High", False, "This agent may not do that.", "Ask the operator."),
+        Fault("E059", "RATE_LIMITED", "Medium", True, "Too many requests.", "Slow down and try again."),
+        Fault("E060", "INTERNAL_ERROR", "Critical", True, "The server failed.", "Try again; tell the operator."),
+    )
+}
+
+# Causes that make a request malformed, and the JSON-RPC number each has under every method.
+_MALFORMED: dict[str, tuple[int, str]] = {
+    "E040": (-32700, "Parse error"),
+    "E041": (-32600, "Invalid Request"),
+    "E046": (-32600, "Invalid Request"),
+    "E042": (-32601, "Method not found"),
+    "E003": (-32602, "Invalid params"),
+    "E018": (-32602, "Invalid params"),
+    "E021": (-32602, "Invalid params"),
+    "E043": (-32602, "Invalid params"),
+    "E044": (-32602, "Invalid params"),
+    "E045": (-32602, "Invalid params"),
+    "E060": (-32603, "Internal error"),
+}
+
+_INVALID_TOKEN = "Invalid auth token"  # noqa: S105 - an error's text, not a secret
+# Document 001's tables: a number and a text for a method and a cause.
+_DOCUMENTED: dict[tuple[str, str], tuple[int, str]] = {
+    ("register_referee", "E020"): (1001, "League full"),
+    ("register_referee", "E048"): (1002, "Invalid endpoint"),
+    ("register_referee", "E049"): (1003, "Unsupported game type"),
+    ("register_player", "E020"): (2001, "League full"),
+    ("register_player", "E047"): (2002, "Duplicate name"),
+    ("register_player", "E048"): (2003, "Invalid endpoint"),
+    ("register_player", "E049"): (2004, "Unsupported game type"),
+    ("notify_round", "E012"): (3001, _INVALID_TOKEN),
+    ("notify_round", "E005"): (3002, "Player not registered"),
+    ("update_standings", "E012"): (3001, _INVALID_TOKEN),
+    ("notify_round_completed", "E012"): (3001, _INVALID_TOKEN),
+    ("notify_league_completed", "E012"): (3001, _INVALID_TOKEN),
+    ("handle_game_invitation", "E012"): (4001, _INVALID_TOKEN),
+    ("handle_game_invitation", "E005"): (4002, "Player not found"),
+    ("handle_game_invitation", "E050"): (4003, "Match not found"),
+    ("handle_game_invitation", "E001"): (-1, "Timeout waiting for GAME_JOIN_ACK"),
+    ("parity_choose", "E012"): (4001, _INVALID_TOKEN),
+    ("parity_choose", "E004"): (4004, "Invalid choice"),
+    ("parity_choose", "E051"): (4005, "Match state error"),
+    ("parity_choose", "E001"): (-1, "Timeout waiting for CHOOSE_PARITY_RESPONSE"),
+    ("notify_match_result", "E012"): (4001, _INVALID_TOKEN),
+    ("report_match_result", "E012"): (5001, _INVALID_TOKEN),
+    ("report_match_result", "E050"): (5002, "Match not found"),
+    ("report_match_result", "E054"): (5003, "Duplicate report"),
+    ("league_query", "E012"): (6001, _INVALID_TOKEN),
+    ("league_query", "E052"): (6002, "Invalid query type"),
+    ("league_query", "E053"): (6003, "League not found"),
+}
+# Methods that the documents have no table for take the numbers of the method most like them. (A player may post its
+# answer by itself instead of returning it.)
+_SAME_AS = {
+    "game_join_ack": ("handle_game_invitation", ("E012", "E005", "E050", "E001")),
+    "choose_parity_response": ("parity_choose", ("E012", "E004", "E051", "E001")),
+    "choose_move": ("parity_choose", ("E012", "E051")),
+    "notify_game_error": ("notify_match_result", ("E012",)),
+    "start_match": ("notify_round", ("E012",)),
+    "report_match_progress": ("report_match_result", ("E012", "E050")),
+    "report_match_void": ("report_match_result", ("E012", "E050", "E054")),
+    "game_move_response": ("parity_choose", ("E012", "E051")),
+}
+for _method, (_like, _codes) in _SAME_AS.items():
+    _DOCUMENTED |= {(_method, _code): _DOCUMENTED[_like, _code] for _code in _codes}
+_DOCUMENTED |= {
+    ("game_join_ack", "E051"): (4005, "Match state error"),
+    ("choose_parity_response", "E050"): (4003, "Match not found"),
+    ("game_move_response", "E050"): (4003, "Match not found"),
+    ("game_move_response", "E057"): (4004, "Invalid choice"),
+    ("choose_move", "E001"): (-1, "Timeout waiting for GAME_MOVE_RESPONSE"),
+    ("game_move_response", "E001"): (-1, "Timeout waiting for GAME_MOVE_RESPONSE"),
+}
+
+
+def documented_number(method: str, code: str) -> int | None:
+    """Document 001's number for a cause under a method, or None if its table has no such row."""
+    row = _DOCUMENTED.get((method, code))
+    return None if row is None else row[0]
+
+
+def rpc_number(method: str | None, code: str) -> tuple[int, str]:
+    """The JSON-RPC error number and text for a cause: malformed, documented, or the code's own digits and name."""
+    if (row := _MALFORMED.get(code)) is not None:
+        return row
+    if method is not None and (row := _DOCUMENTED.get((method, code))) is not None:
+        return row
+    return int(code[1:]), CATALOGUE[code].name
+
+
+class Violation(NamedTuple):
+    """One thing that is wrong with a message: where, what came, what would be right, and who says so."""
+
+    path: str
+    code: str
+    came: str
+    expected: str
+    requirement: str | None = None
+
+    def __str__(self) -> str:
+        source = f" [{self.requirement}]" if self.requirement else ""
+        return f"{self.path}: {self.came}; expected {self.expected}{source}"
+
+    def plain(self) -> dict[str, str]:
+        """For JSON: without the requirement where there is none."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class ProtocolError(Exception):
+    """A request that cannot be met, and why.
+
+    ``data`` holds the fields that document 001 puts beside an error of this cause (``previous_report_time`` …).
+    """
+
+    def __init__(
+        self,
+        code: str,
+        detail: str | None = None,
+        *,
+        context: dict[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        self.code = code
+        self.fault = CATALOGUE[code]
+        self.detail = detail or self.fault.sentence
+        self.context = context or {}
+        self.data = data or {}
+        super().__init__(f"{code} {self.fault.name}: {self.detail}")
+
+
+class InvalidMessage(ProtocolError):
+    """A message whose fields are wrong, with everything that is wrong with it."""
+
+    # What to call the whole message by, when several things are wrong.
+    _FIRST = ("E018", "E045", "E003", "E011", "E043", "E044", "E021")
+
+    def __init__(self, violations: list[Violation]) -> None:
+        self.violations = violations
+        worst = min(violations, key=lambda one: self._FIRST.index(one.code) if one.code in self._FIRST else 99)
+        super().__init__(
+            worst.code,
+            "; ".join(str(violation) for violation in violations),
+            context={"violations": [violation.plain() for violation in violations]},
+        )

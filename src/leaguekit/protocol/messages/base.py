@@ -1,0 +1,103 @@
+"""The envelope that every message carries, and how conditions between fields are stated.
+
+Requests need the whole envelope. Answers may leave out ``sender`` and ``conversation_id``, as document 001's do; ours
+carry them. ``message_type`` is the tag by which msgspec tells the Structs apart.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict
+
+from msgspec import UNSET, Struct, UnsetType
+
+from leaguekit.protocol import times
+from leaguekit.protocol.fields import ERROR_CODE, ConversationId, Sender, Timestamp, Token, said
+
+
+class Envelope(TypedDict):
+    """The envelope's fields, to be spread into a message: ``GameOver(**envelope(...), ...)``."""
+
+    protocol: Literal["league.v2"]
+    sender: str
+    timestamp: str
+    conversation_id: str
+
+
+def envelope(sender: str, now: datetime, conversation_id: str) -> Envelope:
+    return {
+        "protocol": "league.v2",
+        "sender": sender,
+        "timestamp": times.written(now),
+        "conversation_id": conversation_id,
+    }
+
+
+Who = said("Who sends this: league_manager, referee:REF01, player:P01", "000-L1372")
+Conversation = said("The conversation that this belongs to", "000-L1374")
+AuthToken = Annotated[Token | UnsetType, said("Proof of who sends this, after registration", "000-L1377")]
+
+
+class Message(Struct, kw_only=True, tag_field="message_type"):
+    """What requests and answers have in common."""
+
+    protocol: Annotated[
+        Literal["league.v2"], said("The protocol, always league.v2", "000-L1370", **{ERROR_CODE: "E018"})
+    ]
+    timestamp: Annotated[Timestamp, said("When this was sent, ISO 8601 in UTC", "000-L1373")]
+
+
+class Request(Message, kw_only=True):
+    """A message that is sent as a request."""
+
+    sender: Annotated[Sender, Who]
+    conversation_id: Annotated[ConversationId, Conversation]
+    auth_token: AuthToken = UNSET
+
+
+class Answer(Message, kw_only=True):
+    """A message that is sent as the result of a request."""
+
+    sender: Annotated[Sender | UnsetType, Who] = UNSET
+    conversation_id: Annotated[ConversationId | UnsetType, Conversation] = UNSET
+
+
+class AgentAnswer(Answer, kw_only=True):
+    """An answer by a player or a referee, who can prove their identity."""
+
+    auth_token: AuthToken = UNSET
+
+
+class Needs(NamedTuple):
+    """A condition between fields: where ``field`` has ``value`` (or always), one of ``any_of`` must be there.
+
+    One definition serves the decoder (through ``Conditional``) and the published schema.
+    """
+
+    any_of: tuple[str, ...]
+    field: str | None = None
+    value: Any = None
+
+    def broken_by(self, message: Struct) -> bool:
+        if self.field is not None and getattr(message, self.field) != self.value:
+            return False
+        return all(getattr(message, name) in (UNSET, None) for name in self.any_of)
+
+    def schema(self) -> dict[str, Any]:
+        there = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in self.any_of]
+        then = there[0] if len(there) == 1 else {"anyOf": there}
+        if self.field is None:
+            return then
+        return {"if": {"required": [self.field], "properties": {self.field: {"const": self.value}}}, "then": then}
+
+
+class Conditional(Struct):
+    """A Struct whose fields depend on each other; it can be neither read nor built against its conditions."""
+
+    conditions: ClassVar[tuple[Needs, ...]]
+
+    def __post_init__(self) -> None:
+        for condition in self.conditions:
+            if condition.broken_by(self):
+                where = "" if condition.field is None else f" when {condition.field} is {condition.value!r}"
+                raise ValueError(f"one of {', '.join(condition.any_of)} is needed{where}")

@@ -1,0 +1,161 @@
+"""The two error messages: LEAGUE_ERROR from the manager, GAME_ERROR from a referee.
+
+Every document asks for another set of fields. What we build carries all of them; what we read needs only what all
+have in common.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from leaguekit.protocol.fields import (
+    Count,
+    ErrorCode,
+    LeagueId,
+    MatchId,
+    MatchState,
+    Name,
+    PlayerId,
+    RoundId,
+    Seconds,
+    Timestamp,
+    said,
+)
+from leaguekit.protocol.messages.base import AgentAnswer, Envelope, Request
+from leaguekit.protocol.messages.rounds import Acknowledged
+
+
+class RetryInfo(Struct, kw_only=True, omit_defaults=True):
+    """Whether and when the same call comes again."""
+
+    retry_count: Annotated[Count | UnsetType, said("Which retry comes next, from 1", "000-L1302")] = UNSET
+    max_retries: Annotated[Count | UnsetType, said("How many there are", "000-L1303")] = UNSET
+    next_retry_at: Annotated[Timestamp | UnsetType, said("When the next one comes", "000-L1304")] = UNSET
+    time_remaining: Annotated[Seconds | UnsetType, said("Seconds left in the window", "000-L1305")] = UNSET
+
+
+class LeagueError(Request, kw_only=True, tag="LEAGUE_ERROR"):
+    """Something is wrong with what an agent sent to the manager."""
+
+    error_code: Annotated[ErrorCode, said("The catalogue's code", "000-L1209")]
+    error_description: Annotated[str, said("The code's name", "000-L1213")]
+    error_name: Annotated[Name | UnsetType, said("The code's name", "003-L0214", examples=["TIMEOUT_ERROR"])] = UNSET
+    original_message_type: Annotated[Name | UnsetType, said("The message that was wrong", "000-L1217")] = UNSET
+    affected_player: Annotated[PlayerId | UnsetType | None, said("The player concerned, if any", "002-L0307b")] = UNSET
+    action_required: Annotated[str | UnsetType, said("What the agent should do", "002-L0308b")] = UNSET
+    retryable: Annotated[bool | UnsetType, said("Whether the same may be sent again", "003-L0219")] = UNSET
+    retry_info: Annotated[RetryInfo | UnsetType, said("When it may be sent again", "002-L0309b")] = UNSET
+    consequence: Annotated[str | UnsetType, said("What follows if it is not", "002-L0313b")] = UNSET
+    context: Annotated[dict[str, Any] | UnsetType, said("What helps to find the mistake", "000-L1220")] = UNSET
+
+
+class GameError(Request, kw_only=True, tag="GAME_ERROR"):
+    """Something is wrong with what a player did, or did not do, in a match."""
+
+    error_code: Annotated[ErrorCode, said("The catalogue's code", "000-L1294")]
+    error_description: Annotated[str, said("The code's name", "000-L1295")]
+    error_name: Annotated[Name | UnsetType, said("The code's name", "003-L0236", examples=["TIMEOUT_ERROR"])] = UNSET
+    match_id: Annotated[MatchId | UnsetType, said("The match", "000-L1293")] = UNSET
+    affected_player: Annotated[PlayerId | UnsetType | None, said("The player concerned", "000-L1297")] = UNSET
+    player_id: Annotated[PlayerId | UnsetType | None, said("The same by its other name", "003-L0234")] = UNSET
+    action_required: Annotated[str | UnsetType, said("What the player has to do", "000-L1298")] = UNSET
+    retry_info: Annotated[RetryInfo | UnsetType, said("Whether and when the call comes again", "000-L1301")] = UNSET
+    retry_count: Annotated[Count | UnsetType, said("Which retry comes next, from 1", "001-L1583")] = UNSET
+    max_retries: Annotated[Count | UnsetType, said("How many there are", "001-L1584")] = UNSET
+    time_remaining: Annotated[Seconds | UnsetType, said("Seconds left in the window", "000-L0867")] = UNSET
+    retryable: Annotated[bool | UnsetType, said("Whether another answer is taken", "000-L0866")] = UNSET
+    game_state: Annotated[MatchState | UnsetType, said("Where the match stands", "003-L0238")] = UNSET
+    consequence: Annotated[str | UnsetType, said("What follows if it is not mended", "000-L1308")] = UNSET
+    context: Annotated[dict[str, Any] | UnsetType, said("What helps to find the mistake", "000-L1307")] = UNSET
+    league_id: Annotated[LeagueId | UnsetType, said("The league", "003-L0119")] = UNSET
+    round_id: Annotated[RoundId | UnsetType, said("The round", "003-L0120")] = UNSET
+
+
+class GameErrorAck(AgentAnswer, kw_only=True, tag="GAME_ERROR_ACK"):
+    """A player has heard of the error."""
+
+    status: Acknowledged
+    player_id: Annotated[PlayerId, said("The player that acknowledges", "001-L1622")]
+    match_id: Annotated[MatchId, said("The match", "001-L1623")]
+
+
+def league_error(
+    envelope: Envelope,
+    *,
+    code: str,
+    name: str,
+    original_message_type: str,
+    action_required: str,
+    retryable: bool,
+    consequence: str,
+    detail: str,
+    context: dict[str, Any],
+    affected_player: str | None = None,
+    retry_info: RetryInfo | UnsetType = UNSET,
+) -> LeagueError:
+    """A LEAGUE_ERROR that every document recognises."""
+    return LeagueError(
+        **envelope,
+        error_code=code,
+        error_description=name,
+        error_name=name,
+        original_message_type=original_message_type,
+        affected_player=affected_player,
+        action_required=action_required,
+        retryable=retryable,
+        retry_info=retry_info,
+        consequence=consequence,
+        context={"detail": detail, "action": original_message_type} | context,
+    )
+
+
+def game_error(
+    envelope: Envelope,
+    *,
+    code: str,
+    name: str,
+    match_id: str | UnsetType,
+    player_id: str | None,
+    action_required: str,
+    consequence: str,
+    retryable: bool,
+    retry_count: int,
+    max_retries: int,
+    detail: str,
+    game_state: MatchState | UnsetType = UNSET,
+    next_retry_at: str | UnsetType = UNSET,
+    time_remaining: float | UnsetType = UNSET,
+    context: dict[str, Any] | None = None,
+    auth_token: str | UnsetType = UNSET,
+    league_id: str | UnsetType = UNSET,
+    round_id: int | UnsetType = UNSET,
+) -> GameError:
+    """A GAME_ERROR that every document recognises: what the retries are stands flat and in ``retry_info``."""
+    return GameError(
+        **envelope,
+        auth_token=auth_token,
+        error_code=code,
+        error_description=name,
+        error_name=name,
+        match_id=match_id,
+        affected_player=player_id,
+        player_id=player_id,
+        action_required=action_required,
+        retry_info=RetryInfo(
+            retry_count=retry_count,
+            max_retries=max_retries,
+            next_retry_at=next_retry_at,
+            time_remaining=time_remaining,
+        ),
+        retry_count=retry_count,
+        max_retries=max_retries,
+        time_remaining=time_remaining,
+        retryable=retryable,
+        game_state=game_state,
+        consequence=consequence,
+        context={"detail": detail} | (context or {}),
+        league_id=league_id,
+        round_id=round_id,
+    )

@@ -1,0 +1,180 @@
+"""One match on the wire: invitation, choice or move, and the result as the players are told it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from leaguekit.protocol.fields import (
+    ERROR_CODE,
+    Attempt,
+    ByRule,
+    Choice,
+    Count,
+    GameType,
+    LeagueId,
+    MatchId,
+    Parity,
+    PlayerId,
+    ResultStatus,
+    Role,
+    RoundId,
+    Timestamp,
+    said,
+)
+from leaguekit.protocol.messages.base import AgentAnswer, Conditional, Needs, Request
+from leaguekit.protocol.messages.rounds import Acknowledged
+
+DrawnNumber = Annotated[int, Meta(ge=1, le=10)]
+
+# Our referees send both in every message of a match; the documents ask for them in some.
+LeagueOfMatch = Annotated[LeagueId | UnsetType, said("The league", "003-L0119")]
+RoundOfMatch = Annotated[RoundId | UnsetType, said("The round", "003-L0120")]
+
+
+class GameInvitation(Request, kw_only=True, tag="GAME_INVITATION"):
+    """A referee invites a player to a match."""
+
+    league_id: Annotated[LeagueId, said("The league", "000-L0543")]
+    round_id: Annotated[RoundId, said("The round", "000-L0544")]
+    match_id: Annotated[MatchId, said("The match", "000-L0545")]
+    game_type: Annotated[GameType, said("The game to be played", "000-L0546")]
+    role_in_match: Annotated[Role, said("Which side the player is on", "000-L0548")]
+    opponent_id: Annotated[PlayerId, said("The other player", "000-L0552")]
+    player_id: Annotated[PlayerId | UnsetType, said("The player invited", "000-L1379")] = UNSET
+    attempt: Annotated[
+        Attempt | UnsetType, said("Which attempt at the match, for checking the token", "decision 19")
+    ] = UNSET
+
+
+class GameJoinAck(AgentAnswer, kw_only=True, tag="GAME_JOIN_ACK"):
+    """A player comes to the match, or declines."""
+
+    match_id: Annotated[MatchId, said("The match of the invitation", "000-L0608")]
+    player_id: Annotated[PlayerId, said("The player that answers", "000-L0609")]
+    arrival_timestamp: Annotated[Timestamp, said("When the player arrived, by its own clock", "000-L0610")]
+    accept: Annotated[bool, said("true to play; false gives the match away", "000-L0614")]
+
+
+class OwnRecord(Struct, kw_only=True):
+    """A player's own record so far."""
+
+    wins: Annotated[Count, said("Matches won so far", "000-L0785")]
+    losses: Annotated[Count, said("Matches lost so far", "000-L0786")]
+    draws: Annotated[Count, said("Matches drawn so far", "000-L0787")]
+    points: Annotated[Count | UnsetType, said("Points so far", "001-L1075")] = UNSET
+
+
+class CallContext(Struct, kw_only=True):
+    """What a player may know when it decides."""
+
+    opponent_id: Annotated[PlayerId, said("The other player", "000-L0782")]
+    round_id: Annotated[RoundId, said("The round", "000-L0783")]
+    your_standings: Annotated[OwnRecord | UnsetType, said("The player's own record", "000-L0784")] = UNSET
+    draw_commitment: Annotated[
+        str | UnsetType,
+        said("SHA-256 of the nonce and the number drawn, made before the choices and revealed after", "000-L0781"),
+    ] = UNSET
+
+
+class ChooseParityCall(Request, kw_only=True, tag="CHOOSE_PARITY_CALL"):
+    """A referee asks a player for even or odd."""
+
+    match_id: Annotated[MatchId, said("The match", "000-L0777")]
+    player_id: Annotated[PlayerId, said("The player asked", "000-L0778")]
+    game_type: Annotated[GameType, said("The game, even_odd", "000-L0779")]
+    deadline: Annotated[Timestamp, said("When the answer must be there", "000-L0789")]
+    context: Annotated[CallContext | UnsetType, said("What may help to decide", "000-L0781")] = UNSET
+    league_id: LeagueOfMatch = UNSET
+    round_id: RoundOfMatch = UNSET
+
+
+class ChooseParityResponse(AgentAnswer, kw_only=True, tag="CHOOSE_PARITY_RESPONSE"):
+    """A player chooses even or odd."""
+
+    match_id: Annotated[MatchId, said("The match of the call", "000-L0830")]
+    player_id: Annotated[PlayerId, said("The player that chooses", "000-L0831")]
+    parity_choice: Annotated[
+        ByRule, said("Exactly even or odd", "000-L0832", enum=["even", "odd"], **{ERROR_CODE: "E004"})
+    ]
+
+
+class MoveRequest(Struct, kw_only=True):
+    """What a player is asked for, in a game other than even/odd."""
+
+    move_type: Annotated[str, Meta(min_length=1), said("The kind of move, named by the game", "003-L0012")]
+    valid_options: Annotated[list[Any], said("The moves that are legal now", "003-L0031")]
+    context: Annotated[dict[str, Any], said("The position, as this player may see it", "000-L0781")]
+
+
+class GameMoveCall(Request, kw_only=True, tag="GAME_MOVE_CALL"):
+    """A referee asks a player for a move, in a game other than even/odd (an extension)."""
+
+    match_id: Annotated[MatchId, said("The match", "000-L0777")]
+    player_id: Annotated[PlayerId, said("The player asked", "000-L0778")]
+    game_type: Annotated[GameType, said("The game", "000-L0779")]
+    move_request: Annotated[MoveRequest, said("What is asked for", "003-L0030")]
+    deadline: Annotated[Timestamp, said("When the answer must be there", "000-L0789")]
+    context: Annotated[CallContext | UnsetType, said("What may help to decide", "000-L0781")] = UNSET
+    league_id: LeagueOfMatch = UNSET
+    round_id: RoundOfMatch = UNSET
+
+
+class GameMoveResponse(AgentAnswer, kw_only=True, tag="GAME_MOVE_RESPONSE"):
+    """A player moves, in a game other than even/odd (an extension)."""
+
+    match_id: Annotated[MatchId, said("The match of the call", "000-L0830")]
+    player_id: Annotated[PlayerId, said("The player that moves", "000-L0831")]
+    move_data: Annotated[ByRule, said("The move: one of the call's valid_options", "003-L0031")]
+
+
+class GameResult(Conditional, kw_only=True):
+    """How a match ended, revealed to both players."""
+
+    conditions = (Needs(("winner_player_id",), "status", "WIN"),)
+
+    status: Annotated[ResultStatus, said("How the match ended", "000-L0703")]
+    choices: Annotated[dict[PlayerId, Choice | None], said("What each player chose; null for none", "000-L0718")]
+    winner_player_id: Annotated[PlayerId | UnsetType | None, said("The winner; null for none", "000-L0706")] = UNSET
+    drawn_number: Annotated[DrawnNumber | UnsetType | None, said("The number drawn; null if none was", "000-L0710")] = (
+        UNSET
+    )
+    number_parity: Annotated[Parity | UnsetType | None, said("Its parity; null if none was drawn", "000-L0714")] = UNSET
+    reason: Annotated[str | UnsetType, said("The outcome in words", "000-L0723")] = UNSET
+    draw_commitment: Annotated[str | UnsetType, said("What the call's context announced", "000-L0739")] = UNSET
+    draw_nonce: Annotated[str | UnsetType, said("Opens the commitment, so that anyone can check it", "000-L0739")] = (
+        UNSET
+    )
+    details: Annotated[
+        dict[str, Any] | UnsetType, said("What the game itself reveals, such as the final position", "000-L0738")
+    ] = UNSET
+
+
+class GameOver(Request, kw_only=True, tag="GAME_OVER"):
+    """A referee tells both players how the match ended."""
+
+    match_id: Annotated[MatchId, said("The match", "000-L0699")]
+    game_type: Annotated[GameType, said("The game", "000-L0700")]
+    game_result: Annotated[GameResult, said("How it ended", "000-L0702")]
+    reason: Annotated[str | UnsetType, said("The outcome in words, where document 004 looks for it", "004-L0254")] = (
+        UNSET
+    )
+    league_id: LeagueOfMatch = UNSET
+    round_id: RoundOfMatch = UNSET
+
+
+class GameOverAck(AgentAnswer, kw_only=True, tag="GAME_OVER_ACK"):
+    """A player knows how the match ended."""
+
+    status: Acknowledged
+    player_id: Annotated[PlayerId, said("The player that acknowledges", "001-L1273")]
+    match_id: Annotated[MatchId, said("The match", "001-L1274")]
+
+
+class MatchMessageAck(AgentAnswer, kw_only=True, tag="MATCH_MESSAGE_ACK"):
+    """A referee has what a player posted by itself (an extension)."""
+
+    status: Annotated[Literal["ACKNOWLEDGED"], said("The message has arrived and counts", "001-L0439")]
+    match_id: Annotated[MatchId, said("The match", "000-L0830")]
+    player_id: Annotated[PlayerId, said("The player whose message it was", "000-L0831")]

@@ -1,0 +1,202 @@
+"""Results, standings and queries: what the League Manager is told, publishes and is asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from leaguekit.protocol.fields import (
+    ERROR_CODE,
+    QUERY_TYPES,
+    Attempt,
+    ByRuleNotNull,
+    Choice,
+    Count,
+    DisplayName,
+    ErrorCode,
+    GameType,
+    LeagueId,
+    LeagueState,
+    MatchId,
+    Name,
+    PlayerId,
+    Rank,
+    ResultStatus,
+    RoundId,
+    Url,
+    said,
+)
+from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
+from leaguekit.protocol.messages.matches import DrawnNumber
+from leaguekit.protocol.messages.rounds import MOST_STANDINGS, FinalStanding
+
+
+class ResultDetails(Struct, kw_only=True):
+    """What happened in a match; from ``ruling`` on, what our referees add."""
+
+    choices: Annotated[dict[PlayerId, Choice | None], said("What each player chose; null for none", "000-L0937")]
+    drawn_number: Annotated[DrawnNumber | UnsetType | None, said("The number drawn; null if none was", "000-L0936")] = (
+        UNSET
+    )
+    status: Annotated[ResultStatus | UnsetType, said("How the match ended", "001-L1357")] = UNSET
+    ruling: Annotated[str | UnsetType, said("The ruling, from the closed list", "000-L0944")] = UNSET
+    evidence: Annotated[dict[str, Any] | UnsetType, said("What the ruling rests on", "000-L0944")] = UNSET
+    failures: Annotated[
+        dict[PlayerId, Count] | UnsetType, said("Calls in a row that each player left unanswered", "002-L0332")
+    ] = UNSET
+    draw_commitment: Annotated[str | UnsetType, said("The commitment made before the choices", "000-L0944")] = UNSET
+    draw_nonce: Annotated[str | UnsetType, said("What opens the commitment", "000-L0944")] = UNSET
+    position: Annotated[dict[str, Any] | UnsetType, said("The game's final position", "000-L0944")] = UNSET
+
+
+class MatchResult(Struct, kw_only=True):
+    """A match's outcome in points."""
+
+    winner: Annotated[PlayerId | None, said("The winner; null for none", "000-L0925")]
+    score: Annotated[
+        dict[PlayerId, Literal[0, 1, 3]],
+        Meta(min_length=2, max_length=2),
+        said("Points of each of the two: 3, 1 or 0", "000-L0929"),
+    ]
+    details: Annotated[ResultDetails, said("What happened", "000-L0935")]
+
+
+class MatchResultReport(Request, kw_only=True, tag="MATCH_RESULT_REPORT"):
+    """A referee reports how a match ended."""
+
+    league_id: Annotated[LeagueId, said("The league", "000-L0919")]
+    round_id: Annotated[RoundId, said("The round", "000-L0920")]
+    match_id: Annotated[MatchId, said("The match", "000-L0921")]
+    game_type: Annotated[GameType, said("The game", "000-L0922")]
+    result: Annotated[MatchResult, said("How it ended", "000-L0924")]
+    attempt: Annotated[Attempt | UnsetType, said("Which attempt at the match this was", "001-L1440")] = UNSET
+
+
+class MatchResultAck(Answer, kw_only=True, tag="MATCH_RESULT_ACK"):
+    """The manager has recorded the result."""
+
+    status: Annotated[Literal["ACCEPTED"], said("The result counts", "001-L1407")]
+    match_id: Annotated[MatchId, said("The match", "001-L1408")]
+    round_id: Annotated[RoundId, said("The round", "001-L1409")]
+
+
+class Standing(Struct, kw_only=True):
+    """One row of the standings."""
+
+    rank: Annotated[Rank, said("The rank, 1 for the first; no two alike", "000-L0998")]
+    player_id: Annotated[PlayerId, said("The player", "000-L0999")]
+    display_name: Annotated[DisplayName, said("The player's name", "000-L1000")]
+    played: Annotated[Count, said("Matches played: wins, draws and losses", "000-L1001")]
+    wins: Annotated[Count, said("Matches won", "000-L1002")]
+    draws: Annotated[Count, said("Matches drawn", "000-L1003")]
+    losses: Annotated[Count, said("Matches lost", "000-L1004")]
+    points: Annotated[Count, said("Three a win, one a draw", "000-L1005")]
+    technical_losses: Annotated[
+        Count | UnsetType, said("Losses without play; fewer rank higher among equals", "000-L1020")
+    ] = UNSET
+
+
+Standings = Annotated[list[Standing], Meta(max_length=MOST_STANDINGS)]
+
+
+class LeagueStandingsUpdate(Request, kw_only=True, tag="LEAGUE_STANDINGS_UPDATE"):
+    """The standings have changed."""
+
+    league_id: Annotated[LeagueId, said("The league", "000-L0990")]
+    round_id: Annotated[RoundId, said("The round", "000-L0991")]
+    standings: Annotated[Standings, said("The table in the order of ranks", "000-L0993")]
+    total_players: Annotated[
+        Count | UnsetType, said("Players in the league, where the table shows only some", "000-L1567")
+    ] = UNSET
+
+
+class QueryParams(Struct, kw_only=True):
+    """What a query is about."""
+
+    player_id: Annotated[
+        PlayerId | UnsetType, said("For GET_NEXT_MATCH and GET_PLAYER_STATS: the player", "000-L1092")
+    ] = UNSET
+    round_id: Annotated[RoundId | UnsetType, said("For GET_SCHEDULE: this round only", "000-L1092")] = UNSET
+
+
+class LeagueQuery(Request, kw_only=True, tag="LEAGUE_QUERY"):
+    """An agent asks the manager for information."""
+
+    league_id: Annotated[LeagueId, said("The league", "000-L1084")]
+    query_type: Annotated[
+        ByRuleNotNull, said("What is asked for", "000-L1085", enum=list(QUERY_TYPES), **{ERROR_CODE: "E052"})
+    ]
+    query_params: Annotated[QueryParams | UnsetType, said("What it is about", "000-L1092")] = UNSET
+
+
+class QueryError(Struct, kw_only=True):
+    """Why a query has no answer."""
+
+    error_code: Annotated[ErrorCode, said("The catalogue's code", "000-L1171")]
+    error_name: Annotated[Name, said("The code's name", "000-L1172", examples=["PLAYER_NOT_REGISTERED"])]
+    error_description: Annotated[str, said("What is wrong, in a sentence", "000-L1173")]
+
+
+class NextMatch(Struct, kw_only=True):
+    """A player's next match."""
+
+    match_id: Annotated[MatchId, said("The match", "004-L0459")]
+    round_id: Annotated[RoundId, said("Its round", "004-L0460")]
+    opponent_id: Annotated[PlayerId, said("The other player", "004-L0461a")]
+    referee_endpoint: Annotated[Url, said("Where its referee listens", "004-L0462")]
+
+
+class ScheduledMatch(Struct, kw_only=True):
+    """One match of the schedule, with its result once it has one."""
+
+    match_id: Annotated[MatchId, said("The match", "000-L0368")]
+    round_id: Annotated[RoundId, said("Its round", "000-L0358")]
+    game_type: Annotated[GameType, said("The game", "000-L0372")]
+    player_A_id: Annotated[PlayerId, said("The first player", "000-L0375")]
+    player_B_id: Annotated[PlayerId, said("The second player", "000-L0378")]
+    result: Annotated[MatchResult | UnsetType, said("How it ended, once it has", "000-L0924")] = UNSET
+
+
+class LeagueStatus(Struct, kw_only=True):
+    """Where the league stands."""
+
+    state: Annotated[LeagueState, said("The league's state", "001-L1917")]
+    current_round: Annotated[Count, said("The round in play; 0 before the start", "001-L1729")]
+    total_rounds: Annotated[Count, said("Rounds in all; 0 before the schedule is made", "000-L0483")]
+    matches_played: Annotated[Count, said("Matches that have ended", "000-L0431")]
+    total_matches: Annotated[Count, said("Matches in all", "000-L0484")]
+    players: Annotated[Count, said("Players registered", "003-L0018")]
+    referees: Annotated[Count, said("Referees registered", "003-L0028")]
+
+
+class QueryData(Struct, kw_only=True):
+    """The answer to a query: the field that its type names."""
+
+    next_match: Annotated[
+        NextMatch | UnsetType | None, said("For GET_NEXT_MATCH; null when there is none", "004-L0458")
+    ] = UNSET
+    standings: Annotated[
+        Annotated[list[FinalStanding], Meta(max_length=MOST_STANDINGS)] | UnsetType,
+        said("For GET_STANDINGS", "000-L1087"),
+    ] = UNSET
+    schedule: Annotated[list[ScheduledMatch] | UnsetType, said("For GET_SCHEDULE", "000-L1088")] = UNSET
+    player_stats: Annotated[Standing | UnsetType, said("For GET_PLAYER_STATS", "000-L1090")] = UNSET
+    status: Annotated[LeagueStatus | UnsetType, said("For GET_STATUS", "001-L1693")] = UNSET
+
+
+class LeagueQueryResponse(Answer, Conditional, kw_only=True, tag="LEAGUE_QUERY_RESPONSE"):
+    """The manager answers a query; document 001's form has the standings and no ``success``."""
+
+    conditions = (
+        Needs(("success", "standings")),
+        Needs(("data",), "success", True),
+        Needs(("error",), "success", False),
+    )
+
+    query_type: Annotated[str, said("The query's type, echoed", "000-L1162", enum=list(QUERY_TYPES))]
+    success: Annotated[bool | UnsetType, said("Whether there is an answer", "000-L1163")] = UNSET
+    data: Annotated[QueryData | UnsetType, said("The answer, by query type", "000-L1166")] = UNSET
+    error: Annotated[QueryError | UnsetType, said("Why there is none", "000-L1170")] = UNSET
+    standings: Annotated[Standings | UnsetType, said("For GET_STANDINGS, as document 001 has it", "001-L1728")] = UNSET
+    current_round: Annotated[Count | UnsetType, said("The round in play; 0 before the start", "001-L1729")] = UNSET

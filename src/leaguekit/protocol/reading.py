@@ -1,0 +1,251 @@
+"""Bytes to messages: strict and fast where all is well, and thorough where it is not.
+
+msgspec decodes and validates in about a microsecond but reports only the first fault. So when it refuses a message,
+the published schema lists every violation, each with its path, what came, what would be right, and the requirement
+that says so.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import accumulate
+from typing import Any, TypeVar, Union
+
+import jsonschema_rs
+import msgspec
+
+from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
+from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
+from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
+from leaguekit.protocol.patterns import checkers
+from leaguekit.protocol.schemas import Schema, message_schemas
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+MOST_DEPTH = 32
+MOST_SHOWN = 60
+
+_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Union[EVERY_MESSAGE])  # noqa: UP007
+_decode = _decoder.decode
+_CHECKERS = {message: checkers(message) for message in EVERY_MESSAGE}
+_encoder = msgspec.json.Encoder()
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEP)
+
+
+def encode(message: Message) -> bytes:
+    return _encoder.encode(message)
+
+
+def decode(raw: bytes | msgspec.Raw) -> Message:
+    """Any message, by its ``message_type``. Raises InvalidMessage, or ProtocolError if it is no JSON."""
+    try:
+        message = _decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise refusal(raw, error) from None
+    known, fits = _CHECKERS[type(message)]
+    if known(message) or fits(message):
+        return message
+    raise refusal(raw)
+
+
+def of_type(kind: type[MessageT], message: Message) -> MessageT:
+    """The message, if it is of that type."""
+    if isinstance(message, kind):
+        return message
+    came, expected = message_type(message), message_type(kind)
+    raise InvalidMessage([Violation("message_type", "E045", f"got {came!r}", f"{expected!r}", "000-L1503")])
+
+
+def check_encoding(text: bytes) -> None:
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            raise ProtocolError("E040", f"The body is not UTF-8: byte {error.start} is wrong.") from None
+
+
+def check_depth(text: bytes) -> None:
+    """Refuse what is nested so deep that handling it further could exhaust a stack."""
+    if text.count(b"[") + text.count(b"{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
+        raise ProtocolError("E040", f"The JSON is nested more than {MOST_DEPTH} levels deep.")
+
+
+def refusal(raw: bytes | msgspec.Raw, error: Exception | None = None) -> ProtocolError:
+    """Everything that is wrong with a message which the decoder refused."""
+    check_encoding(bytes(raw))
+    check_depth(bytes(raw))
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.DecodeError as malformed:
+        # A number that fits no type we have is well-formed JSON, and a value that is not allowed.
+        if isinstance(malformed, msgspec.ValidationError):
+            return InvalidMessage([_from_msgspec(malformed)])
+        return ProtocolError("E040", f"The body is not JSON: {malformed}.")
+    # A field that stands there twice is judged twice by the decoder, but only the last is left to look at.
+    return InvalidMessage(violations(value) or [_from_msgspec(error)])
+
+
+def violations(value: Any) -> list[Violation]:
+    """Everything that is wrong with a decoded message, according to the schema that we publish."""
+    if not isinstance(value, dict):
+        return [Violation("(message)", "E043", f"got {shown(value)}", "an object")]
+    name = value.get("message_type")
+    if isinstance(name, str) and name in BY_TYPE:
+        return _by_schema(name, value) or _by_decoder(value)
+    came = "missing" if "message_type" not in value else f"got {shown(name)}"
+    code = "E003" if name is None else "E045"
+    unknown = Violation("message_type", code, came, f"one of the {len(BY_TYPE)} message types", "000-L1371")
+    # Nothing more is known of the message than that it must have an envelope.
+    envelope = [one for one in _by_schema("LEAGUE_ERROR", value) if one.path in _ENVELOPE]
+    return [unknown, *envelope]
+
+
+_ENVELOPE = ("protocol", "sender", "timestamp", "conversation_id")
+
+
+def shown(value: Any) -> str:
+    """A value as an error text shows it: JSON, cut short."""
+    text = _encoder.encode(value).decode()
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+@cache
+def _validator(name: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(message_schemas()[name])
+
+
+def _by_schema(name: str, value: dict[str, Any]) -> list[Violation]:
+    root = message_schemas()[name]
+    found: dict[str, Violation] = {}
+    for error in _validator(name).iter_errors(value):
+        for violation in _explained(root, error):
+            found.setdefault(violation.path, violation)
+    return list(found.values())
+
+
+def _by_decoder(value: dict[str, Any]) -> list[Violation]:
+    """What only the decoder minds: to a schema, 1.0 is an integer too."""
+    try:
+        _decode(_encoder.encode(value))
+    except msgspec.ValidationError as error:
+        return [_from_msgspec(error)]
+    return []
+
+
+def _explained(root: Schema, error: jsonschema_rs.ValidationError) -> list[Violation]:
+    path = list(error.instance_path)
+    keyword = error.schema_path[-1]
+    if keyword == "required":
+        return [_missing(root, path, error.kind.property)]  # type: ignore[attr-defined]
+    if keyword == "anyOf" and "allOf" in error.schema_path:
+        # A condition between fields: any of several would do.
+        wanted = [option["required"][0] for option in _at(root, error.schema_path)]
+        return [_missing(root, path, wanted[0])._replace(path=_dotted([*path, " or ".join(wanted)]))]
+    if keyword == "anyOf" and isinstance(error.instance, dict):
+        # An object that may also be null: what is wrong is within the object.
+        within: list[jsonschema_rs.ValidationError] = error.kind.context[0]  # type: ignore[attr-defined]
+        return [one for inner in within for one in _explained(root, inner)]
+    if keyword == "not":
+        # Only conditions say so: null where another field's value demands more.
+        return [_missing(root, path[:-1], str(path[-1]))._replace(came="got null")]
+    if "propertyNames" in error.schema_path:
+        return [Violation(_dotted(path), "E044", f"got the key {shown(error.instance)}", "player ids as keys")]
+    schema = _field(root, path)
+    code, came = _code(schema, error.instance, keyword), f"got {shown(error.instance)}"
+    return [Violation(_dotted(path), code, came, described(schema), schema.get(REQUIREMENT))]
+
+
+def _missing(root: Schema, path: list[str | int], name: str) -> Violation:
+    schema = _field(root, [*path, name])
+    return Violation(_dotted([*path, name]), "E003", "missing", described(schema), schema.get(REQUIREMENT))
+
+
+def _code(schema: Schema, value: Any, keyword: str | int) -> str:
+    own: str | None = schema.get(ERROR_CODE)
+    if value is None and own not in _OWN_EVEN_FOR_NULL:
+        return "E003"
+    if own is not None:
+        return own
+    return "E043" if keyword in ("type", "anyOf") else "E044"
+
+
+# A null choice is a wrong choice, a null token no token; any other null is a missing field.
+_OWN_EVEN_FOR_NULL = ("E004", "E011")
+
+
+def _at(root: Schema, path: list[str | int]) -> Any:
+    for step in path:
+        root = root[step]  # type: ignore[index]  # a schema's lists are walked by number
+    return root
+
+
+def _field(root: Schema, path: list[str | int]) -> Schema:
+    """The schema of the field at a path, with its description and its requirement."""
+    schema = root
+    for step in path:
+        reference = schema.get("$ref") or schema.get("anyOf", [{}])[0].get("$ref")
+        if reference is not None:
+            schema = root["$defs"][reference.rpartition("/")[2]]
+        # A key such as "0" in a map is given as a number, too.
+        schema = schema.get("items") or schema.get("properties", {}).get(step) or schema["additionalProperties"]
+    return schema
+
+
+def _dotted(path: list[str | int]) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".") or "(message)"
+
+
+def described(schema: Schema) -> str:
+    """What a schema asks for, in words."""
+    if "enum" in schema:
+        return " or ".join(shown(value) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(described(option) for option in schema["anyOf"])
+    match schema.get("type"):
+        case "string":
+            return _described_text(schema)
+        case "integer":
+            return f"a whole number{_range(schema)}"
+        case "number":
+            return f"a number{_range(schema)}"
+        case "boolean":
+            return "true or false"
+        case "null":
+            return "null"
+        case "array":
+            least = schema.get("minItems", 0)
+            return f"a list of at least {least}" if least else "a list"
+        case None if "$ref" not in schema:
+            return "a value"
+        case _:
+            return "an object"
+
+
+def _described_text(schema: Schema) -> str:
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    length = f" of {least} to {most} characters" if most is not None else ""
+    example = f" such as {shown(schema['examples'][0])}" if "examples" in schema else ""
+    return f"text{length}{example}"
+
+
+def _range(schema: Schema) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is None:
+        return ""
+    return f" from {least} to {most}" if most is not None and most < INT32_MAX else f" of at least {least}"
+
+
+def _from_msgspec(error: Exception | None) -> Violation:
+    """For what the schema cannot see, such as a number that is too large to read."""
+    what, _, path = str(error).partition(" - at `$")
+    expected, _, came = what.removeprefix("Expected ").replace("`", "").partition(", ")
+    return Violation(path.strip("`.") or "(message)", "E043", came or "cannot be read", expected)
+
+
+def _depth(text: bytes) -> int:
+    """How deep brackets are nested, those within strings apart."""
+    outside_strings = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    brackets = outside_strings.translate(None, delete=_ALL_BUT_BRACKETS)
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)

@@ -1,0 +1,117 @@
+"""A refused call as each kind of agent answers it: the number, the text, and a whole error message as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from leaguekit.protocol.errors import ProtocolError, rpc_number
+from leaguekit.protocol.fields import ConversationId, MatchId, Name, PlayerId
+from leaguekit.protocol.ids import MANAGER
+from leaguekit.protocol.messages import GameError, LeagueError, envelope, game_error, league_error
+from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.patterns import valid
+from leaguekit.protocol.rpc import Call, Refused, RpcError
+
+_CONSEQUENCE = "This message does not count."
+Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
+
+
+class _Known(msgspec.Struct):
+    """What can be told of a refused call's message, field by field, whatever else is wrong with it."""
+
+    message_type: msgspec.Raw = msgspec.Raw(b"")
+    conversation_id: msgspec.Raw = msgspec.Raw(b"")
+    match_id: msgspec.Raw = msgspec.Raw(b"")
+    player_id: msgspec.Raw = msgspec.Raw(b"")
+
+
+def manager_refusal(now: Callable[[], datetime]) -> Refuse:
+    """The manager's errors carry a LEAGUE_ERROR."""
+
+    def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
+        known = _known(call)
+        message = league_error(
+            envelope(MANAGER, now(), _conversation(known)),
+            code=error.code,
+            name=error.fault.name,
+            original_message_type=_original(known, call),
+            affected_player=_valid(known.player_id, PlayerId) or None,
+            action_required=error.fault.remedy,
+            retryable=error.fault.retryable,
+            consequence=_CONSEQUENCE,
+            detail=error.detail,
+            context=error.context,
+        )
+        return _rpc_error(error, call, message)
+
+    return refuse
+
+
+def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
+    """A referee's errors carry a GAME_ERROR."""
+
+    def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
+        known = _known(call)
+        message = game_error(
+            envelope(sender, now(), _conversation(known)),
+            code=error.code,
+            name=error.fault.name,
+            match_id=_valid(known.match_id, MatchId),
+            player_id=_valid(known.player_id, PlayerId) or None,
+            action_required=error.fault.remedy,
+            consequence=_CONSEQUENCE,
+            retryable=error.fault.retryable,
+            retry_count=0,
+            max_retries=0,
+            detail=error.detail,
+            context={"action": _original(known, call)} | error.context,
+        )
+        return _rpc_error(error, call, message)
+
+    return refuse
+
+
+def player_refusal(error: ProtocolError, call: Call | Refused) -> RpcError:
+    """A player's errors carry code, name and context only: the error messages are the manager's and the referee's."""
+    number, text = rpc_number(_method(call), error.code)
+    context = {"detail": error.detail, "remedy": error.fault.remedy} | error.context
+    data = {"error_code": error.code, "error_name": error.fault.name, "context": context} | error.data
+    return RpcError(number, text, data)
+
+
+def _rpc_error(error: ProtocolError, call: Call | Refused, message: LeagueError | GameError) -> RpcError:
+    number, text = rpc_number(_method(call), error.code)
+    return RpcError(number, text, msgspec.to_builtins(message) | error.data)
+
+
+def _method(call: Call | Refused) -> str | None:
+    method = BY_NAME.get(call.method or "")
+    return None if method is None else method.name
+
+
+def _known(call: Call | Refused) -> _Known:
+    try:
+        return msgspec.json.decode(call.params, type=_Known) if isinstance(call, Call) else _Known()
+    except msgspec.DecodeError:
+        return _Known()
+
+
+def _valid(raw: msgspec.Raw, kind: Any) -> str | UnsetType:
+    try:
+        text = msgspec.json.decode(raw, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return UNSET
+    return text if valid(kind, text) else UNSET
+
+
+def _conversation(known: _Known) -> str:
+    return _valid(known.conversation_id, ConversationId) or "conv-error"
+
+
+def _original(known: _Known, call: Call | Refused) -> str:
+    return _valid(known.message_type, Name) or (call.method or "unknown")[:100]

@@ -1,0 +1,196 @@
+"""JSON-RPC 2.0 in full: requests, notifications, batches, and one answer for every request that has an id.
+
+Ids are never decoded: the bytes that came are the bytes that go back, so that 1, 1.0, 1e400 and "é" all return as
+they were sent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.reading import check_depth, check_encoding, shown
+
+# What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
+MOST_BYTES = 10_240
+MOST_BYTES_FROM_ABOVE = 1_048_576
+MOST_IN_BATCH = 100
+
+NULL = b"null"
+_ABSENT = Raw(b"")
+_encode = msgspec.json.Encoder().encode
+log = logging.getLogger(__name__)
+
+
+class Call(NamedTuple):
+    """A request, or a notification if it has no id (``id`` is JSON text, not a value)."""
+
+    id: bytes | None
+    method: str
+    params: Raw
+
+
+class Refused(NamedTuple):
+    """A member of a body that is no valid request; it is answered with its id, or with null if that is unknown."""
+
+    id: bytes
+    method: str | None
+    error: ProtocolError
+
+
+class RpcError(NamedTuple):
+    """The ``error`` member of an answer."""
+
+    code: int
+    message: str
+    data: Any
+
+
+class Parsed(NamedTuple):
+    """A body taken apart, in the order in which its members came."""
+
+    calls: list[Call | Refused]
+    is_batch: bool
+
+
+class _Request(msgspec.Struct):
+    jsonrpc: Raw = _ABSENT
+    method: Raw = _ABSENT
+    params: Raw = _ABSENT
+    id: Raw = _ABSENT
+
+
+_request = msgspec.json.Decoder(_Request)
+_members = msgspec.json.Decoder(list[Raw])
+_text = msgspec.json.Decoder(str)
+_any = msgspec.json.Decoder(Raw)
+
+
+def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
+    """Take a body apart. Whatever is wrong with it becomes a ``Refused``; nothing is raised."""
+    if len(body) > most_bytes:
+        too_large = ProtocolError("E046", f"The message has {len(body):,} bytes; at most {most_bytes:,} are taken.")
+        return Parsed([Refused(NULL, None, too_large)], is_batch=False)
+    try:
+        check_encoding(body)
+        check_depth(body)
+        if not body.lstrip(b" \t\n\r").startswith(b"["):
+            return Parsed([_one(body)], is_batch=False)
+        members = _members.decode(body)
+    except msgspec.DecodeError as error:
+        malformed = ProtocolError("E040", f"The body is not JSON: {error}.")
+        return Parsed([Refused(NULL, None, malformed)], is_batch=False)
+    except ProtocolError as error:
+        return Parsed([Refused(NULL, None, error)], is_batch=False)
+    if not members:
+        return Parsed([Refused(NULL, None, ProtocolError("E041", "A batch must not be empty."))], is_batch=False)
+    calls = [_one(member) for member in members]
+    if len(members) > MOST_IN_BATCH:
+        too_many = ProtocolError("E041", f"A batch has at most {MOST_IN_BATCH} members; this one has {len(members)}.")
+        refused = [
+            Refused(call.id, call.method, too_many)
+            for call in calls
+            if call.id is not None and (isinstance(call, Call) or call.id != NULL)
+        ]
+        return Parsed([*refused] or [Refused(NULL, None, too_many)], is_batch=bool(refused))
+    return Parsed(calls, is_batch=True)
+
+
+def _one(raw: bytes | Raw) -> Call | Refused:
+    try:
+        request = _request.decode(raw)
+    except msgspec.ValidationError:
+        # The first value is no object; only now is it worth knowing whether the rest is JSON.
+        _any.decode(raw)
+        return Refused(NULL, None, ProtocolError("E041", f"A request is an object, got {_shown(raw)}."))
+    call_id, valid_id = bytes(request.id) or None, _is_id(bytes(request.id))
+    answer_to = call_id if valid_id else NULL
+    method = _as_text(request.method)
+    if bytes(request.jsonrpc) != b'"2.0"' and _as_text(request.jsonrpc) != "2.0":
+        wrong = f'jsonrpc must be "2.0", got {_shown(request.jsonrpc)}.'
+    elif method is None:
+        wrong = f"method must be text, got {_shown(request.method)}."
+    elif not valid_id:
+        wrong = f"id must be text, a number or null, got {_shown(request.id)}."
+    elif bytes(request.params)[:1] not in (b"", b"{", b"["):
+        wrong = f"params must be an object, got {_shown(request.params)}."
+    else:
+        return Call(answer_to, method, request.params)
+    # What cannot be told from a request gets an answer; only a well-formed notification gets none.
+    return Refused(answer_to or NULL, method, ProtocolError("E041", wrong))
+
+
+def _as_text(raw: Raw) -> str | None:
+    try:
+        return _text.decode(raw)
+    except msgspec.DecodeError:
+        return None
+
+
+def _is_id(raw: bytes) -> bool:
+    return raw[:1] not in (b"{", b"[", b"t", b"f")
+
+
+def _shown(raw: bytes | Raw) -> str:
+    text = bytes(raw)
+    return shown(Raw(text)) if text else "nothing"
+
+
+def params_of(call: Call) -> Raw:
+    """The params object of a call; document 001 wants an object, JSON-RPC would also allow a list or nothing."""
+    if bytes(call.params)[:1] != b"{":
+        raise ProtocolError("E003" if not bytes(call.params) else "E043", "params must be an object.")
+    return call.params
+
+
+async def answer(
+    body: bytes,
+    handle: Callable[[Call], Awaitable[Any]],
+    refuse: Callable[[ProtocolError, Call | Refused], RpcError],
+    most_bytes: int = MOST_BYTES,
+) -> bytes | None:
+    """The answer to a body, or None where JSON-RPC wants none (notifications).
+
+    ``handle`` gives the result of a call or raises ProtocolError; ``refuse`` turns that into the error this agent
+    sends. Any other exception is a fault of ours: it is logged, and the peer gets an internal error.
+    """
+    parsed = parse(body, most_bytes)
+    if not parsed.is_batch:
+        return await _answer_one(parsed.calls[0], handle, refuse)
+    answers = [text for call in parsed.calls if (text := await _answer_one(call, handle, refuse)) is not None]
+    return b"[%b]" % b",".join(answers) if answers else None
+
+
+async def _answer_one(
+    call: Call | Refused,
+    handle: Callable[[Call], Awaitable[Any]],
+    refuse: Callable[[ProtocolError, Call | Refused], RpcError],
+) -> bytes | None:
+    if isinstance(call, Refused):
+        return failure(call.id, refuse(call.error, call))
+    try:
+        result = _encode(await handle(call))
+    except ProtocolError as error:
+        return None if call.id is None else failure(call.id, refuse(error, call))
+    except Exception:
+        log.exception("internal error while answering %s", call.method)
+        return None if call.id is None else failure(call.id, refuse(ProtocolError("E060"), call))
+    return None if call.id is None else success(call.id, result)
+
+
+def success(call_id: bytes, result: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","result":%b,"id":%b}' % (result, call_id)
+
+
+def failure(call_id: bytes, error: RpcError) -> bytes:
+    return b'{"jsonrpc":"2.0","error":%b,"id":%b}' % (_encode(error._asdict()), call_id)
+
+
+def request(method: str, params: bytes, call_id: int) -> bytes:
+    """A request as we send it: ids are integers, for some agents take no other."""
+    return b'{"jsonrpc":"2.0","method":%b,"params":%b,"id":%d}' % (_encode(method), params, call_id)

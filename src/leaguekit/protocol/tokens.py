@@ -1,0 +1,69 @@
+"""Tokens: made at registration, recognised by a verifier, and derived for whoever must not learn the real one.
+
+The manager keeps two values of a token and forgets the token itself: ``verifier``, by which it recognises the token,
+and ``signing_key``, which never leaves the manager. What one agent shows another is derived under that key for one
+purpose, so that it proves who is speaking and opens nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import urlsafe_b64encode
+
+ENTROPY_BYTES = 32
+
+
+def new_token(agent_id: str, entropy: bytes) -> str:
+    """A token of 256 random bits, ``tok-p01-…``; the randomness is passed in."""
+    if len(entropy) != ENTROPY_BYTES:
+        raise ValueError(f"a token needs {ENTROPY_BYTES} random bytes, got {len(entropy)}")
+    return f"tok-{agent_id.lower()}-{_text(entropy)}"
+
+
+def verifier(token: str) -> bytes:
+    return hashlib.sha256(b"verify" + token.encode()).digest()
+
+
+def signing_key(token: str) -> bytes:
+    return hashlib.sha256(b"sign" + token.encode()).digest()
+
+
+def recognised(token: str, known: bytes) -> bool:
+    """Whether this is the token behind a verifier, in constant time."""
+    return hmac.compare_digest(verifier(token), known)
+
+
+def same(shown: str, expected: str) -> bool:
+    """Whether a derived token is the expected one, in constant time."""
+    return hmac.compare_digest(shown.encode(), expected.encode())
+
+
+def referee_to_player(key: bytes, league_id: str, match_id: str, attempt: int, referee_id: str) -> str:
+    """What a referee shows a player, under the player's key: for this match, attempt and referee only."""
+    return _derived(key, "referee to player", league_id, match_id, str(attempt), referee_id)
+
+
+def player_to_referee(key: bytes, league_id: str, match_id: str, attempt: int, referee_id: str) -> str:
+    """What a player shows a referee, under the player's own key: for this match, attempt and referee only."""
+    return _derived(key, "player to referee", league_id, match_id, str(attempt), referee_id)
+
+
+def manager_to_agent(key: bytes, league_id: str, agent_id: str) -> str:
+    """What the manager shows an agent in its own calls, under that agent's key."""
+    return _derived(key, "manager", league_id, agent_id)
+
+
+def shortened(token: str) -> str:
+    """A token for people's eyes: its first characters, too few to guess the rest."""
+    return f"{token[: min(8, len(token) // 2)]}…"
+
+
+def _derived(key: bytes, *parts: str) -> str:
+    # Lengths keep the parts apart: ("ab", "c") and ("a", "bc") must not meet.
+    text = b"".join(b"%d:%b" % (len(part.encode()), part.encode()) for part in parts)
+    return f"drv-{_text(hmac.digest(key, text, 'sha256'))}"
+
+
+def _text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
