@@ -1,0 +1,149 @@
+"""The tables of docs/protocol.md, made from the code, so that the two cannot drift apart.
+
+``python docs/tables.py`` rewrites each part between ``<!-- generated: NAME -->`` and ``<!-- end -->``. With
+``--check`` it writes nothing, names what is stale, and exits with 1. NAME is a key of ``TABLES``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from leaguekit.protocol.errors import CATALOGUE, documented_number, rpc_number
+from leaguekit.protocol.fields import REQUIREMENT
+from leaguekit.protocol.messages import message_type
+from leaguekit.protocol.methods import METHODS
+from leaguekit.protocol.reading import described, shown
+from leaguekit.protocol.schemas import Schema, message_schemas
+
+Rows = Iterator[tuple[str, ...]]
+PAGE = Path(__file__).with_name("protocol.md")
+SECTION = re.compile(r"(<!-- generated: (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+ENVELOPE = ("message_type", "protocol", "sender", "timestamp", "conversation_id", "auth_token")
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [list(heads), *([str(cell).replace("|", r"\|") for cell in row] for row in rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def message(name: str) -> str:
+    """The fields that a message has beside the envelope, or that mean something else in it."""
+    root = message_schemas()[name]
+    own = {key: field for key, field in root["properties"].items() if key not in ENVELOPE or "anyOf" in field}
+    return table(("field", "value", "needed", "meaning", "source"), _rows(root, root | {"properties": own}, "", {}))
+
+
+def _rows(root: Schema, schema: Schema, prefix: str, seen: dict[str, str]) -> Rows:
+    needed = dict.fromkeys(schema.get("required", ()), "yes") | _conditions(schema)
+    for name, field in schema["properties"].items():
+        about = (needed.get(name, "no"), field.get("description", ""), field.get(REQUIREMENT, ""))
+        yield from _field(root, field, f"{prefix}{name}", seen, *about)
+
+
+def _field(root: Schema, field: Schema, path: str, seen: dict[str, str], *about: str) -> Rows:
+    """A field, and what stands in it: in an object, in a list (``[]``), under the keys of a map (``{}``)."""
+    names = [option["$ref"].rpartition("/")[2] for option in field.get("anyOf", [field]) if "$ref" in option]
+    same = "".join(f", as `{seen[name]}`" for name in names if name in seen)
+    most = f", at most {field['maxItems']}" if "maxItems" in field else ""
+    keys = " with player ids as keys" if "propertyNames" in field else ""
+    if any(about) or not names or same:
+        yield f"`{path}`", f"{described(field)}{same}{most}{keys}", *about
+    for name in names:
+        if seen.setdefault(name, path) == path:
+            yield from _rows(root, root["$defs"][name], f"{path}.", seen)
+    for key, mark in (("items", "[]"), ("additionalProperties", "{}")):
+        if inner := field.get(key):
+            yield from _field(root, inner, f"{path}{mark}", seen, "", "", "")
+
+
+def _conditions(schema: Schema) -> dict[str, str]:
+    """Fields that are needed because of another one: when it has a value, or when it is absent."""
+    needed = {}
+    for condition in schema.get("allOf", ()):
+        when = ""
+        if "if" in condition:
+            ((field, value),) = condition["if"]["properties"].items()
+            when = f" when `{field}` is {shown(value['const'])}"
+        then = condition.get("then", condition)
+        names = [option["required"][0] for option in then.get("anyOf", [then])]
+        for name in names:
+            others = " or ".join(f"`{other}`" for other in names if other != name)
+            needed[name] = f"{f'this or {others}' if others else 'yes,'}{when}"
+    return needed
+
+
+def envelope() -> str:
+    request, answer = message_schemas()["LEAGUE_ERROR"], message_schemas()["GAME_OVER_ACK"]
+    rows = []
+    for name in ENVELOPE:
+        field = request["properties"][name]
+        value = "one of the message types below" if name == "message_type" else described(field)
+        needed = ("yes" if name in schema["required"] else "no" for schema in (request, answer))
+        rows.append((f"`{name}`", value, *needed, field.get("description", "What the message is")))
+    return table(("field", "value", "in a request", "in an answer", "meaning"), rows)
+
+
+def methods() -> str:
+    rows = []
+    for one in METHODS:
+        others = ", ".join(f"`{name}`" for name in one.names if name != one.name)
+        carried = (message_type(one.request), message_type(one.answer))
+        rows.append((f"`{one.name}`", others, *carried, ", ".join(one.receivers), f"{one.seconds:g} s"))
+    return table(("method", "also accepted", "params", "result", "receiver", "time limit"), rows)
+
+
+def errors() -> str:
+    rows = ((*fault[:3], "yes" if fault.retryable else "no", *fault[4:]) for fault in CATALOGUE.values())
+    return table(("code", "name", "severity", "retryable", "what is wrong", "what to do"), rows)
+
+
+def numbers() -> str:
+    """Malformed requests have the standard numbers under every method; other causes have document 001's."""
+    rows: dict[tuple[int, str, str], list[str]] = {}
+    for code, fault in CATALOGUE.items():
+        if (row := rpc_number(None, code))[0] < 0:
+            rows[*row, f"{code} {fault.name}"] = ["any"]
+        for one in METHODS:
+            if documented_number(one.name, code) is not None:
+                rows.setdefault((*rpc_number(one.name, code), f"{code} {fault.name}"), []).append(f"`{one.name}`")
+    return table(("number", "text", "cause", "methods"), ((*row, ", ".join(rows[row])) for row in sorted(rows)))
+
+
+TABLES: dict[str, Callable[[], str]] = {made.__name__: made for made in (envelope, methods, errors, numbers)}
+TABLES |= {name: partial(message, name) for name in message_schemas()}
+
+
+def sections(text: str) -> dict[str, str]:
+    """What stands between each pair of markers."""
+    return {found[2]: found[3] for found in SECTION.finditer(text)}
+
+
+def render(text: str) -> str:
+    """The page with every table made anew. Raises ValueError if a table is missing from it, or unknown."""
+    if wrong := sections(text).keys() ^ TABLES.keys():
+        raise ValueError(f"missing or unknown sections: {', '.join(sorted(wrong))}")
+    return SECTION.sub(lambda found: found[1] + TABLES[found[2]]() + found[4], text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Make the tables of docs/protocol.md from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a table is stale")
+    check = parser.parse_args().check
+    page = PAGE.read_text(encoding="utf-8")
+    if not check:
+        PAGE.write_text(render(page), encoding="utf-8")
+        return 0
+    fresh = sections(render(page))
+    stale = [name for name, content in sections(page).items() if content != fresh[name]]
+    for name in stale:
+        print(f"docs/protocol.md: section {name} is stale; run python docs/tables.py")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
