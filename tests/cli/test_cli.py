@@ -1,0 +1,109 @@
+"""The ``league`` command as a person or a program calls it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leaguekit.protocol.messages import BY_TYPE
+from leaguekit.protocol.reading import encode
+from tests.samples import samples_of
+
+VALID = encode(samples_of("GAME_INVITATION")[0])
+BROKEN = VALID.replace(b'"PLAYER_A"', b'"WHITE"')
+
+
+def league(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "leaguekit", *arguments], input=given, capture_output=True, check=False
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["explain", "--help"], ["schema", "--help"]])
+def test_help_has_examples(arguments: list[str]) -> None:
+    done = league(*arguments)
+    assert done.returncode == 0
+    assert "examples:" in done.stdout
+
+
+def test_the_version_is_told() -> None:
+    assert league("--version").stdout.startswith("leaguekit ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["explain"], ["schema", "--fast"]])
+def test_a_wrong_call_says_how_it_should_be(arguments: list[str]) -> None:
+    done = league(*arguments)
+    assert done.returncode == 2
+    assert "usage: league" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_explain_says_that_nothing_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "message.json"
+    file.write_bytes(VALID)
+    done = league("explain", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1] == "  nothing is wrong"
+
+
+@pytest.mark.proves("000-L1483", "000-L1484")
+def test_explain_names_code_path_value_remedy_and_requirement() -> None:
+    done = league("explain", "-", given=BROKEN)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1] == (
+        '  E044 role_in_match: got "WHITE"; expected "PLAYER_A" or "PLAYER_B" [000-L0548]'
+    )
+
+
+def test_explain_speaks_json_to_programs() -> None:
+    done = league("explain", "--json", "-", given=BROKEN)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["valid"]) == (1, False)
+    assert told["parts"][0]["violations"][0]["path"] == "role_in_match"
+
+
+@pytest.mark.parametrize("given", [b"", b"{", b"\xff\xfe"])
+def test_what_cannot_be_explained_is_an_error_in_one_line(given: bytes) -> None:
+    done = league("explain", "-", given=given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("league explain: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    assert league("explain", "nowhere.json").stderr == (
+        "league explain: cannot read nowhere.json: No such file or directory\n"
+    )
+
+
+def test_schema_lists_the_types_and_prints_one() -> None:
+    assert league("schema").stdout.split() == list(BY_TYPE)
+    assert json.loads(league("schema", "GAME_OVER").stdout)["title"] == "GAME_OVER"
+    assert "no message type 'GAME'" in league("schema", "GAME").stderr
+
+
+def test_schema_writes_a_file_for_each_type_and_an_index(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    assert league("schema", "--out", str(folder)).returncode == 0
+    assert {file.stem for file in folder.iterdir()} == {*BY_TYPE, "index"}
+    (tmp_path / "file").touch()
+    assert "cannot write" in league("schema", "--out", str(tmp_path / "file")).stderr
+
+
+def test_a_reader_that_has_seen_enough_causes_no_complaint() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "leaguekit", "schema", "GAME_ERROR"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.stderr == b""

@@ -1,0 +1,14 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Examples are drawn the same way in every run of the suite; `make fuzz` sets the profile that looks further.
+settings.register_profile("suite", max_examples=100, derandomize=True, deadline=None)
+settings.register_profile(
+    "fuzz", max_examples=100_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile(os.environ.get("LEAGUEKIT_HYPOTHESIS", "suite"))

@@ -1,0 +1,215 @@
+"""Our messages against every document's own form, and every document's field rules against our decoder."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import InvalidMessage
+from leaguekit.protocol.reading import decode, encode, violations
+from tests.documents.forms import form, message_types, rows_of
+from tests.documents.rows import Requirement
+from tests.requirements import DOCUMENTS, FIELDS
+from tests.samples import SAMPLES, samples_of
+
+# What we send that a document's own form would not have: (document, type, path) and the decision that settles it.
+EXCEPTIONS = {
+    ("001", "REFEREE_REGISTER_RESPONSE", "referee_id"): 14,
+    ("001", "LEAGUE_REGISTER_RESPONSE", "player_id"): 14,
+    ("002", "REFEREE_REGISTER_RESPONSE", "referee_id"): 14,
+    ("002", "LEAGUE_REGISTER_RESPONSE", "player_id"): 14,
+    ("003", "LEAGUE_REGISTER_RESPONSE", "player_id"): 14,
+    ("001", "ROUND_ANNOUNCEMENT_ACK", "player_id"): 22,
+    ("001", "LEAGUE_QUERY", "query_type"): 29,
+    ("001", "LEAGUE_QUERY_RESPONSE", "query_type"): 29,
+    ("001", "LEAGUE_QUERY_RESPONSE", "standings"): 29,
+    ("001", "LEAGUE_QUERY_RESPONSE", "current_round"): 29,
+    ("001", "GAME_OVER", "game_result.choices.P01"): 33,
+    ("001", "GAME_OVER", "game_result.choices.P02"): 33,
+    ("001", "GAME_OVER", "game_result.drawn_number"): 33,
+    ("001", "GAME_OVER", "game_result.number_parity"): 33,
+    ("001", "MATCH_RESULT_REPORT", "result.details.choices.P02"): 33,
+    ("001", "MATCH_RESULT_REPORT", "result.details.drawn_number"): 33,
+    ("002", "GAME_OVER", "game_result.drawn_number"): 33,
+    ("002", "GAME_OVER", "game_result.number_parity"): 33,
+}
+
+
+def _documented() -> Iterator[tuple[str, str, m.Message, list[Requirement]]]:
+    for document in DOCUMENTS:
+        for name in message_types(document):
+            rows = rows_of(document, name) + rows_of(document, "*")
+            for sample in samples_of(name):
+                yield document.number, name, sample, rows
+
+
+def _departures(sample: m.Message, rows: list[Requirement]) -> set[str]:
+    """The paths at which a message does not have the form that these rows describe."""
+    value = msgspec.json.decode(encode(sample))
+    departures = set()
+    for error in jsonschema_rs.validator_for(form(rows)).iter_errors(value):
+        path = [str(step) for step in error.instance_path if not isinstance(step, int)]
+        missing = [error.kind.property] if error.schema_path[-1] == "required" else []
+        departures.add(".".join(path + missing))
+    return departures
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "sample", "rows"),
+    [pytest.param(*case, id=f"{case[0]}-{case[1]}-{number}") for number, case in enumerate(_documented())],
+)
+def test_what_we_send_has_the_form_of_each_document(
+    document: str, name: str, sample: m.Message, rows: list[Requirement]
+) -> None:
+    departures = _departures(sample, rows)
+    assert {path for path in departures if (document, name, path) not in EXCEPTIONS} == set()
+
+
+def test_every_exception_to_a_documents_form_is_needed() -> None:
+    needed = {
+        (document, name, path) for document, name, sample, rows in _documented() for path in _departures(sample, rows)
+    }
+    assert set(EXCEPTIONS) == needed
+
+
+def test_there_is_a_sample_of_every_message() -> None:
+    assert {m.message_type(sample) for sample in SAMPLES} == set(m.BY_TYPE)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=m.message_type)
+def test_what_we_send_can_be_read_back_and_satisfies_its_published_schema(sample: m.Message) -> None:
+    assert decode(encode(sample)) == sample
+    assert violations(msgspec.json.decode(encode(sample))) == []
+
+
+# Values of every type, among them the edges of every range that the documents name.
+CANDIDATES: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2, 4, 11, 1.5, 2**31, -(2**31) - 1, "", "1", "x", "even", "Even", "true", "x" * 51,
+    [], [1], {}, {"x": 1}, "P1", "REF1", "R0M1", "1.0", "ftp://localhost/mcp", "2025-01-15T10:30:00+02:00", "E1",
+)  # fmt: skip
+BY_RULE = {"parity_choice", "query_type"}
+
+# Where a document's rule gives way when we read, and the decision that settles it: (type, path), "*" for any type.
+GIVES_WAY = {
+    ("*", "auth_token"): 14,  # null in a rejected registration
+    ("LEAGUE_REGISTER_RESPONSE", "auth_token"): 14,
+    ("REFEREE_REGISTER_RESPONSE", "auth_token"): 14,
+    ("GAME_ERROR", "affected_player"): 13,
+    ("GAME_ERROR", "player_id"): 13,
+    ("LEAGUE_ERROR", "affected_player"): 13,
+    ("LEAGUE_ERROR", "context.action"): 13,
+    ("LEAGUE_ERROR", "context.expected_format"): 13,
+    ("LEAGUE_ERROR", "context.player_id"): 13,
+    ("LEAGUE_ERROR", "context.provided_token"): 13,
+    ("LEAGUE_QUERY_RESPONSE", "data.next_match"): 29,
+}
+# Required, but judged with the sender's identity and not with the fields: absent is E011.
+JUDGED_LATER = {("LEAGUE_QUERY", "auth_token"): 10}
+
+# What was chosen is judged by the rules of the game, for the general protocol knows none.
+GENERAL = [row for row in FIELDS if not (row.path or "").endswith("choices{}")]
+
+
+def _rules_at(row: Requirement) -> list[Requirement]:
+    """What every document says of the same field."""
+    return [one for one in FIELDS if (one.message, one.path) == (row.message, row.path)]
+
+
+def _required_by_all(row: Requirement) -> bool:
+    """Whether every document that describes the message, or all messages, requires the field."""
+    documents = [one for one in DOCUMENTS if row.message == "*" or row.message in message_types(one)]
+    rules = {one.id[:3]: one.required for one in _rules_at(row)}
+    return all(rules.get(document.number, row.message == "*") for document in documents)
+
+
+def _accepts(rule: dict[str, Any], value: Any) -> bool:
+    return jsonschema_rs.is_valid(rule, value)
+
+
+def _carriers(row: Requirement) -> list[dict[str, Any]]:
+    """Samples that have the field, as plain values."""
+    names = m.BY_TYPE if row.message == "*" else (row.message,)
+    found = []
+    for name in names:
+        assert name is not None
+        for sample in samples_of(name):
+            value = msgspec.json.decode(encode(sample))
+            if list(_places(value, row.path or "")):
+                found.append(value)
+                break
+    return found
+
+
+def _places(value: Any, path: str) -> Iterator[tuple[Any, str | int, str]]:
+    """Where a path leads in a message: (container, key, path as we report it)."""
+    steps = re.findall(r"[^.\[\]{}]+|\[\]|\{\}", path)
+    found: list[tuple[Any, str | int, str]] = [({"": value}, "", "")]
+    for step in steps:
+        inside = [(container[key], name) for container, key, name in found]
+        if step == "[]":
+            found = [(each, index, f"{name}[{index}]") for each, name in inside for index in range(len(each))]
+        elif step == "{}":
+            found = [(each, key, f"{name}.{key}") for each, name in inside for key in each]
+        else:
+            found = [(each, step, f"{name}.{step}".lstrip(".")) for each, name in inside if step in each]
+    yield from found
+
+
+def _refused_at(value: dict[str, Any], reported: str) -> bool:
+    """Whether a broken message is refused, by the schema and by the decoder, with a violation at that path."""
+    found = [violation.path for violation in violations(value)]
+    named = any(reported in path.split(" or ") or path.startswith((f"{reported}.", f"{reported}[")) for path in found)
+    if reported in BY_RULE:
+        return named
+    try:
+        decode(msgspec.json.encode(value))
+    except InvalidMessage as error:
+        assert named, (reported, error.detail)
+        return True
+    assert not named, (reported, found)
+    return False
+
+
+def _broken(row: Requirement, candidate: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    for carrier in _carriers(row):
+        value = copy.deepcopy(carrier)
+        container, key, reported = next(_places(value, row.path or ""))
+        container[key] = candidate
+        yield value, reported
+
+
+EACH_ROW = pytest.mark.parametrize(
+    "row", [pytest.param(row, id=row.id, marks=pytest.mark.proves(row.id)) for row in GENERAL]
+)
+
+
+@EACH_ROW
+def test_a_value_that_a_field_rule_forbids_is_refused_by_path(row: Requirement) -> None:
+    assert row.rule is not None
+    forbidden = [candidate for candidate in CANDIDATES if not _accepts(row.rule, candidate)]
+    cases = [(candidate, *case) for candidate in forbidden for case in _broken(row, candidate)]
+    assert cases
+    for candidate, value, reported in cases:
+        if not _refused_at(value, reported):
+            elsewhere = any(one.rule is not None and _accepts(one.rule, candidate) for one in _rules_at(row))
+            settled = (row.message, row.path) in GIVES_WAY or (elsewhere and row.decision is not None)
+            assert settled, f"{candidate!r} is taken at {reported}"
+
+
+@EACH_ROW
+def test_a_field_that_every_document_requires_must_be_there(row: Requirement) -> None:
+    for carrier in _carriers(row):
+        value = copy.deepcopy(carrier)
+        container, key, reported = next(_places(value, row.path or ""))
+        del container[key]
+        of_a_map = (row.path or "").endswith("{}")
+        refused = _refused_at(value, reported.rpartition(".")[0] if of_a_map else reported)
+        if _required_by_all(row) and row.decision is None and (row.message, row.path) not in JUDGED_LATER:
+            assert refused, f"{reported} may be left out"

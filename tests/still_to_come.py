@@ -1,0 +1,1 @@
+STILL_TO_COME: tuple[str, ...] = ()

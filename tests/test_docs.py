@@ -1,0 +1,64 @@
+"""What the documentation shows is run: python blocks, console blocks, JSON examples, generated tables."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs import tables
+from leaguekit.protocol.reading import decode, encode
+from tests.samples import samples_of
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for block in _blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=lambda page: page.name)
+def test_console_blocks_do_what_they_show(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "message.json").write_bytes(encode(samples_of("GAME_INVITATION")[0]))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for block in _blocks(page, "console"):
+        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            shell = ["bash", "-c", command]
+            done = subprocess.run(
+                shell, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+            )
+            assert done.returncode in (0, 1), (command, done.stderr)
+            if expected:
+                assert done.stdout + done.stderr == expected, command
+
+
+def test_every_json_example_of_the_reference_is_a_valid_message() -> None:
+    examples = _blocks(ROOT / "docs" / "protocol.md", "json")
+    messages = [example.encode() for example in examples if '"message_type"' in example]
+    assert len(messages) >= 35
+    for message in messages:
+        decode(message)
+
+
+def test_the_generated_tables_are_up_to_date() -> None:
+    text = (ROOT / "docs" / "protocol.md").read_text()
+    assert tables.render(text) == text, "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
