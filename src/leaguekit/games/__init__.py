@@ -1,0 +1,48 @@
+"""The game-rules layer, pure: the Game interface and the games; adding one touches nothing else.
+
+The games are found, not listed: every module of this package is looked through for subclasses of ``Game`` that have a
+name.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from leaguekit.games.base import Game
+from leaguekit.protocol.errors import ProtocolError
+
+# They hold no game, and the kit for authors need not be loaded to play.
+_NO_GAMES = {"base", "testing"}
+
+
+def find_games(package: str, path: Iterable[str]) -> dict[str, Game[Any]]:
+    """The games in the modules of a package, by name."""
+    games: dict[str, Game[Any]] = {}
+    for module_info in pkgutil.iter_modules(path):
+        if module_info.name in _NO_GAMES:
+            continue
+        module = import_module(f"{package}.{module_info.name}")
+        for found in vars(module).values():
+            # What a module imports is another module's game; what has no name is there to be built upon.
+            if _is_game(found) and found.__module__ == module.__name__ and hasattr(found, "name"):
+                if found.name in games:
+                    raise ValueError(f"two games are called {found.name}; one of them is in {module.__name__}")
+                games[found.name] = found()
+    return games
+
+
+def _is_game(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, Game)
+
+
+GAMES: dict[str, Game[Any]] = find_games(__name__, __path__)
+
+
+def game(name: str) -> Game[Any]:
+    """The game of that name."""
+    if name not in GAMES:
+        raise ProtocolError("E049", f"There is no game {name!r} here; the games are {', '.join(GAMES)}.")
+    return GAMES[name]

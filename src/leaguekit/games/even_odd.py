@@ -1,0 +1,81 @@
+"""Even/odd: both choose at once, a number from 1 to 10 is drawn, and who alone chose its parity wins."""
+
+from __future__ import annotations
+
+import reprlib
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+from leaguekit.games.base import SIDES, Game, Outcome, Question, Side
+
+Parity = Literal["even", "odd"]
+PARITIES: tuple[Parity, Parity] = ("even", "odd")
+HIGHEST = 10
+
+
+def number_parity(number: int) -> Parity:
+    return "odd" if number % 2 else "even"
+
+
+class Position(NamedTuple):
+    """The number, hidden until the end, and what each side chose."""
+
+    number: int
+    A: Parity | None = None
+    B: Parity | None = None
+
+
+class EvenOdd(Game[Position]):
+    """The specification's own game, with messages of its own."""
+
+    name = "even_odd"
+    asks_for_parity = True
+    pure_chance = True
+
+    def draw(self, seed: bytes) -> int:
+        digest = sha256(b"even_odd" + seed).digest()
+        # 256 is no multiple of 10: the six values too many are drawn again, or 1 to 6 would come up more often.
+        while digest[0] >= 256 - 256 % HIGHEST:
+            digest = sha256(digest).digest()
+        return digest[0] % HIGHEST + 1
+
+    def start(self, drawn: int | None) -> Position:
+        if drawn is None or not 1 <= drawn <= HIGHEST:
+            raise ValueError(f"even/odd is played with a number from 1 to {HIGHEST}, got {drawn}")
+        return Position(drawn)
+
+    def to_move(self, position: Position) -> tuple[Side, ...]:
+        return SIDES if position.A is None else ()
+
+    def question(self, position: Position, side: Side) -> Question:
+        return Question("choose_parity", [*PARITIES], self.view(position, side))
+
+    def fault(self, position: Position, side: Side, move: Any) -> str | None:
+        if side not in self.to_move(position):
+            return "The game is over"
+        return None if move in PARITIES else f"Choice must be 'even' or 'odd', got {reprlib.repr(move)}"
+
+    def play(self, position: Position, moves: dict[Side, Any]) -> Position:
+        return Position(position.number, moves["A"], moves["B"])
+
+    def outcome(self, position: Position) -> Outcome | None:
+        if position.A is None:
+            return None
+        parity = number_parity(position.number)
+        number = f"the number was {position.number}, which is {parity}"
+        if position.A == position.B:
+            verdict = "right" if parity == position.A else "wrong"
+            return Outcome(None, f"{{A}} and {{B}} both chose {position.A} and {number}: both were {verdict}")
+        winner: Side = "A" if parity == position.A else "B"
+        return Outcome(winner, f"{{{winner}}} chose {parity} and {number}")
+
+    def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
+        over = not self.to_move(position)
+        return {
+            "number": position.number if over else None,
+            "parity": number_parity(position.number) if over else None,
+            "choices": self.choices(position),
+        }
+
+    def choices(self, position: Position) -> dict[Side, str | None]:
+        return {"A": position.A, "B": position.B}

@@ -1,0 +1,59 @@
+"""Rock, paper, scissors: one throw, both at once; rock beats scissors, scissors beat paper, paper beats rock."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any, NamedTuple
+
+from leaguekit.games.base import SIDES, Game, Outcome, Question, Side, other
+
+# Each with what it beats.
+BEATS = {"rock": "scissors", "paper": "rock", "scissors": "paper"}
+THROWS = tuple(BEATS)
+
+
+class Position(NamedTuple):
+    """What each side threw."""
+
+    A: str | None = None
+    B: str | None = None
+
+
+class RockPaperScissors(Game[Position]):
+    """One throw decides; equal throws are a draw."""
+
+    name = "rock_paper_scissors"
+
+    def start(self, drawn: int | None) -> Position:  # noqa: ARG002 - nothing is drawn
+        return Position()
+
+    def to_move(self, position: Position) -> tuple[Side, ...]:
+        return SIDES if position.A is None else ()
+
+    def question(self, position: Position, side: Side) -> Question:
+        return Question("throw", [*THROWS], self.view(position, side))
+
+    def fault(self, position: Position, side: Side, move: Any) -> str | None:
+        if side not in self.to_move(position):
+            return "The game is over"
+        return None if move in THROWS else f"Throw must be 'rock', 'paper' or 'scissors', got {reprlib.repr(move)}"
+
+    def play(self, position: Position, moves: dict[Side, Any]) -> Position:  # noqa: ARG002 - there is one turn only
+        return Position(moves["A"], moves["B"])
+
+    def outcome(self, position: Position) -> Outcome | None:
+        if position.A is None or position.B is None:
+            return None
+        if position.A == position.B:
+            return Outcome(None, f"{{A}} and {{B}} both threw {position.A}")
+        winner: Side = "A" if BEATS[position.A] == position.B else "B"
+        thrown = self.choices(position)
+        return Outcome(
+            winner, f"{{{winner}}} threw {thrown[winner]}, {{{other(winner)}}} threw {thrown[other(winner)]}"
+        )
+
+    def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
+        return {"choices": self.choices(position)}
+
+    def choices(self, position: Position) -> dict[Side, str | None]:
+        return {"A": position.A, "B": position.B}

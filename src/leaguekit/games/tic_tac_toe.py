@@ -1,0 +1,90 @@
+"""Tic-tac-toe: A has X and begins, the sides mark free cells in turn, and three in a line win.
+
+Cells are numbered 0 to 8, row by row from the top left. A board is their nine marks, with ``.`` for a free cell.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any, NamedTuple
+
+from leaguekit.games.base import SIDES, Game, Outcome, Question, Side
+
+MARKS: dict[Side, str] = {"A": "X", "B": "O"}
+FREE = "."
+LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+
+
+class Position(NamedTuple):
+    """The cells that were marked, in the order in which they were."""
+
+    moves: tuple[int, ...] = ()
+
+    def of(self, side: Side) -> tuple[int, ...]:
+        """The cells that a side marked; every second move is its own."""
+        return self.moves[SIDES.index(side) :: 2]
+
+    def free(self) -> list[int]:
+        return [cell for cell in range(9) if cell not in self.moves]
+
+    def board(self) -> str:
+        cells = [FREE] * 9
+        for turn, cell in enumerate(self.moves):
+            cells[cell] = MARKS[SIDES[turn % 2]]
+        return "".join(cells)
+
+    def won(self) -> tuple[Side, tuple[int, ...]] | None:
+        """Who has three in a line, and which."""
+        board = self.board()
+        for line in LINES:
+            first, second, third = line
+            if board[first] == board[second] == board[third] != FREE:
+                return ("A" if board[first] == MARKS["A"] else "B"), line
+        return None
+
+
+class TicTacToe(Game[Position]):
+    """Played turn by turn on an open board."""
+
+    name = "tic_tac_toe"
+    most_turns = 9
+
+    def start(self, drawn: int | None) -> Position:  # noqa: ARG002 - nothing is drawn
+        return Position()
+
+    def to_move(self, position: Position) -> tuple[Side, ...]:
+        if self.outcome(position) is not None:
+            return ()
+        return (SIDES[len(position.moves) % 2],)
+
+    def question(self, position: Position, side: Side) -> Question:
+        return Question("place_mark", position.free(), self.view(position, side))
+
+    def fault(self, position: Position, side: Side, move: Any) -> str | None:
+        to_move = self.to_move(position)
+        if side not in to_move:
+            return "It is the other player's turn" if to_move else "The game is over"
+        # To Python, but to no rule of ours, True and 1.0 are the number 1.
+        if type(move) is int and move in position.free():
+            return None
+        free = ", ".join(map(str, position.free()))
+        return f"Move must be the number of a free cell ({free}), got {reprlib.repr(move)}"
+
+    def play(self, position: Position, moves: dict[Side, Any]) -> Position:
+        return Position((*position.moves, *moves.values()))
+
+    def outcome(self, position: Position) -> Outcome | None:
+        if (won := position.won()) is not None:
+            winner, line = won
+            cells = ", ".join(map(str, line))
+            return Outcome(winner, f"{{{winner}}} has three {MARKS[winner]} in a line, cells {cells}")
+        if not position.free():
+            return Outcome(None, "The board is full and neither {A} nor {B} has three in a line")
+        return None
+
+    def view(self, position: Position, side: Side | None) -> dict[str, Any]:
+        public: dict[str, Any] = {"board": position.board(), "moves": [*position.moves]}
+        return public if side is None else public | {"your_mark": MARKS[side]}
+
+    def choices(self, position: Position) -> dict[Side, str | None]:
+        return {side: ",".join(map(str, position.of(side))) or None for side in SIDES}

@@ -1,0 +1,487 @@
+"""The kit for authors of games: it passes sound games, and names the rule that a broken one breaks."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from typing import Any, NamedTuple
+
+import pytest
+
+from leaguekit.games import GAMES
+from leaguekit.games.base import SIDES, Game, Outcome, Question
+from leaguekit.games.even_odd import EvenOdd
+from leaguekit.games.rock_paper_scissors import Position as Thrown
+from leaguekit.games.rock_paper_scissors import RockPaperScissors
+from leaguekit.games.testing import check_game, hashed_choice
+from leaguekit.games.tic_tac_toe import Position as Marked
+from leaguekit.games.tic_tac_toe import TicTacToe
+
+
+class Guessed(NamedTuple):
+    number: int
+    guesses: tuple[int, ...] = ()
+
+
+class Guess(Game[Guessed]):
+    """The sides guess the number in turn; each guess was wrong as long as it goes on, and its end depends on it."""
+
+    name = "guess"
+
+    def draw(self, seed):
+        return EvenOdd().draw(seed)
+
+    def start(self, drawn):
+        return Guessed(drawn)
+
+    def to_move(self, position):
+        return () if position.number in position.guesses else (SIDES[len(position.guesses) % 2],)
+
+    def question(self, position, side):
+        left = [[number] for number in range(1, 11) if number not in position.guesses]
+        return Question("guess", left, self.view(position, side))
+
+    def fault(self, position, side, move):
+        if side not in self.to_move(position):
+            return "Not now"
+        return None if move in self.question(position, side).valid_options else "No such guess"
+
+    def play(self, position, moves):
+        return position._replace(guesses=(*position.guesses, *(number for move in moves.values() for number in move)))
+
+    def outcome(self, position):
+        if self.to_move(position):
+            return None
+        return Outcome(SIDES[1 - len(position.guesses) % 2], "Guessed by {A} or {B}")
+
+    def view(self, position, side):
+        return {"guesses": [*position.guesses], "nested": {"share": 0.5}}
+
+    def choices(self, position):
+        return {side: ",".join(map(str, position.guesses[first::2])) or None for first, side in enumerate(SIDES)}
+
+
+@pytest.mark.proves("003-L0010", "003-L0012")
+@pytest.mark.parametrize("name", GAMES)
+def test_the_games_of_the_package_keep_every_rule(name):
+    check_game(GAMES[name])
+
+
+def test_a_game_whose_end_depends_on_the_number_keeps_every_rule():
+    check_game(Guess())
+
+
+def test_the_moves_are_those_of_the_chooser_that_is_passed_in():
+    asked = []
+
+    def first(text, options):
+        asked.append((text, options))
+        return options[0]
+
+    check_game(TicTacToe(), seeds=[3], choose=first)
+    # 0, 1, 2, 3, 4, 5 and 6: X has the diagonal 2, 4, 6.
+    assert [text for text, _ in asked] == ["3 0 A", "3 1 B", "3 2 A", "3 3 B", "3 4 A", "3 5 B", "3 6 A"]
+    assert asked[-1][1] == [6, 7, 8]
+
+
+def test_the_hashed_choice_is_always_the_same_and_reaches_every_option():
+    picked = [hashed_choice(f"{seed}", ["a", "b", "c"]) for seed in range(50)]
+    assert picked == [hashed_choice(f"{seed}", ["a", "b", "c"]) for seed in range(50)]
+    assert set(picked) == {"a", "b", "c"}
+
+
+def broken(sound: type[Game[Any]], **changes: Any) -> Game[Any]:
+    """A sound game with some of its parts replaced."""
+    return type("Broken", (sound,), changes)()
+
+
+def at_the_end(method: str, value: Any) -> Any:
+    """A method that tells this value, but only once the game is over."""
+
+    def changed(self, position, *rest):
+        sound = super(type(self), self)
+        return value if not sound.to_move(position) else getattr(sound, method)(position, *rest)
+
+    return changed
+
+
+def asking(**changes: Any) -> Any:
+    """A question with some of its parts replaced."""
+    return lambda self, position, side: super(type(self), self).question(position, side)._replace(**changes)
+
+
+class Remembers(RockPaperScissors):
+    """Shows one side what the other one has just answered."""
+
+    last: Any = None
+
+    def fault(self, position, side, move):
+        self.last = reprlib.repr(move)
+        return super().fault(position, side, move)
+
+    def view(self, position, side):
+        return super().view(position, side) | {"last": self.last}
+
+
+class Moody(EvenOdd):
+    """Every other game is played with another number than the one drawn."""
+
+    games = 0
+
+    def start(self, drawn):
+        self.games += 1
+        return super().start(drawn if self.games % 2 else 11 - drawn)
+
+
+class Rerolls(EvenOdd):
+    rolls = 0
+
+    def draw(self, seed):
+        self.rolls += 1
+        return self.rolls % 10 + 1
+
+
+class OnOneBoard(Game[list]):
+    """The position is a list that every move is added to."""
+
+    name = "on_one_board"
+
+    def start(self, drawn):
+        return []
+
+    def to_move(self, position):
+        return TicTacToe().to_move(Marked(tuple(position)))
+
+    def question(self, position, side):
+        return TicTacToe().question(Marked(tuple(position)), side)
+
+    def fault(self, position, side, move):
+        return TicTacToe().fault(Marked(tuple(position)), side, move)
+
+    def play(self, position, moves):
+        position.extend(moves.values())
+        return position
+
+    def outcome(self, position):
+        return TicTacToe().outcome(Marked(tuple(position)))
+
+    def view(self, position, side):
+        return TicTacToe().view(Marked(tuple(position)), side)
+
+    def choices(self, position):
+        return TicTacToe().choices(Marked(tuple(position)))
+
+
+class HandsOutItsOwn(OnOneBoard):
+    """Makes new positions, but its views are the positions themselves."""
+
+    def play(self, position, moves):
+        return [*position, *moves.values()]
+
+    def view(self, position, side):
+        return super().view(position, side) | {"history": {"cells": position}}
+
+
+class Endless(RockPaperScissors):
+    """The position is how often both have thrown."""
+
+    def start(self, drawn):
+        return 0
+
+    def to_move(self, position):
+        return SIDES
+
+    def fault(self, position, side, move):
+        return super().fault(Thrown(), side, move)
+
+    def play(self, position, moves):
+        return position + 1
+
+    def outcome(self, position):
+        return None
+
+    def choices(self, position):
+        return dict.fromkeys(SIDES, f"{position} throws" if position else None)
+
+
+def first_come(self, position, moves):
+    first, second = moves.values()
+    return Thrown(first, second)
+
+
+def raises(self, position, side, move):
+    return None if move in {"rock", "paper", "scissors"} and self.to_move(position) else "No such throw"
+
+
+def too_deep(self, position, side, move):
+    return RockPaperScissors.fault(self, position, side, move) and f"No such throw: {list(walked(move))}"
+
+
+def walked(value):
+    yield type(value)
+    for inner in value if isinstance(value, list) else ():
+        yield from walked(inner)
+
+
+def lenient(*also):
+    """A fault that lets these moves pass too."""
+
+    def fault(self, position, side, move):
+        sound = super(type(self), self).fault(position, side, move)
+        return None if any(type(move) is type(one) and move == one for one in also) else sound
+
+    return fault
+
+
+def whoever(self, position, side, move):
+    sides = self.to_move(position)
+    return super(type(self), self).fault(position, sides[0], move) if sides else "The game is over"
+
+
+def never_over(self, position, side, move):
+    return super(type(self), self).fault(Thrown(), side, move)
+
+
+def equal_is_enough(self, position, side, move):
+    return None if side in self.to_move(position) and move in position.free() else "Not now"
+
+
+TELLING = "nothing that a game tells before its end must depend on the number drawn"
+BROKEN = {
+    "name missing": (
+        type("Nameless", (OnOneBoard,), {"name": None})(),
+        "name must be up to 50 lower-case letters, digits and underscores, got None",
+    ),
+    "name with a space": (broken(EvenOdd, name="even odd"), "name must be up to 50 lower-case letters"),
+    "name too long": (broken(EvenOdd, name="e" * 51), "name must be up to 50 lower-case letters"),
+    "flag": (broken(EvenOdd, asks_for_parity=1), "asks_for_parity must be True or False"),
+    "other flag": (broken(EvenOdd, pure_chance=None), "pure_chance must be True or False"),
+    "draws 0": (broken(EvenOdd, draw=lambda self, seed: 0), "draw must give None or a number from 1 to 10, got 0"),
+    "draws 11": (broken(EvenOdd, draw=lambda self, seed: 11), "draw must give None or a number from 1 to 10"),
+    "draws true": (broken(EvenOdd, draw=lambda self, seed: True), "draw must give None or a number from 1 to 10"),
+    "draws anew": (Rerolls(), "draw must give the same number for the same seed"),
+    "draws at times": (
+        broken(EvenOdd, draw=lambda self, seed: 5 if seed < b"2" else None),
+        "draw must give a number for every seed, or None for every",
+    ),
+    "to_move a list": (
+        broken(RockPaperScissors, to_move=lambda self, position: ["A", "B"]),
+        "to_move must be (), ('A',), ('B',) or ('A', 'B'), got ['A', 'B']",
+    ),
+    "to_move a stranger": (broken(RockPaperScissors, to_move=lambda self, position: ("C",)), "to_move must be ()"),
+    "to_move twice": (broken(RockPaperScissors, to_move=lambda self, position: ("A", "A")), "to_move must be ()"),
+    "outcome too early": (
+        broken(RockPaperScissors, outcome=lambda self, position: Outcome(None, "A draw")),
+        "there must be no outcome while somebody is to move",
+    ),
+    "no outcome": (
+        broken(RockPaperScissors, outcome=lambda self, position: None),
+        "there must be an outcome when nobody is to move",
+    ),
+    "outcome a word": (
+        broken(RockPaperScissors, outcome=at_the_end("outcome", "A wins")),
+        "outcome must be None or an Outcome, got 'A wins'",
+    ),
+    "winner a stranger": (
+        broken(RockPaperScissors, outcome=at_the_end("outcome", Outcome("P01", "Better"))),
+        "the winner must be 'A', 'B' or None, got 'P01'",
+    ),
+    "no reason": (
+        broken(RockPaperScissors, outcome=at_the_end("outcome", Outcome("A", " "))),
+        "an outcome must have a reason in words",
+    ),
+    "reason with other names": (
+        broken(RockPaperScissors, outcome=at_the_end("outcome", Outcome("A", "{winner} was better"))),
+        "a reason must have no braces but {A} and {B}",
+    ),
+    "view a tuple": (
+        broken(RockPaperScissors, view=lambda self, position, side: {"cells": (1, 2)}),
+        "a view must be plain JSON, got {'cells': (1, 2)}",
+    ),
+    "view with numbers as keys": (
+        broken(RockPaperScissors, view=lambda self, position, side: {"cells": [{1: "X"}]}),
+        "a view must be plain JSON",
+    ),
+    "view with infinity": (
+        broken(RockPaperScissors, view=lambda self, position, side: {"value": float("inf")}),
+        "a view must be plain JSON",
+    ),
+    "public view no object": (
+        broken(RockPaperScissors, view=lambda self, position, side: {} if side else []),
+        "a view must be plain JSON, got []",
+    ),
+    "view at the end": (
+        broken(RockPaperScissors, view=at_the_end("view", {"throws": {"rock"}})),
+        "a view must be plain JSON, got {'throws': {'rock'}}",
+    ),
+    "question a tuple": (
+        broken(RockPaperScissors, question=lambda self, position, side: ("throw", ["rock"], {})),
+        "question must be a Question",
+    ),
+    "move_type": (broken(RockPaperScissors, question=asking(move_type="")), "move_type must be text"),
+    "options a tuple": (
+        broken(RockPaperScissors, question=asking(valid_options=("rock",))),
+        "valid_options must be plain JSON, got ('rock',)",
+    ),
+    "options of tuples": (
+        broken(RockPaperScissors, question=asking(valid_options=[(0, 1)])),
+        "valid_options must be plain JSON, got [(0, 1)]",
+    ),
+    "no options": (
+        broken(RockPaperScissors, question=asking(valid_options=[])),
+        "a side that is to move must have a legal move",
+    ),
+    "option twice": (
+        broken(RockPaperScissors, question=asking(valid_options=["rock", "paper", "rock"])),
+        "no option comes twice",
+    ),
+    "parity of other options": (
+        broken(RockPaperScissors, asks_for_parity=True),
+        "a game that asks for parity must have the options even and odd",
+    ),
+    "context": (
+        broken(RockPaperScissors, question=asking(context={"cells": {1, 2}})),
+        "a context must be plain JSON, got {'cells': {1, 2}}",
+    ),
+    "choices of one side": (
+        broken(RockPaperScissors, choices=lambda self, position: {"A": None}),
+        "choices must have both sides",
+    ),
+    "choice a number": (
+        broken(RockPaperScissors, choices=at_the_end("choices", {"A": 4, "B": "5"})),
+        "a side's choices must be None or up to 100 characters of text, got 4",
+    ),
+    "choice without text": (
+        broken(RockPaperScissors, choices=at_the_end("choices", {"A": "", "B": "5"})),
+        "a side's choices must be None or up to 100 characters of text, got ''",
+    ),
+    "choice too long": (
+        broken(RockPaperScissors, choices=at_the_end("choices", {"A": "x" * 101, "B": "5"})),
+        "a side's choices must be None or up to 100 characters of text",
+    ),
+    "choices before they are made": (
+        broken(RockPaperScissors, choices=lambda self, position: {"A": "rock", "B": "rock"}),
+        "choices must be None for a side that chose nothing, only",
+    ),
+    "choices never told": (
+        broken(RockPaperScissors, choices=lambda self, position: {"A": None, "B": None}),
+        "choices must be None for a side that chose nothing, only",
+    ),
+    "an option is a fault": (
+        broken(RockPaperScissors, question=asking(valid_options=["rock", "well"])),
+        "every valid option must be legal, but of 'well' fault says: Throw must be 'rock', 'paper' or 'scissors'",
+    ),
+    "takes null": (
+        broken(RockPaperScissors, fault=lenient(None)),
+        "only the valid options must be legal, but fault takes None",
+    ),
+    "takes another case": (
+        broken(EvenOdd, fault=lenient("Even")),
+        "only the valid options must be legal, but fault takes 'Even'",
+    ),
+    "takes an abbreviation": (
+        broken(EvenOdd, fault=lenient("o")),
+        "only the valid options must be legal, but fault takes 'o'",
+    ),
+    "takes blanks": (
+        broken(EvenOdd, fault=lenient("odd\n")),
+        "only the valid options must be legal, but fault takes 'odd\\n'",
+    ),
+    "takes a wrapped move": (
+        broken(EvenOdd, fault=lenient(["odd"])),
+        "only the valid options must be legal, but fault takes ['odd']",
+    ),
+    "takes true for 1": (
+        broken(TicTacToe, fault=equal_is_enough),
+        "only the valid options must be legal, but fault takes True",
+    ),
+    "takes 4.0 for 4": (
+        broken(TicTacToe, fault=lenient(4.0)),
+        "only the valid options must be legal, but fault takes 4.0",
+    ),
+    "takes text for a number": (
+        broken(TicTacToe, fault=lenient("4")),
+        "only the valid options must be legal, but fault takes '4'",
+    ),
+    "fault raises": (
+        broken(RockPaperScissors, fault=raises),
+        "fault must never raise, but [] made it raise TypeError",
+    ),
+    "fault raises on deep nesting": (
+        broken(RockPaperScissors, fault=too_deep),
+        "fault must never raise, but [[[[[[[...]]]]]]] made it raise RecursionError",
+    ),
+    "fault no sentence": (
+        broken(RockPaperScissors, fault=lambda self, position, side, move: False),
+        "fault must be None or a sentence, got False",
+    ),
+    "fault without words": (
+        broken(RockPaperScissors, fault=lambda self, position, side, move: ""),
+        "fault must be None or a sentence, got ''",
+    ),
+    "legal out of turn": (broken(TicTacToe, fault=whoever), "a side that is not to move must have no legal move"),
+    "legal after the end": (
+        broken(RockPaperScissors, fault=never_over),
+        "a side that is not to move must have no legal move",
+    ),
+    "shows answers": (Remembers(), "what a side answers must not show before it is played"),
+    "views of its inside": (HandsOutItsOwn(), "what is done to a view must not change the position"),
+    "changes positions": (OnOneBoard(), "play must make a new position and leave the old one as it was"),
+    "first come": (
+        broken(RockPaperScissors, play=first_come),
+        "play must lead to the same position whichever move came in first",
+    ),
+    "moody": (Moody(), "the same moves must always lead to the same positions"),
+    "number in the public view": (
+        broken(EvenOdd, view=lambda self, position, side: {} if side else {"number": position.number}),
+        TELLING,
+    ),
+    "number in one side's view": (
+        broken(EvenOdd, view=lambda self, position, side: {"high": position.number > 9} if side == "B" else {}),
+        TELLING,
+    ),
+    "number in a question": (
+        broken(
+            EvenOdd, question=lambda self, position, side: Question("choose", ["even", "odd"], {"n": position.number})
+        ),
+        TELLING,
+    ),
+    "number in the order of options": (
+        broken(
+            EvenOdd,
+            question=lambda self, position, side: Question(
+                "choose", ["even", "odd"] if position.number % 2 else ["odd", "even"], {}
+            ),
+        ),
+        TELLING,
+    ),
+    "number in a fault": (
+        broken(
+            EvenOdd,
+            fault=lambda self, position, side, move: (
+                EvenOdd.fault(self, position, side, move) and f"No: {position.number}"
+            ),
+        ),
+        TELLING,
+    ),
+}
+
+
+@pytest.mark.parametrize(("game", "rule"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_game_is_told_which_rule_it_breaks(game, rule):
+    with pytest.raises(AssertionError, match=re.escape(rule)):
+        check_game(game, seeds=range(30))
+
+
+def test_a_game_that_does_not_end_is_stopped():
+    with pytest.raises(AssertionError, match="a game must end within 5 turns"):
+        check_game(Endless(), most_turns=5)
+
+
+def test_a_game_may_take_as_many_turns_as_are_allowed():
+    check_game(TicTacToe(), seeds=range(20), most_turns=9)
+
+
+def test_nothing_to_play_with_is_no_proof():
+    with pytest.raises(AssertionError, match="there must be a seed to play with"):
+        check_game(EvenOdd(), seeds=[])
