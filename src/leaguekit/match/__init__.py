@@ -1,0 +1,1 @@
+"""The refereeing layer, pure: one match as a state machine, inputs in, effects out, and its rulings."""

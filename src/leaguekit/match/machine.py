@@ -1,0 +1,401 @@
+"""One match as a state machine: inputs in, effects out; no I/O, and the time is passed in.
+
+The shell carries the effects out and reports what came of them. It hands in one input for every ``Ask`` (an answer,
+``Wrong``, ``Failed`` or ``Late``) and one ``DeadlinePassed`` for every ``Alarm``; then the match ends. What a player
+posts by itself has no ask (``None``), and a ``Tell`` with no ask is the answer to such a post.
+
+What a side is doing, and what an input then does (anything else changes nothing):
+
+                      Joined  Declined  Moved  Wrong  Failed  Late  DeadlinePassed
+    IDLE
+    INVITED           join    decline          wrong  fail    void
+    INVITATION_SPENT  join    decline          wrong                give up
+    JOINED
+    CALLED                              move   wrong  fail    void
+    CALL_SPENT                          move   wrong                give up
+    MOVED
+    OUT
+
+When neither side is asked for anything any more, the match goes on: to the calls, to the next turn, or to its end.
+``Withdrawn`` ends it at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, ClassVar
+
+from leaguekit.games.base import SIDES, Game, Question, Side
+from leaguekit.match.rulings import Ruling, Verdict, by_fault, by_play, sentence
+from leaguekit.match.signals import (
+    Alarm,
+    Ask,
+    DeadlinePassed,
+    Declined,
+    Effect,
+    Entered,
+    Failed,
+    Finish,
+    GameFault,
+    Input,
+    Joined,
+    Late,
+    Limits,
+    Moved,
+    Seat,
+    Tell,
+    Void,
+    What,
+    Withdrawn,
+    Wrong,
+)
+from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.protocol.fields import MatchState
+
+# How often a wrong answer is asked for again inside its window.
+MOST_REPEATS = 3
+# Evidence goes into the report, which must stay small; the transcript has everything.
+MOST_EVENTS = 24
+MOST_DETAIL = 100
+
+
+class Phase(Enum):
+    """What a side is doing; the table above has a row for each."""
+
+    IDLE = auto()  # before the start
+    INVITED = auto()
+    INVITATION_SPENT = auto()  # asked often enough; what it posts until the deadline counts
+    JOINED = auto()  # and waits for the other, or for its turn
+    CALLED = auto()
+    CALL_SPENT = auto()
+    MOVED = auto()  # and waits for the other
+    OUT = auto()  # at fault
+
+
+# What is wanted of a side that is asked.
+_WANTED: dict[Phase, What] = {
+    Phase.INVITED: "join",
+    Phase.INVITATION_SPENT: "join",
+    Phase.CALLED: "move",
+    Phase.CALL_SPENT: "move",
+}
+_SPENT = {Phase.INVITED: Phase.INVITATION_SPENT, Phase.CALLED: Phase.CALL_SPENT}
+_TIMEOUTS: dict[What, Ruling] = {"join": Ruling.JOIN_TIMEOUT, "move": Ruling.CHOICE_TIMEOUT}
+
+
+@dataclass(slots=True)
+class _Player:
+    id: str
+    suspended: bool
+    phase: Phase = Phase.IDLE
+    # What it is asked now, under which number, from when and until when.
+    question: Question | None = None
+    ask: int = 0
+    asked_at: float = 0.0
+    deadline: float = 0.0
+    # Retries open a new window after no answer; repeats follow wrong answers inside one.
+    retries: int = 0
+    repeats: int = 0
+    wrong: Wrong | None = None
+    fault: Ruling | None = None
+    # In a row, over the whole match.
+    failures: int = 0
+    answered: bool = False
+    joined: bool = False
+    # Posts that were refused: counted only, or they would push out the rest of the evidence.
+    refused: int = 0
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def heard(self) -> None:
+        """It has given a sign of life."""
+        self.suspended = False
+        self.answered = True
+        self.failures = 0
+
+
+class Match:
+    """One attempt at a match. Call ``start`` once, then ``handle`` with everything that happens."""
+
+    def __init__(
+        self, game: Game[Any], match_id: str, players: dict[Side, Seat], limits: Limits, drawn: int | None
+    ) -> None:
+        self.game = game
+        self.match_id = match_id
+        self._limits = limits
+        self._drawn = drawn
+        self._position = game.start(drawn)
+        self._moves: dict[Side, Any] = {}
+        self._players = {side: _Player(players[side].player_id, players[side].suspended) for side in SIDES}
+        self._ids = {side: player.id for side, player in self._players.items()}
+        self.stage: MatchState = "WAITING_FOR_PLAYERS"
+        self._in_play = False
+        self._began = 0.0
+        self._asks = 0
+
+    @property
+    def arrived(self) -> tuple[Side, ...]:
+        """Who has accepted its invitation."""
+        return tuple(side for side in SIDES if self._players[side].joined)
+
+    def posted(self, side: Side) -> What | None:
+        """What a message that this player posts now would be for."""
+        return _WANTED.get(self._players[side].phase) if self._in_play else None
+
+    def is_open(self, ask: int) -> bool:
+        """Whether an ask still waits for its answer; one that is to be sent later may be closed by a post."""
+        return self._in_play and any(one.ask == ask and one.phase in _SPENT for one in self._players.values())
+
+    def timed_out(self, side: Side) -> int | None:
+        """How many retries a side had that has lost by its time limit; None for any other."""
+        player = self._players[side]
+        return player.retries if player.fault in _TIMEOUTS.values() else None
+
+    def view(self, side: Side | None) -> dict[str, Any]:
+        """The position as a side, or the public, may see it."""
+        return self.game.view(self._position, side)
+
+    def start(self, now: float) -> list[Effect]:
+        """Invite both."""
+        self._in_play = True
+        self._began = now
+        return [Entered(self.stage), *(self._request(side, Phase.INVITED, None, now) for side in SIDES)]
+
+    def handle(self, given: Input, now: float) -> list[Effect]:
+        """What follows from an input; nothing if it comes too late, twice, or for an old ask."""
+        if not self._in_play:
+            return []
+        if isinstance(given, Withdrawn):
+            return self._withdraw(given, now)
+        player = self._players[given.side]
+        handler = self._TABLE.get((player.phase, type(given)))
+        if handler is None or (given.ask is not None and given.ask != player.ask):
+            return []
+        return [*handler(self, given, now), *self._go_on(now)]
+
+    # What an input does.
+
+    def _join(self, given: Joined, now: float) -> list[Effect]:
+        self._players[given.side].joined = True
+        return self._answer(given, Phase.JOINED, "joined", now)
+
+    def _decline(self, given: Declined, now: float) -> list[Effect]:
+        self._players[given.side].fault = Ruling.REFUSED_INVITATION
+        return self._answer(given, Phase.OUT, "refused", now)
+
+    def _move(self, given: Moved, now: float) -> list[Effect]:
+        if (fault := self.game.fault(self._position, given.side, given.move)) is not None:
+            code = "E004" if self.game.asks_for_parity else "E057"
+            valid = self.game.question(self._position, given.side).valid_options
+            context = {"invalid_choice": given.move, "valid_choices": valid}
+            return self._wrong(Wrong(given.side, given.ask, code, fault, context), now)
+        self._moves[given.side] = given.move
+        return self._answer(given, Phase.MOVED, "moved", now)
+
+    def _wrong(self, given: Wrong, now: float) -> list[Effect]:
+        player = self._players[given.side]
+        if given.ask is None or player.phase not in _SPENT:
+            return self._refuse(given, now)
+        player.heard()
+        player.wrong = given
+        self._note(player, given.code, given.ask, now)
+        if player.repeats < MOST_REPEATS and now < player.deadline:
+            player.repeats += 1
+            return [self._tell_wrong(given, now), self._ask(given.side, now, player.deadline)]
+        player.phase = _SPENT[player.phase]
+        # A number of its own, so that answers to earlier asks are old.
+        self._asks += 1
+        player.ask = self._asks
+        return [self._tell_wrong(given, now), Alarm(given.side, player.ask, player.deadline)]
+
+    def _refuse(self, given: Wrong, now: float) -> list[Effect]:
+        """What a player posts wrongly is answered, and no more; a wrong token there proves nothing of the player."""
+        if given.code == "E012":
+            return []
+        self._players[given.side].refused += 1
+        return [self._tell_wrong(given, now)]
+
+    def _fail(self, given: Failed, now: float) -> list[Effect]:
+        player, what = self._players[given.side], _WANTED[self._players[given.side].phase]
+        player.failures += 1
+        late_ms = round(max(0.0, now - player.deadline) * 1000)
+        self._note(player, given.code, given.ask, now, **({"late_ms": late_ms} if late_ms else {}))
+        most = 0 if player.suspended else self._limits.max_retries
+        if player.retries < most:
+            player.retries += 1
+            player.repeats = 0
+            again = now + self._limits.delay(player.retries)
+            told = self._tell_failed(given, what, most, again)
+            return [told, self._ask(given.side, again, again + self._limit(what))]
+        told = self._tell_failed(given, what, most, None)
+        unreachable = player.suspended or given.code == "E009"
+        player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[what]
+        player.phase = Phase.OUT
+        return [told]
+
+    def _give_up(self, given: DeadlinePassed, now: float) -> list[Effect]:
+        player = self._players[given.side]
+        self._note(player, "deadline", None, now)
+        wrong_token = player.wrong is not None and player.wrong.code == "E012"
+        player.fault = Ruling.WRONG_TOKEN if wrong_token else Ruling.INVALID_ANSWER
+        player.phase = Phase.OUT
+        return []
+
+    def _void(self, given: Late, now: float) -> list[Effect]:
+        player = self._players[given.side]
+        self._note(player, "late", given.ask, now, late_ms=round(given.late_ms))
+        self._in_play = False
+        return [Void(f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms", self._evidence())]
+
+    def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
+        player = self._players[given.side]
+        self._note(player, given.ruling, None, now)
+        player.fault = Ruling(given.ruling)
+        player.phase = Phase.OUT
+        return self._forfeit()
+
+    # The table of the module's docstring.
+    _TABLE: ClassVar[dict[tuple[Phase, type[Input]], Callable[[Match, Any, float], list[Effect]]]] = {
+        (Phase.INVITED, Joined): _join,
+        (Phase.INVITED, Declined): _decline,
+        (Phase.INVITED, Wrong): _wrong,
+        (Phase.INVITED, Failed): _fail,
+        (Phase.INVITED, Late): _void,
+        (Phase.INVITATION_SPENT, Joined): _join,
+        (Phase.INVITATION_SPENT, Declined): _decline,
+        (Phase.INVITATION_SPENT, Wrong): _wrong,
+        (Phase.INVITATION_SPENT, DeadlinePassed): _give_up,
+        (Phase.CALLED, Moved): _move,
+        (Phase.CALLED, Wrong): _wrong,
+        (Phase.CALLED, Failed): _fail,
+        (Phase.CALLED, Late): _void,
+        (Phase.CALL_SPENT, Moved): _move,
+        (Phase.CALL_SPENT, Wrong): _wrong,
+        (Phase.CALL_SPENT, DeadlinePassed): _give_up,
+    }
+
+    # How the match goes on.
+
+    def _go_on(self, now: float) -> list[Effect]:
+        """When neither side is asked for anything any more: rule, or ask what comes next."""
+        if any(player.phase in _WANTED for player in self._players.values()):
+            return []
+        if any(player.fault for player in self._players.values()):
+            return self._forfeit()
+        effects: list[Effect] = []
+        if self.stage == "WAITING_FOR_PLAYERS":
+            effects.append(self._enter("COLLECTING_CHOICES"))
+        else:
+            self._position = self.game.play(self._position, self._moves)
+            self._moves = {}
+        outcome = self.game.outcome(self._position)
+        if outcome is None:
+            return [*effects, *self._call(now)]
+        choices = self.game.choices(self._position)
+        verdict = by_play(outcome, self._ids, drawn=self._drawn, choices=choices, evidence=self._evidence())
+        return [*effects, self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
+
+    def _call(self, now: float) -> list[Effect]:
+        to_move = self.game.to_move(self._position)
+        return [self._request(side, Phase.CALLED, self.game.question(self._position, side), now) for side in to_move]
+
+    def _forfeit(self) -> list[Effect]:
+        faults = {side: player.fault for side, player in self._players.items() if player.fault is not None}
+        # A choice that was made before the other side failed is shown.
+        choices = self.game.choices(self._position) | {side: str(move) for side, move in self._moves.items()}
+        return self._finish(by_fault(faults, self._ids, choices=choices, evidence=self._evidence()))
+
+    def _finish(self, verdict: Verdict) -> list[Effect]:
+        self._in_play = False
+        return [self._enter("FINISHED"), Finish(verdict)]
+
+    def _enter(self, stage: MatchState) -> Entered:
+        self.stage = stage
+        return Entered(stage)
+
+    # The pieces that effects are made of.
+
+    def _answer(self, given: Joined | Declined | Moved, phase: Phase, what: str, now: float) -> list[Effect]:
+        player = self._players[given.side]
+        player.heard()
+        player.phase = phase
+        self._note(player, what, given.ask, now)
+        return []
+
+    def _request(self, side: Side, phase: Phase, question: Question | None, now: float) -> Ask:
+        player = self._players[side]
+        player.phase, player.question = phase, question
+        player.retries = player.repeats = 0
+        return self._ask(side, now, now + self._limit(_WANTED[phase]))
+
+    def _ask(self, side: Side, send_at: float, deadline: float) -> Ask:
+        player = self._players[side]
+        self._asks += 1
+        player.ask, player.asked_at, player.deadline = self._asks, send_at, deadline
+        return Ask(side, player.ask, _WANTED[player.phase], player.question, send_at, deadline)
+
+    def _limit(self, what: What) -> float:
+        return self._limits.join if what == "join" else self._limits.choice
+
+    def _tell_failed(self, given: Failed, what: What, most: int, again: float | None) -> Tell:
+        player = self._players[given.side]
+        fault = GameFault(
+            code=given.code,
+            detail=CATALOGUE[given.code].sentence,
+            action_required=self._action(what),
+            retry_count=player.retries,
+            max_retries=most,
+            retryable=again is not None,
+            consequence="Technical loss: no tries are left."
+            if again is None
+            else f"Technical loss if no answer comes within {most} retries.",
+            next_retry_at=again,
+        )
+        return Tell(given.side, given.ask, fault)
+
+    def _tell_wrong(self, given: Wrong, now: float) -> Tell:
+        player = self._players[given.side]
+        fault = GameFault(
+            code=given.code,
+            detail=given.detail,
+            action_required=self._action(_WANTED[player.phase]),
+            retry_count=player.repeats,
+            max_retries=MOST_REPEATS,
+            retryable=True,
+            consequence="Technical loss if no valid answer comes before the deadline."
+            if player.phase in _SPENT
+            else "Technical loss unless a valid answer is posted before the deadline: no further call will come.",
+            time_remaining=max(0.0, player.deadline - now),
+            context=given.context,
+        )
+        return Tell(given.side, given.ask, fault)
+
+    def _action(self, what: What) -> str:
+        move = "CHOOSE_PARITY_RESPONSE" if self.game.asks_for_parity else "GAME_MOVE_RESPONSE"
+        return "GAME_JOIN_ACK" if what == "join" else move
+
+    def _note(self, player: _Player, what: str, ask: int | None, now: float, **more: int) -> None:
+        asked = {} if ask is None else {"ask": ask, "asked_at": self._since_start(player.asked_at)}
+        player.events.append({"at": self._since_start(now), "what": what, **asked, **more})
+        del player.events[:-MOST_EVENTS]
+
+    def _since_start(self, at: float) -> float:
+        return round(at - self._began, 3)
+
+    def _evidence(self) -> dict[str, Any]:
+        """What each player did and when, in seconds since the start; what has an ask came of that request."""
+        return {
+            "stage": self.stage,
+            "players": {
+                player.id: {
+                    "phase": player.phase.name,
+                    "answered": player.answered,
+                    "failures": player.failures,
+                    "refused_posts": player.refused,
+                    "last_wrong": None if player.wrong is None else player.wrong.detail[:MOST_DETAIL],
+                    "events": [*player.events],
+                }
+                for player in self._players.values()
+            },
+        }

@@ -1,0 +1,123 @@
+"""How a match can end: the closed list of rulings, and the verdict that carries one with its reason and evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from leaguekit.games.base import SIDES, Outcome, Side, other
+from leaguekit.protocol.fields import ResultStatus
+
+WIN_POINTS, DRAW_POINTS, LOSS_POINTS = 3, 1, 0
+
+
+class Ruling(StrEnum):
+    """Every ruling there is. Of two players' different faults the one that stands first here names the ruling."""
+
+    WIN = "WIN"
+    DRAW = "DRAW"
+    DISQUALIFICATION = "DISQUALIFICATION"
+    WITHDRAWAL = "WITHDRAWAL"
+    WRONG_TOKEN = "WRONG_TOKEN"  # noqa: S105 - a ruling, not a secret
+    INVALID_ANSWER = "INVALID_ANSWER"
+    REFUSED_INVITATION = "REFUSED_INVITATION"
+    UNREACHABLE = "UNREACHABLE"
+    JOIN_TIMEOUT = "JOIN_TIMEOUT"
+    CHOICE_TIMEOUT = "CHOICE_TIMEOUT"
+    VOID = "VOID"
+
+
+class Row(NamedTuple):
+    """What a ruling means: the match's status (none if it does not count), who rules it, and what is said of whom."""
+
+    status: ResultStatus | None
+    ruled_by: Literal["game", "referee", "manager"]
+    sentence: str
+
+
+RULINGS: dict[Ruling, Row] = {
+    Ruling.WIN: Row("WIN", "game", "{player} won"),
+    Ruling.DRAW: Row("DRAW", "game", "nobody won"),
+    Ruling.DISQUALIFICATION: Row("TECHNICAL_LOSS", "manager", "{player} was disqualified"),
+    Ruling.WITHDRAWAL: Row("TECHNICAL_LOSS", "manager", "{player} withdrew"),
+    Ruling.WRONG_TOKEN: Row("TECHNICAL_LOSS", "referee", "{player} answered with a wrong token"),
+    Ruling.INVALID_ANSWER: Row("TECHNICAL_LOSS", "referee", "{player} gave no valid answer in time"),
+    Ruling.REFUSED_INVITATION: Row("TECHNICAL_LOSS", "referee", "{player} refused the invitation"),
+    Ruling.UNREACHABLE: Row("TECHNICAL_LOSS", "referee", "{player} could not be reached"),
+    Ruling.JOIN_TIMEOUT: Row("TECHNICAL_LOSS", "referee", "{player} did not answer the invitation in time"),
+    Ruling.CHOICE_TIMEOUT: Row("TECHNICAL_LOSS", "referee", "{player} did not choose in time"),
+    Ruling.VOID: Row(None, "referee", "the referee was itself too late to judge {player}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a match ended. ``faults`` has the sides that lost technically, each with its own ruling."""
+
+    status: ResultStatus
+    ruling: Ruling
+    winner: Side | None
+    faults: dict[Side, Ruling]
+    score: dict[Side, int]
+    reason: str
+    evidence: dict[str, Any]
+    drawn: int | None
+    choices: dict[Side, str | None]
+
+
+def by_play(
+    outcome: Outcome,
+    players: dict[Side, str],
+    *,
+    drawn: int | None,
+    choices: dict[Side, str | None],
+    evidence: dict[str, Any],
+) -> Verdict:
+    """The verdict on a match that was played to its end."""
+    ruling = Ruling.DRAW if outcome.winner is None else Ruling.WIN
+    reason = outcome.reason
+    for side in SIDES:
+        # Not str.format: a game may quote a move that has braces of its own.
+        reason = reason.replace(f"{{{side}}}", players[side])
+    return Verdict(
+        status="DRAW" if outcome.winner is None else "WIN",
+        ruling=ruling,
+        winner=outcome.winner,
+        faults={},
+        score=score(outcome.winner, drawn_game=outcome.winner is None),
+        reason=reason,
+        evidence=evidence,
+        drawn=drawn,
+        choices=choices,
+    )
+
+
+def by_fault(
+    faults: dict[Side, Ruling], players: dict[Side, str], *, choices: dict[Side, str | None], evidence: dict[str, Any]
+) -> Verdict:
+    """The verdict on a match in which one side or both failed: no number is drawn, and nobody wins if both failed."""
+    winner = None if len(faults) == 2 else other(next(iter(faults)))
+    said = " and ".join(sentence(faults[side], players[side]) for side in SIDES if side in faults)
+    return Verdict(
+        status="TECHNICAL_LOSS",
+        ruling=min(faults.values(), key=list(Ruling).index),
+        winner=winner,
+        faults=faults,
+        score=score(winner, drawn_game=False),
+        reason=f"{said} - {'no winner' if winner is None else f'{players[winner]} wins by default'}",
+        evidence=evidence,
+        drawn=None,
+        choices=choices,
+    )
+
+
+def sentence(ruling: Ruling, player_id: str) -> str:
+    return RULINGS[ruling].sentence.format(player=player_id)
+
+
+def score(winner: Side | None, *, drawn_game: bool) -> dict[Side, int]:
+    """3–0 for a winner, 1–1 for a draw, 0–0 when both are at fault."""
+    if drawn_game:
+        return dict.fromkeys(SIDES, DRAW_POINTS)
+    return {side: WIN_POINTS if side == winner else LOSS_POINTS for side in SIDES}
