@@ -1,0 +1,1 @@
+"""The event log: in memory, SQLite, PostgreSQL; and the JSON file views."""

@@ -1,0 +1,204 @@
+"""Files that are written whole or not at all: the JSON files that other tools read, and agents' private state.
+
+Nobody who reads such a file ever sees half of it: it is written beside its place and then moved there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import secrets
+from asyncio import Future, TimerHandle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from leaguekit.store.base import StoreError
+
+ROOT = Path("SHARED")
+_LONGEST_NAME = 120
+log = logging.getLogger(__name__)
+
+
+def safe_name(some_id: str) -> str:
+    """An id as the name of one file or folder: ordinary ids as they are, other characters as %2F, two ids never alike.
+
+    Ids come from other people's programs, so any text must do and none may lead out of its folder.
+    """
+    name = quote(some_id, safe="", errors="surrogatepass")
+    if name.startswith("."):
+        name = f"%2E{name[1:]}"
+    if not name:
+        return "%"
+    if len(name) > _LONGEST_NAME:
+        digest = hashlib.sha256(some_id.encode(errors="surrogatepass")).hexdigest()[:32]
+        return f"{name[: _LONGEST_NAME - 34]}%-{digest}"
+    return name
+
+
+class Views:
+    """Where the JSON files lie that document 001 names."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self.root = root
+
+    def agents_config(self) -> Path:
+        return self.root / "config" / "agents" / "agents_config.json"
+
+    def standings(self, league_id: str) -> Path:
+        return self._league(league_id) / "standings.json"
+
+    def rounds(self, league_id: str) -> Path:
+        return self._league(league_id) / "rounds.json"
+
+    def match(self, league_id: str, match_id: str) -> Path:
+        return self.root / "data" / "matches" / safe_name(league_id) / f"{safe_name(match_id)}.json"
+
+    def history(self, player_id: str) -> Path:
+        return self.root / "data" / "players" / safe_name(player_id) / "history.json"
+
+    def _league(self, league_id: str) -> Path:
+        return self.root / "data" / "leagues" / safe_name(league_id)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON for people and tools, whole or not at all; makes the folders it needs."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    _replace(path, text, mode=0o666, is_durable=False)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, whole or not at all, and durably."""
+    _replace(path, content, mode=0o600, is_durable=True)
+
+
+def read_private(path: Path) -> bytes | None:
+    """What ``write_private`` wrote, or None if there is nothing."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def make_folder_of(path: Path) -> None:
+    """Make the folder that a file is to lie in, and those above it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: its folder cannot be made ({error.strerror}).") from error
+
+
+def _replace(path: Path, content: bytes, *, mode: int, is_durable: bool) -> None:
+    # No safe name begins with a dot, so this is nobody's file.
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    make_folder_of(path)
+    try:
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(content)
+                file.flush()
+                if is_durable:
+                    os.fsync(file.fileno())
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        if is_durable:
+            _sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class ViewWriter:
+    """Writes JSON files in the background: of each the newest version, and not too often.
+
+    The first version is written at once; what comes within the pause after it waits, and the newest replaces what
+    waits. A file that cannot be written is logged, once until it can be again: views never stop a league.
+    """
+
+    def __init__(self, per_second: float = 2.0, *, inline: bool = False) -> None:
+        self._pause = 1 / per_second
+        self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
+        self._newest: dict[Path, Any] = {}
+        self._under_way: dict[Path, Future[StoreError | None]] = {}
+        self._pauses: dict[Path, TimerHandle] = {}
+        self._failing: set[Path] = set()
+        self._closed = False
+
+    def put(self, path: Path, value: Any) -> None:
+        """Have a value written. It is encoded when its turn comes, so it must not be changed afterwards."""
+        if self._closed:
+            raise StoreError(f"{path} cannot be written: the writer is closed.")
+        self._newest[path] = value
+        if path not in self._under_way and path not in self._pauses:
+            self._begin(path)
+
+    async def flush(self) -> None:
+        """Write everything that was put before, without pauses."""
+        # Twice, because what is under way may have a newer version behind it.
+        for _ in range(2):
+            for path in [path for path in self._newest if path not in self._under_way]:
+                self._pauses.pop(path).cancel()
+                self._begin(path)
+            if self._under_way:
+                await asyncio.wait(list(self._under_way.values()))
+
+    async def close(self) -> None:
+        """Write what waits, and take nothing more."""
+        self._closed = True
+        await self.flush()
+        for pause in self._pauses.values():
+            pause.cancel()
+        self._pauses.clear()
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+
+    def _begin(self, path: Path) -> None:
+        value = self._newest.pop(path)
+        if self._thread is None:
+            self._finish(path, _write_view(path, value))
+            return
+        writing = asyncio.get_running_loop().run_in_executor(self._thread, _write_view, path, value)
+        self._under_way[path] = writing
+        writing.add_done_callback(lambda done: self._end(path, done))
+
+    def _end(self, path: Path, done: Future[StoreError | None]) -> None:
+        del self._under_way[path]
+        self._finish(path, done.result())
+
+    def _finish(self, path: Path, failure: StoreError | None) -> None:
+        if failure is None:
+            self._failing.discard(path)
+        elif path not in self._failing:
+            self._failing.add(path)
+            log.error("%s", failure)
+        self._pauses[path] = asyncio.get_running_loop().call_later(self._pause, self._end_pause, path)
+
+    def _end_pause(self, path: Path) -> None:
+        del self._pauses[path]
+        if path in self._newest:
+            self._begin(path)
+
+
+def _write_view(path: Path, value: Any) -> StoreError | None:
+    try:
+        write_json(path, value)
+    except StoreError as error:
+        return error
+    return None

@@ -1,0 +1,143 @@
+"""The referee's journal: what it has ruled, written down before anybody hears of it.
+
+One JSON object a line: ``{"ruling": …}`` when a match is ruled on, ``{"delivered": …}`` when the manager has it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Lock
+
+import msgspec
+from msgspec import Raw
+
+from leaguekit.store.base import StoreError
+from leaguekit.store.files import make_folder_of, read_private, write_private
+from leaguekit.store.lock import WriterLock
+
+
+class _Key(msgspec.Struct, frozen=True):
+    """Which ruling: a match may be played again, as another attempt."""
+
+    match_id: str
+    attempt: int
+
+
+class _Line(msgspec.Struct):
+    ruling: Raw = Raw(b"")
+    delivered: _Key | None = None
+
+
+_line = msgspec.json.Decoder(_Line)
+_key = msgspec.json.Decoder(_Key)
+
+
+class Journal:
+    """A journal file, opened by one referee at a time; its methods may be called from any thread.
+
+    Opening it drops a torn last line (nobody was told of that ruling) and what has been delivered.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        make_folder_of(path)
+        self._lock = WriterLock(Path(os.path.realpath(path)))
+        try:
+            self._pending = _read(path)
+            write_private(path, b"".join(map(_ruling_line, self._pending.values())))
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._writing, self._syncing = Lock(), Lock()
+        self._written = self._synced = 0
+        self._failure: StoreError | None = None
+
+    def write(self, entry: bytes) -> None:
+        """Write a ruling, a JSON object with ``match_id`` and ``attempt``; it is durable when this returns."""
+        try:
+            key = _key.decode(entry)
+        except msgspec.DecodeError as error:
+            raise ValueError(f"a ruling is a JSON object with match_id and attempt: {error}") from error
+        if b"\n" in entry:
+            raise ValueError("a ruling is one line")
+        with self._writing:
+            self._append(_ruling_line(entry))
+            self._written += 1
+            number = self._written
+        # Whoever waits here while another syncs is often synced by it.
+        with self._syncing:
+            if self._synced < number:
+                self._sync()
+        with self._writing:
+            self._pending[key] = entry
+
+    def delivered(self, match_id: str, attempt: int) -> None:
+        """Note that the manager has a ruling. If the note is lost, the ruling is delivered twice, which is harmless."""
+        key = _Key(match_id, attempt)
+        with self._writing:
+            if self._pending.pop(key, None) is not None:
+                self._append(b'{"delivered":%b}\n' % msgspec.json.encode(key))
+
+    def pending(self) -> list[bytes]:
+        """What was ruled and is not yet delivered, in order."""
+        with self._writing:
+            return list(self._pending.values())
+
+    def close(self) -> None:
+        with self._writing, self._syncing:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+                self._lock.release()
+
+    def _append(self, line: bytes) -> None:
+        if self._file < 0:
+            raise StoreError(f"The journal {self.path} is closed.")
+        if self._failure is not None:
+            raise StoreError(str(self._failure))
+        try:
+            count = os.write(self._file, line)
+        except OSError as error:
+            raise self._failed(error.strerror) from error
+        if count < len(line):
+            raise self._failed("only a part of the line was written; its disk may be full")
+
+    def _sync(self) -> None:
+        upto = self._written
+        if self._failure is not None:
+            raise StoreError(str(self._failure))
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._failed(error.strerror) from error
+        self._synced = upto
+
+    def _failed(self, reason: str | None) -> StoreError:
+        """From here on nothing is written: a line behind a torn one would be lost with it."""
+        self._failure = StoreError(
+            f"The journal {self.path} could not be written: {reason}. Start again when it can be."
+        )
+        return self._failure
+
+
+def _ruling_line(entry: bytes) -> bytes:
+    return b'{"ruling":%b}\n' % entry
+
+
+def _read(path: Path) -> dict[_Key, bytes]:
+    pending: dict[_Key, bytes] = {}
+    *lines, _torn = (read_private(path) or b"").split(b"\n")
+    for number, text in enumerate(lines, 1):
+        try:
+            line = _line.decode(text)
+            if line.delivered is not None:
+                pending.pop(line.delivered, None)
+            else:
+                pending[_key.decode(line.ruling)] = bytes(line.ruling)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise StoreError(
+                f"{path}, line {number}, is no line of a journal ({error}): repair or remove it."
+            ) from None
+    return pending

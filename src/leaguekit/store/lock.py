@@ -1,0 +1,46 @@
+"""One writer a store: a lock of the operating system, free the moment its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from leaguekit.store.base import StoreError
+
+
+class WriterLock:
+    """Held from the moment it is made until ``release``; lies beside what it guards, as ``<name>.lock``.
+
+    The file stays when the lock is released: removing it would let two writers lock two files of one name.
+    """
+
+    def __init__(self, guarded: Path) -> None:
+        path = guarded.with_name(f"{guarded.name}.lock")
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreError(
+                f"{guarded} cannot be written: {path.name} beside it cannot be opened ({error.strerror}). "
+                "Name a folder that exists and that this user may write to."
+            ) from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(self._file, 20).decode(errors="replace").strip()
+            os.close(self._file)
+            if not isinstance(error, BlockingIOError):
+                raise StoreError(
+                    f"{guarded} cannot be locked ({error.strerror}). Name a file on a local disk."
+                ) from None
+            raise StoreError(
+                f"{guarded} is in use by another program{f' (process {holder})' if holder else ''}. "
+                "Stop that one first, or name another file."
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
+
+    def release(self) -> None:
+        # A pid that no longer holds it would mislead whoever reads the file next.
+        os.ftruncate(self._file, 0)
+        os.close(self._file)

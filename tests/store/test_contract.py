@@ -1,0 +1,193 @@
+"""What every event log promises, run on each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from leaguekit.store.base import EventLog, Stored, StoreError
+from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.sqlite import SqliteLog
+
+# Opens the store of this test: again and again the same one.
+Opener = Callable[[], Awaitable[EventLog]]
+
+
+def _memory(_folder: Path) -> Opener:
+    disk = MemoryDisk()
+
+    async def open_log() -> EventLog:
+        return MemoryLog(disk)
+
+    return open_log
+
+
+def _sqlite(folder: Path) -> Opener:
+    return lambda: SqliteLog.open(folder / "league.db")
+
+
+@pytest.fixture(params=[_memory, _sqlite], ids=["memory", "sqlite"])
+def open_log(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
+    return request.param(tmp_path)
+
+
+def event(number: int) -> bytes:
+    return b'{"n":%d}' % number
+
+
+def test_events_are_numbered_from_1_and_read_back_in_order(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        assert await log.read() == []
+        assert await log.append([event(1)]) == 1
+        assert await log.append([event(2), event(3), event(4)]) == 4
+        assert await log.read() == [Stored(number, event(number)) for number in (1, 2, 3, 4)]
+        assert await log.read(after=2) == [Stored(3, event(3)), Stored(4, event(4))]
+        assert await log.read(after=4) == []
+        assert len(await log.read(after=-1)) == 4
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_an_event_comes_back_byte_for_byte(open_log: Opener) -> None:
+    texts = ['{"name":"Łódź ♞ 🂡"}'.encode(), b'{"a":"\\u0000\\n"}', b" [1, 2]\n", b'"%s"' % (b"x" * 300_000)]
+
+    async def main() -> None:
+        log = await open_log()
+        await log.append(texts)
+        assert [stored.event for stored in await log.read()] == texts
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        assert await log.append([]) == 0
+        before = log.append([event(1), event(2)])
+        assert await log.append([]) == 2
+        assert before.done()
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_append_takes_the_events_as_they_are_now(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        events = [event(1)]
+        future = log.append(events)
+        events.append(event(2))
+        assert await future == 1
+        assert await log.read() == [Stored(1, event(1))]
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_only_what_is_committed_can_be_read(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        future = log.append([event(1)])
+        assert not future.done()
+        seen = await log.read()
+        assert len(seen) in {0, 1}
+        await future
+        assert len(await log.read()) == 1
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_concurrent_appends_keep_the_order_in_which_they_were_made(open_log: Opener) -> None:
+    made: list[bytes] = []
+    done: list[int] = []
+
+    async def work(log: EventLog, task: int) -> None:
+        for step in range(25):
+            mine = [b'{"task":%d,"step":%d,"part":%d}' % (task, step, part) for part in range(step % 3 + 1)]
+            made.extend(mine)
+            number = await log.append(mine)
+            done.append(number)
+            assert made[number - len(mine) : number] == mine
+
+    async def main() -> None:
+        log = await open_log()
+        await asyncio.gather(*(work(log, task) for task in range(40)))
+        assert [stored.event for stored in await log.read()] == made
+        assert [stored.number for stored in await log.read()] == list(range(1, len(made) + 1))
+        assert done == sorted(done)
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        given_up, other = log.append([event(1)]), log.append([event(2)])
+        given_up.cancel()
+        assert await other == 2
+        assert len(await log.read()) == 2
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(open_log: Opener) -> None:
+    async def session(first: int) -> None:
+        log = await open_log()
+        assert [stored.number for stored in await log.read()] == list(range(1, first))
+        assert await log.append([event(first), event(first + 1)]) == first + 1
+        await log.close()
+
+    for first in (1, 3, 5):
+        asyncio.run(session(first))
+
+
+def test_closing_commits_what_waits(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        futures = [log.append([event(number)]) for number in range(1, 101)]
+        await log.close()
+        assert [future.result() for future in futures] == list(range(1, 101))
+        log = await open_log()
+        assert len(await log.read()) == 100
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_a_closed_log_refuses_everything_but_closing_again(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        await asyncio.gather(log.close(), log.close())
+        await log.close()
+        for attempt in (log.append([event(1)]), log.read(), log.keep("a", b"b"), log.kept("a")):
+            with pytest.raises(StoreError, match="closed"):
+                await attempt
+
+    asyncio.run(main())
+
+
+def test_texts_are_kept_by_name_and_replaced(open_log: Opener) -> None:
+    async def main() -> None:
+        log = await open_log()
+        assert await log.kept("R1M1") is None
+        await log.keep("R1M1", b"first\x00\xff")
+        assert await log.kept("R1M1") == b"first\x00\xff"
+        await log.keep("R1M1", b"second")
+        await log.keep("../odd ' name", b"")
+        assert await log.append([event(1)]) == 1, "texts take no numbers"
+        await log.close()
+        log = await open_log()
+        assert await log.kept("R1M1") == b"second"
+        assert await log.kept("../odd ' name") == b""
+        await log.close()
+
+    asyncio.run(main())
