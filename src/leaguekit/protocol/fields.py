@@ -46,7 +46,9 @@ Attempt = Annotated[int, Meta(ge=1, le=INT32_MAX)]
 Seconds = Annotated[float, Meta(ge=0)]
 
 Timestamp = Annotated[str, _text("2025-01-15T10:30:00Z", times.PATTERN, **{ERROR_CODE: "E021"})]
-Sender = Annotated[str, _text("player:P01", r"league_manager(?::[^\x00-\x1f\x7f]+)?|(?:referee|player):[^\x00-\x1f\x7f]+", 100)]
+Sender = Annotated[
+    str, _text("player:P01", r"league_manager(?::[^\x00-\x1f\x7f]+)?|(?:referee|player):[^\x00-\x1f\x7f]+", 100)
+]
 ConversationId = Annotated[str, _text("conv-r1m1-001", most=200)]
 Token = Annotated[str, _text("tok-p01-…", most=512, **{ERROR_CODE: "E011"})]
 LeagueId = Annotated[str, _text("league_2025_even_odd", most=100)]

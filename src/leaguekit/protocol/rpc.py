@@ -194,3 +194,48 @@ def failure(call_id: bytes, error: RpcError) -> bytes:
 def request(method: str, params: bytes, call_id: int) -> bytes:
     """A request as we send it: ids are integers, for some agents take no other."""
     return b'{"jsonrpc":"2.0","method":%b,"params":%b,"id":%d}' % (_encode(method), params, call_id)
+
+
+class RpcRefusal(Exception):
+    """The peer answered with a JSON-RPC error."""
+
+    def __init__(self, error: RpcError) -> None:
+        self.error = error
+        super().__init__(f"{error.code} {error.message}")
+
+
+class _ErrorMember(msgspec.Struct):
+    code: int
+    message: str
+    data: Any = None
+
+
+class _Response(msgspec.Struct):
+    result: Raw = _ABSENT
+    error: _ErrorMember | None = None
+    id: Raw = _ABSENT
+
+
+_response = msgspec.json.Decoder(_Response)
+
+
+def read_answer(body: bytes, call_id: int) -> Raw:
+    """The result in an answer to our call.
+
+    Raises RpcRefusal if the peer refused the call, and ProtocolError if this is no answer to it.
+    """
+    check_encoding(body)
+    check_depth(body)
+    try:
+        response = _response.decode(body)
+    except msgspec.ValidationError as error:
+        raise ProtocolError("E041", f"This is no JSON-RPC answer: {error}.") from None
+    except msgspec.DecodeError as error:
+        raise ProtocolError("E040", f"The answer is not JSON: {error}.") from None
+    if bytes(response.id) != b"%d" % call_id:
+        raise ProtocolError("E041", f"The answer's id must be {call_id}, got {_shown(response.id)}.")
+    if response.error is not None:
+        raise RpcRefusal(RpcError(response.error.code, response.error.message, response.error.data))
+    if not bytes(response.result):
+        raise ProtocolError("E041", "The answer has neither a result nor an error.")
+    return response.result
