@@ -1,0 +1,1 @@
+"""The league layer, pure: events, state (their fold), commands, schedule, standings, tie-breaks."""

@@ -1,0 +1,51 @@
+"""Everything that a manager can do with a league, in one place.
+
+A command takes the league as it is and returns the events that follow, or raises; it changes nothing. The shell
+writes the events down and applies them.
+"""
+
+from __future__ import annotations
+
+from leaguekit.league.interventions import correct, disqualify, pause, rematch, resume, withdraw
+from leaguekit.league.registration import (
+    Applicant,
+    Rejected,
+    admit_player,
+    admit_referee,
+    register_player,
+    register_referee,
+)
+from leaguekit.league.results import (
+    note_answer,
+    note_failures,
+    record_result,
+    referee_lost,
+    referee_returned,
+    void_attempt,
+)
+from leaguekit.league.rounds import announce_round, assign, create, start
+
+__all__ = [
+    "Applicant",
+    "Rejected",
+    "admit_player",
+    "admit_referee",
+    "announce_round",
+    "assign",
+    "correct",
+    "create",
+    "disqualify",
+    "note_answer",
+    "note_failures",
+    "pause",
+    "record_result",
+    "referee_lost",
+    "referee_returned",
+    "register_player",
+    "register_referee",
+    "rematch",
+    "resume",
+    "start",
+    "void_attempt",
+    "withdraw",
+]

@@ -1,0 +1,223 @@
+"""What can happen in a league: one Struct an event, each a line of the log. The league's state is their fold."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from leaguekit.league.settings import Settings
+from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta
+
+
+class _Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
+    # When it happened, as we write timestamps.
+    at: str
+
+
+class LeagueCreated(_Event, frozen=True, kw_only=True):
+    """A league waits for registrations."""
+
+    settings: Settings
+
+
+class _Registered(_Event, frozen=True, kw_only=True):
+    # The request's own, by which a repeat of it is recognised.
+    conversation_id: str
+    timestamp: str
+    # Both in hex; the token itself is never written down.
+    verifier: str
+    key: str
+
+
+class PlayerRegistered(_Registered, frozen=True, kw_only=True):
+    """A player was taken, or came back under its id."""
+
+    player_id: str
+    meta: PlayerMeta
+    seat: str | None = None
+
+
+class RefereeRegistered(_Registered, frozen=True, kw_only=True):
+    """A referee was taken on, or came back under its id."""
+
+    referee_id: str
+    meta: RefereeMeta
+
+
+class RegistrationsClosed(_Event, frozen=True, kw_only=True):
+    """From now on the schedule is being made."""
+
+
+class LeagueStarted(_Event, frozen=True, kw_only=True):
+    """The schedule: the pairs of each round, side A first."""
+
+    rounds: list[list[tuple[str, str]]]
+
+
+class RoundAnnounced(_Event, frozen=True, kw_only=True):
+    """A round was opened, with the referee planned for each of its matches, in their order."""
+
+    round_id: int
+    referees: list[str]
+
+
+class MatchAssigned(_Event, frozen=True, kw_only=True):
+    """A referee was given an attempt at a match."""
+
+    match_id: str
+    referee_id: str
+    attempt: int
+
+
+class ResultRecorded(_Event, frozen=True, kw_only=True):
+    """A referee's report counts."""
+
+    match_id: str
+    attempt: int
+    referee_id: str
+    result: MatchResult
+
+
+class MatchForfeited(_Event, frozen=True, kw_only=True):
+    """The manager ruled a match because a player has left: these players lose it."""
+
+    match_id: str
+    losers: list[str]
+    ruling: str
+    reason: str
+
+
+class AttemptVoided(_Event, frozen=True, kw_only=True):
+    """An attempt came to nothing, through no player's fault."""
+
+    match_id: str
+    attempt: int
+    reason: str
+
+
+class MatchHeld(_Event, frozen=True, kw_only=True):
+    """Too many attempts came to nothing: the match waits for the operator."""
+
+    match_id: str
+
+
+class RefereeLost(_Event, frozen=True, kw_only=True):
+    """A referee no longer answers."""
+
+    referee_id: str
+    reason: str
+
+
+class RefereeReturned(_Event, frozen=True, kw_only=True):
+    """A lost referee answers again."""
+
+    referee_id: str
+
+
+class FailuresCounted(_Event, frozen=True, kw_only=True):
+    """How many of the manager's and the referees' calls in a row a player has left unanswered."""
+
+    player_id: str
+    in_a_row: int
+
+
+class PlayerSuspended(_Event, frozen=True, kw_only=True):
+    """A player left too many calls unanswered."""
+
+    player_id: str
+
+
+class PlayerReturned(_Event, frozen=True, kw_only=True):
+    """A suspended player answers again."""
+
+    player_id: str
+
+
+class RoundCompleted(_Event, frozen=True, kw_only=True):
+    """All matches of a round have ended."""
+
+    round_id: int
+
+
+class LeagueCompleted(_Event, frozen=True, kw_only=True):
+    """All matches of the league have ended."""
+
+
+class LeaguePaused(_Event, frozen=True, kw_only=True):
+    """The operator lets nothing new begin."""
+
+    reason: str
+
+
+class LeagueResumed(_Event, frozen=True, kw_only=True):
+    """The operator lets the league go on."""
+
+    reason: str
+
+
+class PlayerWithdrawn(_Event, frozen=True, kw_only=True):
+    """A player leaves the league; what it has played stands."""
+
+    player_id: str
+    reason: str
+
+
+class PlayerDisqualified(_Event, frozen=True, kw_only=True):
+    """A player must leave the league; what it has played stands."""
+
+    player_id: str
+    reason: str
+
+
+class MatchReplayed(_Event, frozen=True, kw_only=True):
+    """The operator takes a match's result back and lets it be played again."""
+
+    match_id: str
+    reason: str
+
+
+class ResultCorrected(_Event, frozen=True, kw_only=True):
+    """The operator settles a match's result."""
+
+    match_id: str
+    result: MatchResult
+    reason: str
+
+
+Event = (
+    LeagueCreated
+    | PlayerRegistered
+    | RefereeRegistered
+    | RegistrationsClosed
+    | LeagueStarted
+    | RoundAnnounced
+    | MatchAssigned
+    | ResultRecorded
+    | MatchForfeited
+    | AttemptVoided
+    | MatchHeld
+    | RefereeLost
+    | RefereeReturned
+    | FailuresCounted
+    | PlayerSuspended
+    | PlayerReturned
+    | RoundCompleted
+    | LeagueCompleted
+    | LeaguePaused
+    | LeagueResumed
+    | PlayerWithdrawn
+    | PlayerDisqualified
+    | MatchReplayed
+    | ResultCorrected
+)
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+def encode(event: Event) -> bytes:
+    return _encoder.encode(event)
+
+
+def decode(text: bytes) -> Event:
+    return _decoder.decode(text)

@@ -1,0 +1,207 @@
+"""What the league tells: answers to queries, and the contents of announcements. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import UNSET
+
+from leaguekit.league.records import Match, Referee
+from leaguekit.league.rounds import referee_turns
+from leaguekit.league.state import League
+from leaguekit.protocol.errors import CATALOGUE, ProtocolError
+from leaguekit.protocol.ids import match_numbers
+from leaguekit.protocol.messages import (
+    AnnouncedMatch,
+    Champion,
+    FinalStanding,
+    LeagueQuery,
+    LeagueStatus,
+    MatchResult,
+    NextMatch,
+    OwnRecord,
+    QueryData,
+    QueryError,
+    QueryParams,
+    ResultDetails,
+    RoundSummary,
+    ScheduledMatch,
+    Standing,
+)
+
+
+def answer(league: League, query: LeagueQuery, reader: str | None = None) -> QueryData | QueryError:
+    """The data that a query asks for, or why there are none. Raises ProtocolError for an unknown league or type."""
+    if query.league_id != league.settings.league_id:
+        raise ProtocolError("E053", f"This is the league {league.settings.league_id}.")
+    make = _ANSWERS.get(query.query_type) if isinstance(query.query_type, str) else None
+    if make is None:
+        raise ProtocolError("E052")
+    return make(league, QueryParams() if query.query_params is UNSET else query.query_params, reader)
+
+
+def standings(league: League, reader: str | None = None) -> list[Standing]:
+    """The table, at most 100 rows; of a longer one the first 99 and the reader's own."""
+    return league.table.shown_to(reader)
+
+
+def final_standings(league: League, reader: str | None = None) -> list[FinalStanding]:
+    """The same table in the form of LEAGUE_COMPLETED and of query answers."""
+    return [
+        FinalStanding(
+            rank=row.rank,
+            player_id=row.player_id,
+            points=row.points,
+            display_name=row.display_name,
+            played=row.played,
+            wins=row.wins,
+            draws=row.draws,
+            losses=row.losses,
+        )
+        for row in standings(league, reader)
+    ]
+
+
+def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch]:
+    """The matches of one round or of all; none before the start, or of a round that there is not."""
+    rounds = league.rounds if round_id is None else league.rounds[round_id - 1 : round_id]
+    return [
+        ScheduledMatch(
+            match_id=match.id,
+            round_id=match.round_id,
+            game_type=league.settings.game_type,
+            player_A_id=match.a,
+            player_B_id=match.b,
+            result=UNSET if match.result is None else _shown(match.result),
+        )
+        for round_ in rounds
+        for match in (league.matches[name] for name in round_.matches)
+    ]
+
+
+def next_match(league: League, player_id: str) -> NextMatch | None:
+    """A player's first match that is still to be played, with its referee as it is, is planned, or is likely to be."""
+    if league.players[player_id].out is not None:
+        return None
+    for match in (league.matches[name] for name in league.players[player_id].todo):
+        opponent = match.opponent_of(player_id)
+        if league.players[opponent].out is None:
+            return NextMatch(
+                match_id=match.id,
+                round_id=match.round_id,
+                opponent_id=opponent,
+                referee_endpoint=_referee(league, match).meta.contact_endpoint,
+            )
+    return None
+
+
+def player_stats(league: League, player_id: str) -> Standing:
+    """A player's row of the table."""
+    return league.table.standings()[player_id]
+
+
+def status(league: League) -> LeagueStatus:
+    return LeagueStatus(
+        state=league.state,
+        current_round=league.current_round,
+        total_rounds=len(league.rounds),
+        matches_played=len(league.matches) - league.outstanding,
+        total_matches=len(league.matches),
+        players=len(league.table.rows),
+        referees=len(league.referees),
+    )
+
+
+def announced_matches(league: League, round_id: int, *, to_referees: bool = False) -> list[AnnouncedMatch]:
+    """All matches of an announced round; the copy for referees also says who they are and where players listen."""
+    matches = [league.matches[name] for name in league.rounds[round_id - 1].matches]
+    return [
+        AnnouncedMatch(
+            match_id=match.id,
+            game_type=league.settings.game_type,
+            player_A_id=match.a,
+            player_B_id=match.b,
+            referee_endpoint=referee.meta.contact_endpoint,
+            referee_id=referee.id if to_referees else UNSET,
+            player_A_endpoint=league.players[match.a].meta.contact_endpoint if to_referees else UNSET,
+            player_B_endpoint=league.players[match.b].meta.contact_endpoint if to_referees else UNSET,
+        )
+        for match in matches
+        for referee in [_referee(league, match)]
+    ]
+
+
+def round_summary(league: League, round_id: int) -> RoundSummary:
+    round_ = league.rounds[round_id - 1]
+    return RoundSummary(
+        total_matches=len(round_.matches),
+        wins=round_.wins,
+        draws=round_.draws,
+        technical_losses=round_.technical_losses,
+    )
+
+
+def next_round_id(league: League, round_id: int) -> int | None:
+    """The round after this one; None after the last."""
+    return round_id + 1 if round_id < len(league.rounds) else None
+
+
+def champion(league: League) -> Champion:
+    """Who leads the table; at the end, the champion."""
+    first = standings(league)[0]
+    return Champion(player_id=first.player_id, display_name=first.display_name, points=first.points)
+
+
+def own_record(league: League, player_id: str) -> OwnRecord:
+    """A player's record, for its matches' assignments."""
+    return league.table.rows[player_id].record
+
+
+def _shown(result: MatchResult) -> MatchResult:
+    """A result without its evidence: a schedule has many."""
+    details = result.details
+    return MatchResult(
+        winner=result.winner,
+        score=result.score,
+        details=ResultDetails(
+            choices=details.choices, drawn_number=details.drawn_number, status=details.status, ruling=details.ruling
+        ),
+    )
+
+
+def _referee(league: League, match: Match) -> Referee:
+    known = match.referee_id if match.in_play else match.planned
+    if known is None or league.referees[known].lost:
+        turns = referee_turns(league)
+        known = turns[(match_numbers(match.id)[1] - 1) % len(turns)]
+    return league.referees[known]
+
+
+def _error(code: str, sentence: str) -> QueryError:
+    return QueryError(error_code=code, error_name=CATALOGUE[code].name, error_description=sentence)
+
+
+def _of_player(
+    make: Callable[[League, str], QueryData],
+) -> Callable[[League, QueryParams, str | None], QueryData | QueryError]:
+    """An answer about the player that the parameters must name."""
+
+    def answered(league: League, params: QueryParams, _reader: str | None) -> QueryData | QueryError:
+        if params.player_id is UNSET:
+            return _error("E003", "query_params.player_id is missing: it says which player is meant.")
+        if params.player_id not in league.table.rows:
+            return _error("E005", f"There is no player {params.player_id} in this league.")
+        return make(league, params.player_id)
+
+    return answered
+
+
+_ANSWERS: dict[str, Callable[[League, QueryParams, str | None], QueryData | QueryError]] = {
+    "GET_STANDINGS": lambda league, _params, reader: QueryData(standings=final_standings(league, reader)),
+    "GET_SCHEDULE": lambda league, params, _reader: QueryData(
+        schedule=schedule(league, None if params.round_id is UNSET else params.round_id)
+    ),
+    "GET_NEXT_MATCH": _of_player(lambda league, player: QueryData(next_match=next_match(league, player))),
+    "GET_PLAYER_STATS": _of_player(lambda league, player: QueryData(player_stats=player_stats(league, player))),
+    "GET_STATUS": lambda league, _params, _reader: QueryData(status=status(league)),
+}

@@ -1,0 +1,115 @@
+"""What the league's state is made of: its agents, matches and rounds. Only the fold changes them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, Struct
+
+from leaguekit.league.events import PlayerRegistered, RefereeRegistered
+from leaguekit.protocol.fields import AgentState
+from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
+
+Out = Literal["WITHDRAWAL", "DISQUALIFICATION"]
+
+
+class Player(Struct, kw_only=True):
+    """A player. ``failures`` counts the calls in a row that it left unanswered."""
+
+    id: str
+    state: AgentState
+    # The registration that counts now.
+    registered: PlayerRegistered
+    failures: int = 0
+    out: Out | None = None
+    out_reason: str = ""
+    # The match that a referee has in hand with it.
+    playing: str | None = None
+    # Its matches that have not ended, in their order.
+    todo: dict[str, None] = {}
+
+    @property
+    def meta(self) -> PlayerMeta:
+        return self.registered.meta
+
+    @property
+    def key(self) -> bytes:
+        """What tokens for and from it are derived under."""
+        return bytes.fromhex(self.registered.key)
+
+
+class Referee(Struct, kw_only=True):
+    """A referee, with the matches that it has in hand."""
+
+    id: str
+    state: AgentState
+    registered: RefereeRegistered
+    lost: bool = False
+    in_hand: dict[str, None] = {}
+
+    @property
+    def meta(self) -> RefereeMeta:
+        return self.registered.meta
+
+    @property
+    def key(self) -> bytes:
+        return bytes.fromhex(self.registered.key)
+
+    @property
+    def capacity(self) -> int:
+        return self.meta.max_concurrent_matches or 1
+
+    @property
+    def free(self) -> int:
+        """How many more matches it may be given now."""
+        return 0 if self.lost else max(0, self.capacity - len(self.in_hand))
+
+
+class Match(Struct, kw_only=True):
+    """A match of the schedule. ``referee_id`` has, or had, its latest attempt; ``in_play`` says which."""
+
+    id: str
+    round_id: int
+    a: str
+    b: str
+    planned: str | None = None
+    referee_id: str | None = None
+    attempt: int = 0
+    in_play: bool = False
+    assigned_at: str | None = None
+    voids: int = 0
+    held: bool = False
+    result: MatchResult | None = None
+    ended_at: str | None = None
+
+    @property
+    def players(self) -> tuple[str, str]:
+        return (self.a, self.b)
+
+    def opponent_of(self, player_id: str) -> str:
+        return self.b if player_id == self.a else self.a
+
+
+class Round(Struct, kw_only=True):
+    """A round, with how many of its matches are still to end and how the others ended."""
+
+    id: int
+    matches: list[str]
+    remaining: int
+    wins: int = 0
+    draws: int = 0
+    technical_losses: int = 0
+    completed: bool = False
+
+
+def failures_after(before: int, details: ResultDetails, player_id: str) -> int:
+    """Unanswered calls in a row after a match, from those before it and what the referee tells.
+
+    A choice, or a referee that counts none, means that the player has answered. A referee that tells nothing changes
+    nothing.
+    """
+    answered = details.choices.get(player_id) is not None
+    count = None if details.failures is UNSET else details.failures.get(player_id)
+    if answered or count == 0:
+        return count or 0
+    return before + (count or 0)

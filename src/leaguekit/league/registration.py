@@ -1,0 +1,187 @@
+"""Who is taken into the league, under which id, and why others are not.
+
+A registration has two steps, because a token is made for an id: ``admit_…`` says which id the applicant gets, the
+shell makes a token for it, and ``register_…`` gives the event. Nothing may happen in between.
+
+    Rejected          a well-formed request that policy declines: answered with status REJECTED
+    ProtocolError     a name that is taken: a JSON-RPC error, the only form that any document gives it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from msgspec import UNSET
+
+from leaguekit.league.endpoints import place, same_host, same_server
+from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
+from leaguekit.league.records import Player, Referee
+from leaguekit.league.state import League
+from leaguekit.protocol.errors import ProtocolError, documented_number
+from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, player_id, referee_id, speaks
+from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
+
+Role = Literal["player", "referee"]
+MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
+
+# What a reason begins with: document 000's words, and 001's for a referee too many.
+_WORDS: dict[tuple[Role, str], str] = {
+    ("player", "E018"): "Protocol version mismatch",
+    ("player", "E019"): "Registration closed - league already started",
+    ("player", "E020"): "Maximum players reached",
+    ("player", "E048"): "Contact endpoint unreachable",
+    ("player", "E049"): "Unsupported game type",
+    ("referee", "E018"): "Protocol version mismatch",
+    ("referee", "E019"): "League already started",
+    ("referee", "E020"): "Maximum referees already registered",
+    ("referee", "E048"): "Endpoint unreachable",
+    ("referee", "E049"): "Unsupported game type",
+}
+
+
+class Rejected(Exception):
+    """An applicant that is not taken. ``code`` is the catalogue's, ``number`` document 001's, if it has one."""
+
+    def __init__(self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None) -> None:
+        words = _WORDS.get((role, code), "")
+        self.reason = f"{words}: {detail}" if words and detail else words or detail
+        self.code = code
+        self.number = documented_number(f"register_{role}", code)
+        self.data = data or {}
+        super().__init__(f"{code} {self.reason}")
+
+
+class Applicant(NamedTuple, Generic[MetaT]):
+    """A request to register, and what the shell knows about who sent it."""
+
+    meta: MetaT
+    conversation_id: str
+    timestamp: str
+    # Where the manager itself listens.
+    manager_endpoint: str
+    # Whose token it showed; a token moves an agent to another port of its host at most.
+    returning_id: str | None = None
+    # The fingerprint of the seat code it showed; a seat's player may come from anywhere.
+    seat: str | None = None
+    # An id it is to have if that is free.
+    wanted_id: str | None = None
+    # Whether the operator lets a referee in after the start.
+    added_by_operator: bool = False
+
+
+def admit_player(league: League, applicant: Applicant[PlayerMeta]) -> str:
+    """The id that a player gets, or had. Raises Rejected, or ProtocolError for a name that is taken."""
+    by_seat = league.seats.get(applicant.seat or "")
+    known = by_seat or _known(league, league.players, applicant)
+    if known is None:
+        if not league.is_open:
+            raise Rejected("player", "E019")
+        count, most = len(league.table.rows), league.settings.max_players
+        if count >= most:
+            full = {"max_players": most, "current_players": count}
+            raise Rejected("player", "E020", f"{count} of {most} places are taken", full)
+    elif league.players[known].out is not None:
+        raise Rejected("player", "E058", f"This player has left the league: {league.players[known].out_reason}")
+    _check_content("player", league, applicant.meta)
+    if league.names.get(name := applicant.meta.display_name, known) != known:
+        data = {"display_name": name, "suggestion": "Choose a different display_name"}
+        raise ProtocolError("E047", f"Another player is called {name!r}.", data=data)
+    stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
+    _check_endpoint("player", league, applicant, known, stays_with)
+    wanted = applicant.wanted_id
+    return known or (wanted if wanted and wanted not in league.players else player_id(league.next_player))
+
+
+def register_player(
+    league: League, applicant: Applicant[PlayerMeta], *, verifier: bytes, key: bytes, at: str
+) -> list[Event]:
+    """Take a player in, with the two values of the token that was made for its id."""
+    return [
+        PlayerRegistered(
+            at=at,
+            player_id=admit_player(league, applicant),
+            meta=applicant.meta,
+            conversation_id=applicant.conversation_id,
+            timestamp=applicant.timestamp,
+            verifier=verifier.hex(),
+            key=key.hex(),
+            seat=applicant.seat,
+        )
+    ]
+
+
+def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
+    """The id that a referee gets, or had. Raises Rejected. Referees' names need not differ."""
+    known = _known(league, league.referees, applicant)
+    if known is None:
+        if not (league.is_open or applicant.added_by_operator):
+            raise Rejected("referee", "E019")
+        count, most = len(league.referees), league.settings.max_referees
+        if count >= most:
+            full = {"max_referees": most, "current_referees": count}
+            raise Rejected("referee", "E020", f"{count} of {most} places are taken", full)
+    _check_content("referee", league, applicant.meta)
+    stays_with = league.referees[known].meta.contact_endpoint if known else None
+    _check_endpoint("referee", league, applicant, known, stays_with)
+    return known or referee_id(len(league.referees) + 1)
+
+
+def register_referee(
+    league: League, applicant: Applicant[RefereeMeta], *, verifier: bytes, key: bytes, at: str
+) -> list[Event]:
+    """Take a referee on, with the two values of the token that was made for its id."""
+    return [
+        RefereeRegistered(
+            at=at,
+            referee_id=admit_referee(league, applicant),
+            meta=applicant.meta,
+            conversation_id=applicant.conversation_id,
+            timestamp=applicant.timestamp,
+            verifier=verifier.hex(),
+            key=key.hex(),
+        )
+    ]
+
+
+def _known(
+    league: League,
+    registry: Mapping[str, Player] | Mapping[str, Referee],
+    applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
+) -> str | None:
+    """Whose return this is: by its token, or, before the start, because it repeats a registration to the letter."""
+    if applicant.returning_id in registry:
+        return applicant.returning_id
+    agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
+    if agent is None or not league.is_open:
+        return None
+    before = agent.registered
+    repeated = (applicant.conversation_id, applicant.timestamp, applicant.meta)
+    return agent.id if repeated == (before.conversation_id, before.timestamp, before.meta) else None
+
+
+def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta) -> None:
+    version = PROTOCOL_VERSION if meta.protocol_version is UNSET else meta.protocol_version
+    if not speaks(version):
+        here = f"this league speaks 2.x from {OLDEST_VERSION} on, not {version}"
+        raise Rejected(role, "E018", here)
+    game = league.settings.game_type
+    if game not in meta.game_types:
+        raise Rejected(role, "E049", f"this league plays {game}")
+
+
+def _check_endpoint(
+    role: Role,
+    league: League,
+    applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
+    known: str | None,
+    stays_with: str | None,
+) -> None:
+    endpoint = applicant.meta.contact_endpoint
+    if place(endpoint) is None:
+        raise Rejected(role, "E048", "it is no address")
+    owner = league.endpoints.get(str(place(endpoint)), known)
+    if owner != known or same_server(endpoint, applicant.manager_endpoint):
+        raise Rejected(role, "E048", "it is another agent's")
+    if stays_with is not None and not same_host(endpoint, stays_with):
+        raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")

@@ -1,0 +1,170 @@
+"""What becomes of assigned matches: results, void attempts, lost referees, and agents that do not answer."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, structs
+
+from leaguekit.league.events import (
+    AttemptVoided,
+    Event,
+    FailuresCounted,
+    MatchHeld,
+    PlayerReturned,
+    PlayerSuspended,
+    RefereeLost,
+    RefereeReturned,
+    ResultRecorded,
+)
+from leaguekit.league.records import Match, failures_after
+from leaguekit.league.rounds import closing
+from leaguekit.league.state import League
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import ResultStatus
+from leaguekit.protocol.messages import MatchResult, MatchResultReport, ResultDetails
+
+# Unanswered calls in a row after which a player is suspended.
+MOST_FAILURES = 5
+# Void attempts after which a match waits for the operator.
+MOST_VOIDS = 3
+
+# Winner or none, and the points of winner and loser or of both, with what each can mean; the first is assumed when a
+# referee does not say.
+_STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
+    (True, (3, 0)): ("WIN", "TECHNICAL_LOSS"),
+    (False, (1, 1)): ("DRAW",),
+    (False, (0, 0)): ("TECHNICAL_LOSS",),
+}
+
+
+def record_result(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
+    """Count a referee's report. Raises ProtocolError unless it is for that referee's open attempt and fits itself."""
+    _check_league(league, report.league_id)
+    attempt = None if report.attempt is UNSET else report.attempt
+    match = _in_play(league, report.match_id, attempt, referee_id)
+    if (report.round_id, report.game_type) != (match.round_id, league.settings.game_type):
+        raise ProtocolError("E056", f"{match.id} is a match of {league.settings.game_type} in round {match.round_id}.")
+    result = checked(match, report.result)
+    return [
+        ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
+        *_who_comes_and_goes(league, match, result.details, at),
+        *closing(league, league.rounds[league.current_round - 1], [match], at),
+    ]
+
+
+def void_attempt(
+    league: League, match_id: str, attempt: int, reason: str, at: str, *, referee_id: str | None = None
+) -> list[Event]:
+    """Take an attempt as never made; after the third the match waits for the operator.
+
+    ``referee_id`` is the referee that gives its attempt up, None if the manager decides.
+    """
+    match = _in_play(league, match_id, attempt, referee_id)
+    return _voided(match, reason, at)
+
+
+def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[Event]:
+    """A referee does not answer any more: all that it has in hand is void. After the league nobody is missed."""
+    referee = league.referees[referee_id]
+    if referee.lost or league.state == "LEAGUE_COMPLETED":
+        return []
+    voided = [event for name in referee.in_hand for event in _voided(league.matches[name], reason, at)]
+    return [RefereeLost(at=at, referee_id=referee_id, reason=reason), *voided]
+
+
+def referee_returned(league: League, referee_id: str, at: str) -> list[Event]:
+    """A lost referee answers again."""
+    return [RefereeReturned(at=at, referee_id=referee_id)] if league.referees[referee_id].lost else []
+
+
+def note_failures(league: League, agent_id: str, count: int, at: str) -> list[Event]:
+    """A player left that many more of the manager's calls unanswered. Referees are watched by ``referee_lost``."""
+    player = league.players.get(agent_id)
+    if player is None or player.state != "ACTIVE" or not count:
+        return []
+    in_a_row = player.failures + count
+    counted = FailuresCounted(at=at, player_id=agent_id, in_a_row=in_a_row)
+    return [counted, *([PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MOST_FAILURES else [])]
+
+
+def note_answer(league: League, agent_id: str, at: str) -> list[Event]:
+    """A player answered the manager; news only if it had failed before."""
+    player = league.players.get(agent_id)
+    if player is None or player.state not in ("ACTIVE", "SUSPENDED"):
+        return []
+    events: list[Event] = []
+    if player.failures:
+        events.append(FailuresCounted(at=at, player_id=agent_id, in_a_row=0))
+    if player.state == "SUSPENDED":
+        events.append(PlayerReturned(at=at, player_id=agent_id))
+    return events
+
+
+def checked(match: Match, result: MatchResult) -> MatchResult:
+    """A result whose players, winner, score and status fit each other, with its status filled in. Raises E056."""
+    players = set(match.players)
+    details = result.details
+    named = set(details.choices) | set(() if details.failures is UNSET else details.failures)
+    if set(result.score) != players or not named <= players:
+        raise ProtocolError("E056", f"{match.id} is between {match.a} and {match.b}, and nobody else.")
+    first = match.a if result.winner is None else result.winner
+    if first not in players:
+        raise ProtocolError("E056", f"{first} cannot win {match.id}, a match between {match.a} and {match.b}.")
+    points = (result.score[first], result.score[match.opponent_of(first)])
+    possible = _STATUSES.get((result.winner is not None, points), ())
+    status = details.status
+    if status is UNSET and possible:
+        chose = all(details.choices.get(player) is not None for player in match.players)
+        status = possible[0 if chose else -1]
+    if status not in possible:
+        raise ProtocolError(
+            "E056", f"The winner {result.winner}, the score {points[0]}–{points[1]} and {status} do not go together."
+        )
+    return structs.replace(result, details=structs.replace(details, status=status))
+
+
+def known_match(league: League, match_id: str) -> Match:
+    match = league.matches.get(match_id)
+    if match is None:
+        raise ProtocolError("E050", f"There is no match {match_id} in this league.")
+    return match
+
+
+def _check_league(league: League, league_id: str) -> None:
+    if league_id != league.settings.league_id:
+        raise ProtocolError("E053", f"This is the league {league.settings.league_id}.")
+
+
+def _in_play(league: League, match_id: str, attempt: int | None, referee_id: str | None) -> Match:
+    """The match whose attempt a referee has in hand; otherwise the error that says why it has not."""
+    if not league.matches:
+        raise ProtocolError("E030", "The league has not started yet; there are no matches.")
+    match = league.matches.get(match_id)
+    own = match is not None and referee_id in (None, match.referee_id)
+    if match is not None and own and match.result is not None:
+        data = {"match_id": match_id, "previous_report_time": match.ended_at}
+        raise ProtocolError("E054", f"{match_id} ended at {match.ended_at}.", data=data)
+    if league.state == "LEAGUE_COMPLETED":
+        raise ProtocolError("E031", "The league is over; all its matches have ended.")
+    if match is None or not own:
+        raise ProtocolError("E050", f"There is no match {match_id} here, or another referee has it.")
+    if not match.in_play or attempt not in (None, match.attempt):
+        raise ProtocolError("E050", f"That attempt at {match_id} is void.")
+    return match
+
+
+def _voided(match: Match, reason: str, at: str) -> list[Event]:
+    voided = AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason)
+    return [voided, *([MatchHeld(at=at, match_id=match.id)] if match.voids + 1 >= MOST_VOIDS else [])]
+
+
+def _who_comes_and_goes(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
+    """The players whom a match's unanswered calls suspend, and those whom an answer brings back."""
+    events: list[Event] = []
+    for name in match.players:
+        player = league.players[name]
+        silent = failures_after(player.failures, details, name) >= MOST_FAILURES
+        if silent and player.state == "ACTIVE":
+            events.append(PlayerSuspended(at=at, player_id=name))
+        elif not silent and player.state == "SUSPENDED":
+            events.append(PlayerReturned(at=at, player_id=name))
+    return events

@@ -1,0 +1,122 @@
+"""The course of a league: it begins, is started, goes from round to round, and hands its matches to referees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+
+from leaguekit.league.events import (
+    Event,
+    LeagueCompleted,
+    LeagueCreated,
+    LeagueStarted,
+    MatchAssigned,
+    MatchForfeited,
+    RegistrationsClosed,
+    RoundAnnounced,
+    RoundCompleted,
+)
+from leaguekit.league.records import Match, Round
+from leaguekit.league.schedule import round_robin
+from leaguekit.league.settings import Settings
+from leaguekit.league.state import League
+from leaguekit.protocol.errors import ProtocolError
+
+
+def create(settings: Settings, at: str) -> list[Event]:
+    """Begin a league; the events go to a new ``League()``."""
+    return [LeagueCreated(at=at, settings=settings)]
+
+
+def start(league: League, at: str) -> list[Event]:
+    """Close the registrations and make the schedule, in the order of the players' ids."""
+    if not league.is_open:
+        raise ProtocolError("E058", "The league has been started already.")
+    players = sorted(league.table.rows, key=lambda player: int(player[1:]))
+    if len(players) < 2 or not living_referees(league):
+        raise ProtocolError(
+            "E030",
+            "A league needs two players and a referee; this one has "
+            f"{len(players)} and {len(living_referees(league))}.",
+        )
+    return [RegistrationsClosed(at=at), LeagueStarted(at=at, rounds=round_robin(players, league.settings.rounds))]
+
+
+def announce_round(league: League, at: str) -> list[Event]:
+    """Open the next round, if it is time: the league runs, the round before is over, a referee is there.
+
+    Matches of players that have left are ruled at once; a round of nothing else is over at once.
+    """
+    if league.state != "RUNNING_LEAGUE" or league.paused or league.round_in_play:
+        return []
+    if league.current_round == len(league.rounds) or not living_referees(league):
+        return []
+    round_ = league.rounds[league.current_round]
+    matches = [league.matches[name] for name in round_.matches]
+    forfeits = [ruling for match in matches if (ruling := _forfeit(league, match, at)) is not None]
+    turns = cycle(referee_turns(league))
+    return [
+        RoundAnnounced(at=at, round_id=round_.id, referees=[next(turns) for _ in matches]),
+        *forfeits,
+        *closing(league, round_, [league.matches[ruling.match_id] for ruling in forfeits], at),
+    ]
+
+
+def assign(league: League, at: str) -> list[Event]:
+    """Give the matches that wait to referees that have room, each to the one planned for it if that has.
+
+    Nobody is given two matches at once, although a match that is played again may meet a later round.
+    """
+    if league.paused:
+        return []
+    free = {referee.id: referee.free for referee in league.referees.values() if referee.free}
+    events: list[Event] = []
+    busy: set[str] = set()
+    for name in league.waiting:
+        if not free:
+            break
+        match = league.matches[name]
+        if busy.intersection(match.players) or any(league.players[player].playing for player in match.players):
+            continue
+        busy.update(match.players)
+        referee = match.planned if match.planned in free else max(free, key=lambda one: free[one])
+        events.append(MatchAssigned(at=at, match_id=name, referee_id=referee, attempt=match.attempt + 1))
+        free[referee] -= 1
+        if not free[referee]:
+            del free[referee]
+    return events
+
+
+def living_referees(league: League) -> list[str]:
+    return [referee.id for referee in league.referees.values() if not referee.lost]
+
+
+def referee_turns(league: League) -> list[str]:
+    """The order in which matches fall to referees, over and over: each as often as it takes matches at once."""
+    referees = [league.referees[name] for name in living_referees(league)] or list(league.referees.values())
+    turns = sorted((turn / one.capacity, place) for place, one in enumerate(referees) for turn in range(one.capacity))
+    return [referees[place].id for _, place in turns]
+
+
+def _forfeit(league: League, match: Match, at: str) -> MatchForfeited | None:
+    """The ruling on a match of players that have left, None if neither has; of two causes the graver names it."""
+    gone = [player for name in match.players if (player := league.players[name]).out is not None]
+    if not gone:
+        return None
+    return MatchForfeited(
+        at=at,
+        match_id=match.id,
+        losers=[player.id for player in gone],
+        ruling="DISQUALIFICATION" if any(player.out == "DISQUALIFICATION" for player in gone) else "WITHDRAWAL",
+        reason="; ".join(player.out_reason for player in gone),
+    )
+
+
+def closing(league: League, round_: Round, ended: Sequence[Match], at: str) -> list[Event]:
+    """What follows when these matches end: the round's end if they were its last, the league's if there are no more."""
+    events: list[Event] = []
+    if not round_.completed and round_.remaining == sum(match.round_id == round_.id for match in ended):
+        events.append(RoundCompleted(at=at, round_id=round_.id))
+    if league.outstanding == len(ended):
+        events.append(LeagueCompleted(at=at))
+    return events

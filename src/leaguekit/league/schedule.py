@@ -1,0 +1,39 @@
+"""Who meets whom, and when: a round-robin by the circle method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+Pair = tuple[str, str]
+
+
+def round_robin(players: Sequence[str], rounds: Literal["single", "double"] = "single") -> list[list[Pair]]:
+    """The pairs of each round, side A first.
+
+    Everybody meets everybody once (in a double round-robin again, with the sides swapped), nobody plays twice in a
+    round, and in an odd number one rests. Nobody is on one side more than once oftener than on the other.
+    """
+    once = [
+        [_sided(players, low, high) for low, high in pairs if high < len(players)] for pairs in _circle(len(players))
+    ]
+    return once if rounds == "single" else once + [[(b, a) for a, b in pairs] for pairs in once]
+
+
+def _circle(count: int) -> list[list[tuple[int, int]]]:
+    """Rounds of index pairs, in order. Player 0 stays and the rest turn; whoever meets an added last one rests."""
+    turning = range(1, count + count % 2)
+    size = len(turning)
+    rounds = []
+    for turn in range(size):
+        pairs = [(0, turning[turn])]
+        for step in range(1, size // 2 + 1):
+            one, other = turning[(turn + step) % size], turning[(turn - step) % size]
+            pairs.append((min(one, other), max(one, other)))
+        rounds.append(sorted(pairs))
+    return rounds
+
+
+def _sided(players: Sequence[str], low: int, high: int) -> Pair:
+    """The lower one is A against the half of the field that follows it, so that sides come out even."""
+    return (players[low], players[high]) if high - low <= len(players) // 2 else (players[high], players[low])

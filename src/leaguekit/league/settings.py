@@ -1,0 +1,47 @@
+"""What is settled before a league begins, and stays: its game, its limits, its rules."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from leaguekit.protocol.fields import Count, GameType, LeagueId, Seconds
+from leaguekit.protocol.messages import TimeLimits
+
+TieBreak = Literal["head_to_head", "wins", "technical_losses"]
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A league's settings; the defaults are the specification's."""
+
+    league_id: LeagueId
+    game_type: GameType = "even_odd"
+    # In a double round-robin everybody meets twice, with the sides swapped.
+    rounds: Literal["single", "double"] = "single"
+    max_players: Annotated[int, Meta(ge=2)] = 10_000
+    max_referees: Annotated[int, Meta(ge=1)] = 100
+    # Seconds between a round's announcement and its first match.
+    announce_lead: Seconds = 60.0
+    join_seconds: Seconds = 5.0
+    choice_seconds: Seconds = 30.0
+    game_over_seconds: Seconds = 5.0
+    max_retries: Count = 3
+    retry_seconds: Seconds = 2.0
+    backoff: Literal["fixed", "exponential"] = "fixed"
+    profile: Literal["spec", "open"] = "spec"
+    # What decides between players with equal points; the lower id decides at last.
+    tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "wins", "technical_losses")
+    seed_hex: str | None = None
+
+    @property
+    def time_limits(self) -> TimeLimits:
+        """The limits as a referee is told them."""
+        return TimeLimits(
+            join_seconds=self.join_seconds,
+            choice_seconds=self.choice_seconds,
+            game_over_seconds=self.game_over_seconds,
+            max_retries=self.max_retries,
+            retry_seconds=self.retry_seconds,
+            backoff=self.backoff,
+        )

@@ -1,0 +1,329 @@
+"""The league's state: the fold of its events. Nothing but ``apply`` changes it, and everybody may read it.
+
+What is asked often is kept at hand (who has an endpoint, what waits for a referee, what a player has before it), so
+that an event costs the same in a league of four and of four hundred.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import singledispatchmethod
+from typing import Any
+
+import msgspec
+
+from leaguekit.league import events as e
+from leaguekit.league.endpoints import place
+from leaguekit.league.records import Match, Out, Player, Referee, Round, failures_after
+from leaguekit.league.settings import Settings
+from leaguekit.league.standings import Table, is_technical
+from leaguekit.protocol.fields import AgentState, LeagueState
+from leaguekit.protocol.ids import match_id, match_numbers, player_id
+from leaguekit.protocol.messages import MatchResult, ResultDetails
+
+_AGENTS_STATE: dict[LeagueState, AgentState] = {
+    "WAITING_FOR_REGISTRATIONS": "REGISTERED",
+    "CREATING_SCHEDULE": "REGISTERED",
+    "RUNNING_LEAGUE": "ACTIVE",
+    "LEAGUE_COMPLETED": "SHUTDOWN",
+}
+
+
+class League:
+    """A league as it stands after the events applied so far; the first must be LeagueCreated."""
+
+    settings: Settings
+    table: Table
+
+    def __init__(self) -> None:
+        self.state: LeagueState = "WAITING_FOR_REGISTRATIONS"
+        self.paused = False
+        self.players: dict[str, Player] = {}
+        self.referees: dict[str, Referee] = {}
+        self.rounds: list[Round] = []
+        self.matches: dict[str, Match] = {}
+        # The round announced last; 0 before the first.
+        self.current_round = 0
+        # Matches without a result, in all rounds.
+        self.outstanding = 0
+        # Matches of announced rounds that a referee can be given, and those that wait for the operator.
+        self.waiting: dict[str, None] = {}
+        self.held: dict[str, None] = {}
+        self.names: dict[str, str] = {}
+        self.endpoints: dict[str, str] = {}
+        self.verifiers: dict[str, str] = {}
+        self.seats: dict[str, str] = {}
+        self.next_player = 1
+
+    def digest(self) -> str:
+        """A fingerprint of the whole state: equal for equal leagues."""
+        whole = vars(self) | {"table": self.table.rows}
+        return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).hexdigest()
+
+    def agent(self, agent_id: str) -> Player | Referee | None:
+        return self.players.get(agent_id) or self.referees.get(agent_id)
+
+    def agent_with(self, verifier: bytes) -> Player | Referee | None:
+        """The agent whose token has this verifier."""
+        return self.agent(self.verifiers.get(verifier.hex(), ""))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether agents can still register."""
+        return self.state == "WAITING_FOR_REGISTRATIONS"
+
+    @property
+    def round_in_play(self) -> bool:
+        """Whether a round is announced and not completed."""
+        return self.current_round > 0 and not self.rounds[self.current_round - 1].completed
+
+    @singledispatchmethod
+    def apply(self, event: e.Event) -> None:
+        """Take an event into the state."""
+        raise TypeError(f"{event!r} is no event of a league")
+
+    @apply.register
+    def _(self, event: e.LeagueCreated) -> None:
+        self.settings = event.settings
+        self.table = Table(event.settings.tie_breaks)
+
+    @apply.register
+    def _(self, event: e.PlayerRegistered) -> None:
+        player = self.players.get(event.player_id)
+        if player is None:
+            player = self.players[event.player_id] = Player(id=event.player_id, state="INIT", registered=event)
+            while player_id(self.next_player) in self.players:
+                self.next_player += 1
+        else:
+            self._forget(player)
+            del self.names[player.meta.display_name]
+        player.registered, player.state, player.failures = event, _AGENTS_STATE[self.state], 0
+        self._remember(player)
+        self.names[player.meta.display_name] = player.id
+        if event.seat is not None:
+            self.seats[event.seat] = player.id
+        self.table.enter(player.id, player.meta.display_name)
+
+    @apply.register
+    def _(self, event: e.RefereeRegistered) -> None:
+        referee = self.referees.get(event.referee_id)
+        if referee is None:
+            referee = self.referees[event.referee_id] = Referee(id=event.referee_id, state="INIT", registered=event)
+        else:
+            self._forget(referee)
+        referee.registered, referee.state, referee.lost = event, _AGENTS_STATE[self.state], False
+        self._remember(referee)
+
+    @apply.register
+    def _(self, _event: e.RegistrationsClosed) -> None:
+        self.state = "CREATING_SCHEDULE"
+
+    @apply.register
+    def _(self, event: e.LeagueStarted) -> None:
+        self.state = "RUNNING_LEAGUE"
+        for number, pairs in enumerate(event.rounds, start=1):
+            matches = [
+                Match(id=match_id(number, order), round_id=number, a=a, b=b)
+                for order, (a, b) in enumerate(pairs, start=1)
+            ]
+            self.rounds.append(Round(id=number, matches=[match.id for match in matches], remaining=len(matches)))
+            for match in matches:
+                self.matches[match.id] = match
+                for player in match.players:
+                    self.players[player].todo[match.id] = None
+        self.outstanding = len(self.matches)
+        self._set_agents("REGISTERED", "ACTIVE")
+
+    @apply.register
+    def _(self, event: e.RoundAnnounced) -> None:
+        self.current_round = event.round_id
+        for name, referee in zip(self.rounds[event.round_id - 1].matches, event.referees, strict=True):
+            self.matches[name].planned = referee
+            self.waiting[name] = None
+
+    @apply.register
+    def _(self, event: e.MatchAssigned) -> None:
+        match = self.matches[event.match_id]
+        match.referee_id, match.attempt, match.in_play = event.referee_id, event.attempt, True
+        match.assigned_at = event.at
+        del self.waiting[match.id]
+        self.referees[event.referee_id].in_hand[match.id] = None
+        for player in match.players:
+            self.players[player].playing = match.id
+
+    @apply.register
+    def _(self, event: e.ResultRecorded) -> None:
+        match = self.matches[event.match_id]
+        self._end(match, event.result, event.at)
+        for name in match.players:
+            player = self.players[name]
+            player.failures = failures_after(player.failures, event.result.details, name)
+
+    @apply.register
+    def _(self, event: e.MatchForfeited) -> None:
+        match = self.matches[event.match_id]
+        winner = None if len(event.losers) == 2 else match.opponent_of(event.losers[0])
+        evidence = {"losers": event.losers, "reason": event.reason}
+        self._end(match, technical_loss(match, winner, event.ruling, evidence), event.at)
+
+    @apply.register
+    def _(self, event: e.AttemptVoided) -> None:
+        match = self.matches[event.match_id]
+        match.voids += 1
+        self._leave_referee(match)
+        self.waiting[match.id] = None
+
+    @apply.register
+    def _(self, event: e.MatchHeld) -> None:
+        self.matches[event.match_id].held = True
+        del self.waiting[event.match_id]
+        self.held[event.match_id] = None
+
+    @apply.register
+    def _(self, event: e.RefereeLost) -> None:
+        referee = self.referees[event.referee_id]
+        referee.lost, referee.state = True, "SUSPENDED"
+
+    @apply.register
+    def _(self, event: e.RefereeReturned) -> None:
+        referee = self.referees[event.referee_id]
+        referee.lost, referee.state = False, _AGENTS_STATE[self.state]
+
+    @apply.register
+    def _(self, event: e.FailuresCounted) -> None:
+        self.players[event.player_id].failures = event.in_a_row
+
+    @apply.register
+    def _(self, event: e.PlayerSuspended) -> None:
+        self.players[event.player_id].state = "SUSPENDED"
+
+    @apply.register
+    def _(self, event: e.PlayerReturned) -> None:
+        self.players[event.player_id].state = "ACTIVE"
+
+    @apply.register
+    def _(self, event: e.RoundCompleted) -> None:
+        self.rounds[event.round_id - 1].completed = True
+
+    @apply.register
+    def _(self, _event: e.LeagueCompleted) -> None:
+        self.state = "LEAGUE_COMPLETED"
+        self._set_agents("ACTIVE", "SHUTDOWN")
+        self._set_agents("SUSPENDED", "SHUTDOWN")
+
+    @apply.register
+    def _(self, _event: e.LeaguePaused) -> None:
+        self.paused = True
+
+    @apply.register
+    def _(self, _event: e.LeagueResumed) -> None:
+        self.paused = False
+
+    @apply.register
+    def _(self, event: e.PlayerWithdrawn) -> None:
+        self._put_out(self.players[event.player_id], "WITHDRAWAL", event.reason)
+
+    @apply.register
+    def _(self, event: e.PlayerDisqualified) -> None:
+        self._put_out(self.players[event.player_id], "DISQUALIFICATION", event.reason)
+
+    @apply.register
+    def _(self, event: e.MatchReplayed) -> None:
+        match = self.matches[event.match_id]
+        if match.result is not None:
+            self._count(match, match.result, back=True)
+            match.result = match.ended_at = None
+            self.outstanding += 1
+            self.rounds[match.round_id - 1].remaining += 1
+            for name in match.players:
+                todo = self.players[name].todo
+                self.players[name].todo = dict.fromkeys(sorted([*todo, match.id], key=match_numbers))
+        self.held.pop(match.id, None)
+        match.voids, match.held = 0, False
+        self.waiting[match.id] = None
+
+    @apply.register
+    def _(self, event: e.ResultCorrected) -> None:
+        match = self.matches[event.match_id]
+        if match.result is None:
+            self._end(match, event.result, event.at)
+        else:
+            self._count(match, match.result, back=True)
+            match.result = event.result
+            self._count(match, event.result)
+
+    def _remember(self, agent: Player | Referee) -> None:
+        self.endpoints[str(place(agent.meta.contact_endpoint))] = agent.id
+        self.verifiers[agent.registered.verifier] = agent.id
+
+    def _forget(self, agent: Player | Referee) -> None:
+        del self.endpoints[str(place(agent.meta.contact_endpoint))]
+        del self.verifiers[agent.registered.verifier]
+
+    def _set_agents(self, before: AgentState, after: AgentState) -> None:
+        agents: list[Player | Referee] = [*self.players.values(), *self.referees.values()]
+        for agent in agents:
+            if agent.state == before:
+                agent.state = after
+
+    def _put_out(self, player: Player, out: Out, reason: str) -> None:
+        player.out, player.out_reason, player.state = out, reason, "SHUTDOWN"
+        if self.is_open:
+            # Who leaves before the start leaves its place to others.
+            self._forget(player)
+            del self.names[player.meta.display_name]
+            self.table.leave(player.id)
+
+    def _leave_referee(self, match: Match) -> None:
+        if match.in_play:
+            match.in_play = False
+            self.referees[match.referee_id or ""].in_hand.pop(match.id)
+            for player in match.players:
+                self.players[player].playing = None
+
+    def _end(self, match: Match, result: MatchResult, at: str) -> None:
+        self._leave_referee(match)
+        self.waiting.pop(match.id, None)
+        self.held.pop(match.id, None)
+        match.held = False
+        match.result, match.ended_at = result, at
+        self._count(match, result)
+        self.outstanding -= 1
+        self.rounds[match.round_id - 1].remaining -= 1
+        for player in match.players:
+            del self.players[player].todo[match.id]
+
+    def _count(self, match: Match, result: MatchResult, *, back: bool = False) -> None:
+        one = -1 if back else 1
+        self.table.count(result, back=back)
+        round_ = self.rounds[match.round_id - 1]
+        if is_technical(result):
+            round_.technical_losses += one
+        elif result.winner is None:
+            round_.draws += one
+        else:
+            round_.wins += one
+
+
+def fold(events: Iterable[e.Event]) -> League:
+    """The league that these events make."""
+    league = League()
+    for event in events:
+        league.apply(event)
+    return league
+
+
+def technical_loss(match: Match, winner: str | None, ruling: str, evidence: dict[str, Any]) -> MatchResult:
+    """A match decided without play: the other player wins 3–0; without a winner both lose."""
+    return MatchResult(
+        winner=winner,
+        score={player: 3 if player == winner else 0 for player in match.players},
+        details=ResultDetails(
+            choices=dict.fromkeys(match.players),
+            drawn_number=None,
+            status="TECHNICAL_LOSS",
+            ruling=ruling,
+            evidence=evidence,
+        ),
+    )

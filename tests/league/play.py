@@ -1,0 +1,202 @@
+"""A league that a test plays by hand: commands are given, their events applied and kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec import UNSET
+
+from leaguekit.league import commands, queries
+from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.records import Match
+from leaguekit.league.settings import Settings
+from leaguekit.league.state import League
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import times, tokens
+
+LEAGUE = "league_2025_even_odd"
+MANAGER = "http://localhost:8000/mcp"
+_BEGIN = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+
+
+def player_meta(number: int, **changes: Any) -> m.PlayerMeta:
+    fields = {
+        "display_name": f"Agent {number}",
+        "version": "1.0.0",
+        "game_types": ["even_odd"],
+        "contact_endpoint": f"http://localhost:{8100 + number}/mcp",
+    }
+    return m.PlayerMeta(**fields | changes)
+
+
+def referee_meta(number: int, **changes: Any) -> m.RefereeMeta:
+    fields = {
+        "display_name": "Referee",
+        "version": "1.0.0",
+        "game_types": ["even_odd"],
+        "contact_endpoint": f"http://localhost:{8000 + number}/mcp",
+    }
+    return m.RefereeMeta(**fields | changes)
+
+
+def details(match: Match, status: str | None, choices: dict[str, str | None], **more: Any) -> m.ResultDetails:
+    return m.ResultDetails(choices=choices, drawn_number=8, status=UNSET if status is None else status, **more)
+
+
+def won(match: Match, winner: str, **more: Any) -> m.MatchResult:
+    score = {player: 3 if player == winner else 0 for player in match.players}
+    choices = {player: "even" if player == winner else "odd" for player in match.players}
+    return m.MatchResult(winner=winner, score=score, details=details(match, "WIN", choices, **more))
+
+
+def drawn(match: Match, **more: Any) -> m.MatchResult:
+    choices = dict.fromkeys(match.players, "odd")
+    return m.MatchResult(
+        winner=None, score=dict.fromkeys(match.players, 1), details=details(match, "DRAW", choices, **more)
+    )
+
+
+def failed(match: Match, *losers: str, failures: int = 4) -> m.MatchResult:
+    """A technical loss of one player or both, who left that many calls unanswered."""
+    winner = None if len(losers) == 2 else match.opponent_of(losers[0])
+    told = {player: failures if player in losers else 0 for player in match.players}
+    choices = {player: None if player in losers else "even" for player in match.players}
+    return m.MatchResult(
+        winner=winner,
+        score={player: 3 if player == winner else 0 for player in match.players},
+        details=m.ResultDetails(
+            choices=choices,
+            drawn_number=None,
+            status="TECHNICAL_LOSS",
+            ruling="JOIN_TIMEOUT",
+            evidence={"late_ms": 0},
+            failures=told,
+        ),
+    )
+
+
+class Play:
+    """A league in play, with its log."""
+
+    def __init__(self, players: int = 0, referees: int = 0, **settings: Any) -> None:
+        self.league = League()
+        self.log: list[bytes] = []
+        self.settings = Settings(league_id=LEAGUE, **settings)
+        self.do(commands.create(self.settings, self.now))
+        for number in range(1, referees + 1):
+            self.referee(number)
+        for number in range(1, players + 1):
+            self.player(number)
+
+    @property
+    def now(self) -> str:
+        """A time that grows with the log."""
+        return times.written(_BEGIN + timedelta(seconds=len(self.log)))
+
+    def do(self, events: list[Event]) -> list[str]:
+        """Apply events as they come back from the log; their names."""
+        for event in events:
+            self.log.append(encode(event))
+            self.league.apply(decode(self.log[-1]))
+        return [type(event).__name__ for event in events]
+
+    def player_applicant(self, number: int, **more: Any) -> commands.Applicant[m.PlayerMeta]:
+        meta = player_meta(number, **more.pop("meta", {}))
+        defaults = {"conversation_id": f"conv-{number}", "timestamp": self.now, "manager_endpoint": MANAGER}
+        return commands.Applicant(meta=meta, **defaults | more)
+
+    def referee_applicant(self, number: int, **more: Any) -> commands.Applicant[m.RefereeMeta]:
+        meta = referee_meta(number, **more.pop("meta", {}))
+        defaults = {"conversation_id": f"conv-ref-{number}", "timestamp": self.now, "manager_endpoint": MANAGER}
+        return commands.Applicant(meta=meta, **defaults | more)
+
+    def enter(self, applicant: commands.Applicant[Any], entropy: int = 0) -> tuple[str, str]:
+        """Register as the shell does: an id, a token for it, the event. The id and the token."""
+        is_player = isinstance(applicant.meta, m.PlayerMeta)
+        admit = commands.admit_player if is_player else commands.admit_referee
+        register = commands.register_player if is_player else commands.register_referee
+        name = admit(self.league, applicant)
+        token = tokens.new_token(name, (len(self.log) + entropy).to_bytes(32))
+        self.do(
+            register(
+                self.league,
+                applicant,
+                verifier=tokens.verifier(token),
+                key=tokens.signing_key(token),
+                at=self.now,
+            )
+        )
+        return name, token
+
+    def player(self, number: int, **more: Any) -> str:
+        return self.enter(self.player_applicant(number, **more))[0]
+
+    def referee(self, number: int, capacity: int = 2, **more: Any) -> str:
+        meta = {"max_concurrent_matches": capacity} | more.pop("meta", {})
+        return self.enter(self.referee_applicant(number, meta=meta, **more))[0]
+
+    def start(self) -> list[str]:
+        return self.do(commands.start(self.league, self.now))
+
+    def announce(self) -> list[str]:
+        return self.do(commands.announce_round(self.league, self.now))
+
+    def assign(self) -> list[str]:
+        """The matches that were given out."""
+        before = set(self.in_play)
+        self.do(commands.assign(self.league, self.now))
+        return [name for name in self.in_play if name not in before]
+
+    @property
+    def in_play(self) -> list[str]:
+        return [match.id for match in self.league.matches.values() if match.in_play]
+
+    def match(self, name: str) -> Match:
+        return self.league.matches[name]
+
+    def report(self, name: str, result: m.MatchResult, **changes: Any) -> m.MatchResultReport:
+        match = self.match(name)
+        fields = {
+            "league_id": LEAGUE,
+            "round_id": match.round_id,
+            "match_id": name,
+            "game_type": "even_odd",
+            "attempt": match.attempt,
+        }
+        envelope = m.envelope("referee:REF01", _BEGIN, "conv-1")
+        return m.MatchResultReport(**envelope, **fields | changes, result=result)
+
+    def record(self, name: str, result: m.MatchResult | None = None, **changes: Any) -> list[str]:
+        """A match's referee reports it; side A wins unless a result is given."""
+        match = self.match(name)
+        report = self.report(name, result or won(match, match.a), **changes)
+        return self.do(commands.record_result(self.league, report, match.referee_id or "", self.now))
+
+    def begin(self) -> Play:
+        """Start, announce the first round, and give out what can be given."""
+        self.start()
+        self.announce()
+        self.assign()
+        return self
+
+    def play_round(self) -> None:
+        """Play the round that is announced, side A winning everything."""
+        while self.league.round_in_play:
+            self.assign()
+            for name in self.in_play:
+                self.record(name)
+
+    def play_all(self) -> Play:
+        while self.league.state == "RUNNING_LEAGUE":
+            self.announce()
+            self.play_round()
+        return self
+
+    def points(self) -> dict[str, int]:
+        return {row.player_id: row.points for row in queries.standings(self.league)}
+
+    def query(self, query_type: Any, reader: str | None = None, **changes: Any) -> m.QueryData | m.QueryError:
+        fields = {"league_id": LEAGUE, "query_type": query_type}
+        query = m.LeagueQuery(**m.envelope("player:P01", _BEGIN, "conv-1"), **fields | changes)
+        return queries.answer(self.league, query, reader)

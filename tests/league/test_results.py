@@ -1,0 +1,376 @@
+"""Results: what counts, what is refused and why, what is void, and who is suspended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET
+
+from leaguekit.league import commands
+from leaguekit.league.records import Match, failures_after
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import ProtocolError, rpc_number
+from tests.league.play import Play, drawn, failed, won
+from tests.samples import NOW as _NOW
+
+
+def _play(players: int = 4, referees: int = 2, **settings: Any) -> Play:
+    return Play(players=players, referees=referees, **settings).begin()
+
+
+def _refused(play: Play, name: str, referee: str, result: m.MatchResult | None = None, **changes: Any) -> ProtocolError:
+    """The refusal of a report, which has changed nothing."""
+    before = play.league.digest()
+    match = play.league.matches.get(name) or Match(id=name, round_id=1, a="P01", b="P02", attempt=1)
+    fields = {"match_id": name, "round_id": match.round_id, "attempt": match.attempt} | changes
+    report = m.MatchResultReport(
+        **m.envelope("referee:REF01", _NOW, "conv-1"),
+        **{"league_id": play.settings.league_id, "game_type": "even_odd"} | fields,
+        result=result or won(match, match.a),
+    )
+    with pytest.raises(ProtocolError) as caught:
+        commands.record_result(play.league, report, referee, play.now)
+    assert play.league.digest() == before
+    return caught.value
+
+
+@pytest.mark.proves("000-L0887", "001-L1463", "001-L1464", "001-L1465", "000-L0932", "002-L0225", "003-L0021")
+def test_a_reported_win_counts_three_to_nothing() -> None:
+    play = _play()
+    play.record("R1M1", won(play.match("R1M1"), "P02"))
+    assert play.points() == {"P02": 3, "P01": 0, "P03": 0, "P04": 0}
+    assert play.league.table.rows["P01"].losses == 1
+
+
+@pytest.mark.proves("000-L0926", "000-L0933")
+def test_a_reported_draw_counts_one_each() -> None:
+    play = _play()
+    play.record("R1M1", drawn(play.match("R1M1")))
+    assert play.points() == {"P01": 1, "P02": 1, "P03": 0, "P04": 0}
+
+
+@pytest.mark.proves("000-L0927", "000-L0943")
+def test_a_reported_technical_loss_counts_for_the_other() -> None:
+    play = _play()
+    play.record("R1M1", failed(play.match("R1M1"), "P01"))
+    assert play.points()["P02"] == 3
+    assert play.league.rounds[0].technical_losses == 1
+
+
+def test_when_both_failed_nobody_gets_a_point() -> None:
+    play = _play()
+    play.record("R1M1", failed(play.match("R1M1"), "P01", "P02"))
+    assert set(play.points().values()) == {0}
+    assert [play.league.table.rows[name].technical_losses for name in ("P01", "P02")] == [1, 1]
+
+
+def test_a_reported_match_is_out_of_its_referees_hands() -> None:
+    play = _play()
+    play.record("R1M1")
+    assert not play.match("R1M1").in_play
+    assert play.league.referees["REF01"].in_hand == {}
+    assert play.league.players["P01"].playing is None
+
+
+def test_a_result_lies_in_the_log_with_its_evidence_in_a_few_hundred_bytes() -> None:
+    play = _play()
+    more = {"ruling": "WIN", "evidence": {"late_ms": 0}, "draw_commitment": "ab" * 32, "draw_nonce": "cd" * 16}
+    play.record("R1M1", won(play.match("R1M1"), "P01", failures={"P01": 0, "P02": 0}, **more))
+    assert len(play.log[-1]) < 600
+    stored = msgspec.json.decode(play.log[-1])
+    assert stored["event"] == "ResultRecorded"
+    assert stored["result"]["details"].items() >= more.items()
+
+
+def test_a_report_without_an_attempt_is_for_the_one_in_hand() -> None:
+    play = _play()
+    play.record("R1M1", attempt=UNSET)
+    assert play.match("R1M1").result is not None
+
+
+@pytest.mark.parametrize(
+    ("choice", "status"),
+    [("even", "WIN"), (None, "TECHNICAL_LOSS")],
+)
+def test_a_win_whose_referee_names_no_status_is_technical_if_a_choice_is_missing(
+    choice: str | None, status: str
+) -> None:
+    play = _play()
+    result = m.MatchResult(
+        winner="P01", score={"P01": 3, "P02": 0}, details=m.ResultDetails(choices={"P01": "even", "P02": choice})
+    )
+    play.record("R1M1", result)
+    assert play.match("R1M1").result.details.status == status
+
+
+def test_a_draw_needs_no_status() -> None:
+    play = _play()
+    play.record("R1M1", m.MatchResult(winner=None, score={"P01": 1, "P02": 1}, details=m.ResultDetails(choices={})))
+    assert play.league.rounds[0].draws == 1
+
+
+@pytest.mark.proves("001-L1548")
+def test_a_report_before_the_start_is_refused() -> None:
+    assert _refused(Play(players=2, referees=1), "R1M1", "REF01").code == "E030"
+
+
+@pytest.mark.proves("001-L1549")
+def test_a_report_after_the_end_is_refused_and_a_duplicate_even_then_named_so() -> None:
+    play = _play(players=2).play_all()
+    assert _refused(play, "R9M9", "REF01").code == "E031"
+    assert _refused(play, "R1M1", "REF02").code == "E031"
+    assert _refused(play, "R1M1", "REF01").code == "E054"
+
+
+@pytest.mark.proves("001-L1440")
+def test_an_unknown_match_and_another_referees_are_refused_alike() -> None:
+    play = _play()
+    for name, referee in (("R9M9", "REF01"), ("R1M1", "REF02"), ("R2M1", "REF01")):
+        error = _refused(play, name, referee)
+        assert rpc_number("report_match_result", error.code) == (5002, "Match not found")
+
+
+@pytest.mark.proves("001-L1441", "001-L1452", "001-L1453")
+def test_a_second_report_is_refused_and_told_when_the_first_came() -> None:
+    play = _play()
+    at = play.now
+    play.record("R1M1")
+    error = _refused(play, "R1M1", "REF01", won(play.match("R1M1"), "P02"))
+    assert rpc_number("report_match_result", error.code) == (5003, "Duplicate report")
+    assert error.data == {"match_id": "R1M1", "previous_report_time": at}
+
+
+def test_another_leagues_report_is_refused() -> None:
+    assert _refused(_play(), "R1M1", "REF01", league_id="other").code == "E053"
+
+
+@pytest.mark.parametrize("wrong", [{"round_id": 2}, {"game_type": "tic_tac_toe"}])
+def test_a_report_must_fit_its_match(wrong: dict[str, Any]) -> None:
+    assert _refused(_play(), "R1M1", "REF01", **wrong).code == "E056"
+
+
+def _result(
+    winner: str | None, score: dict[str, int], status: str | None = None, choices: dict[str, str | None] | None = None
+) -> m.MatchResult:
+    details = m.ResultDetails(choices=choices or {}, status=UNSET if status is None else status)
+    return m.MatchResult(winner=winner, score=score, details=details)
+
+
+@pytest.mark.proves("000-L0930", "000-L0943")
+@pytest.mark.parametrize(
+    "result",
+    [
+        _result("P01", {"P01": 3, "P03": 0}, "WIN"),
+        _result("P03", {"P01": 3, "P02": 0}, "WIN"),
+        _result("P01", {"P01": 0, "P02": 3}, "WIN"),
+        _result("P01", {"P01": 3, "P02": 3}, "WIN"),
+        _result("P01", {"P01": 3, "P02": 1}, "WIN"),
+        _result("P01", {"P01": 1, "P02": 1}, "DRAW"),
+        _result("P01", {"P01": 3, "P02": 0}, "DRAW"),
+        _result(None, {"P01": 3, "P02": 0}, "WIN"),
+        _result(None, {"P01": 1, "P02": 1}, "WIN"),
+        _result(None, {"P01": 1, "P02": 1}, "TECHNICAL_LOSS"),
+        _result(None, {"P01": 0, "P02": 0}, "DRAW"),
+        _result(None, {"P01": 1, "P02": 0}),
+        _result("P01", {"P01": 3, "P02": 0}, "WIN", {"P09": "even"}),
+        m.MatchResult(
+            winner="P01",
+            score={"P01": 3, "P02": 0},
+            details=m.ResultDetails(choices={}, status="WIN", failures={"P09": 1}),
+        ),
+    ],
+)
+def test_a_result_that_contradicts_itself_is_refused(result: m.MatchResult) -> None:
+    assert _refused(_play(), "R1M1", "REF01", result).code == "E056"
+
+
+# --- void attempts and lost referees
+
+
+def _void(play: Play, name: str, **more: Any) -> list[str]:
+    match = play.match(name)
+    return play.do(commands.void_attempt(play.league, name, match.attempt, "referee late", play.now, **more))
+
+
+def test_a_void_attempt_counts_for_nothing_and_is_made_again() -> None:
+    play = _play()
+    assert _void(play, "R1M1", referee_id="REF01") == ["AttemptVoided"]
+    assert set(play.points().values()) == {0}
+    assert play.assign() == ["R1M1"]
+    assert (play.match("R1M1").attempt, play.match("R1M1").voids) == (2, 1)
+    play.record("R1M1")
+    assert play.match("R1M1").result is not None
+
+
+def test_a_late_result_of_a_void_attempt_is_refused() -> None:
+    play = _play()
+    _void(play, "R1M1")
+    assert _refused(play, "R1M1", "REF01").code == "E050"
+    play.assign()
+    assert play.match("R1M1").referee_id == "REF01"
+    assert _refused(play, "R1M1", "REF01", attempt=1).code == "E050"
+
+
+def test_only_the_attempt_in_hand_can_be_voided_and_only_by_its_referee() -> None:
+    play = _play()
+    for attempt, referee in ((2, None), (1, "REF02")):
+        with pytest.raises(ProtocolError, match="E050"):
+            commands.void_attempt(play.league, "R1M1", attempt, "late", play.now, referee_id=referee)
+    play.record("R1M1")
+    with pytest.raises(ProtocolError, match="E054"):
+        _void(play, "R1M1")
+
+
+def test_after_three_void_attempts_a_match_waits_for_the_operator() -> None:
+    play = _play()
+    _void(play, "R1M1")
+    play.assign()
+    _void(play, "R1M1")
+    play.assign()
+    assert _void(play, "R1M1") == ["AttemptVoided", "MatchHeld"]
+    assert (list(play.league.held), play.match("R1M1").held) == (["R1M1"], True)
+    assert play.assign() == []
+    assert play.record("R1M2") == ["ResultRecorded"]
+    assert play.league.round_in_play
+
+
+def test_a_lost_referees_matches_are_void_and_others_stay() -> None:
+    play = _play(players=8)
+    lost = play.do(commands.referee_lost(play.league, "REF01", "three pings unanswered", play.now))
+    assert lost == ["RefereeLost", "AttemptVoided", "AttemptVoided"]
+    assert play.in_play == ["R1M2", "R1M4"]
+    referee = play.league.referees["REF01"]
+    assert (referee.free, referee.state, referee.in_hand) == (0, "SUSPENDED", {})
+    assert commands.referee_lost(play.league, "REF01", "again", play.now) == []
+
+
+def test_without_a_referee_the_league_waits_and_goes_on_when_one_is_back() -> None:
+    play = _play(referees=1)
+    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
+    assert play.assign() == []
+    assert play.do(commands.referee_returned(play.league, "REF01", play.now)) == ["RefereeReturned"]
+    assert commands.referee_returned(play.league, "REF01", play.now) == []
+    assert play.league.referees["REF01"].state == "ACTIVE"
+    assert play.assign() == ["R1M1", "R1M2"]
+
+
+def test_a_result_of_a_match_that_went_to_another_referee_is_refused() -> None:
+    play = _play()
+    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
+    play.assign()
+    play.do(commands.referee_returned(play.league, "REF01", play.now))
+    assert _refused(play, "R1M1", "REF01", attempt=1).code == "E050"
+    play.record("R1M1")
+    assert _refused(play, "R1M1", "REF01", attempt=1).code == "E050"
+
+
+# --- who does not answer
+
+
+@pytest.mark.parametrize(
+    ("before", "choice", "told", "after"),
+    [
+        (3, "even", UNSET, 0),
+        (3, None, UNSET, 3),
+        (3, None, {"P02": 4}, 3),
+        (3, None, {"P01": 0}, 0),
+        (3, None, {"P01": 4}, 7),
+        (3, "even", {"P01": 1}, 1),
+    ],
+)
+def test_failures_are_counted_in_a_row(before: int, choice: str | None, told: Any, after: int) -> None:
+    details = m.ResultDetails(choices={"P01": choice}, failures=told)
+    assert failures_after(before, details, "P01") == after
+
+
+@pytest.mark.proves("003-L0193", "003-L0198d", "002-L0332")
+def test_five_failures_in_a_row_over_calls_and_broadcasts_suspend_a_player() -> None:
+    play = _play()
+    play.record("R1M1", failed(play.match("R1M1"), "P01", failures=4))
+    assert play.league.players["P01"].state == "ACTIVE"
+    assert play.do(commands.note_failures(play.league, "P01", 1, play.now)) == ["FailuresCounted", "PlayerSuspended"]
+    assert play.league.players["P01"].state == "SUSPENDED"
+    assert commands.note_failures(play.league, "P01", 1, play.now) == []
+
+
+@pytest.mark.proves("003-L0198d")
+def test_five_failures_in_a_match_suspend_at_once() -> None:
+    play = _play()
+    play.do(commands.note_failures(play.league, "P01", 1, play.now))
+    names = play.record("R1M1", failed(play.match("R1M1"), "P01", failures=4))
+    assert names == ["ResultRecorded", "PlayerSuspended"]
+    assert play.league.players["P02"].state == "ACTIVE"
+
+
+def test_an_answer_in_between_begins_the_count_anew() -> None:
+    play = _play()
+    play.do(commands.note_failures(play.league, "P01", 4, play.now))
+    assert play.do(commands.note_answer(play.league, "P01", play.now)) == ["FailuresCounted"]
+    assert commands.note_answer(play.league, "P01", play.now) == []
+    play.do(commands.note_failures(play.league, "P01", 4, play.now))
+    assert play.league.players["P01"].state == "ACTIVE"
+
+
+@pytest.mark.proves("003-L0198e")
+def test_a_suspended_player_that_answers_is_active_again() -> None:
+    play = _play()
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    assert play.do(commands.note_answer(play.league, "P01", play.now)) == ["FailuresCounted", "PlayerReturned"]
+    assert (play.league.players["P01"].state, play.league.players["P01"].failures) == ("ACTIVE", 0)
+
+
+@pytest.mark.proves("003-L0198e")
+def test_a_suspended_player_that_plays_its_match_is_active_again() -> None:
+    play = _play()
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    result = won(play.match("R1M1"), "P01", failures={"P01": 0, "P02": 0})
+    assert play.record("R1M1", result) == ["ResultRecorded", "PlayerReturned"]
+    assert play.league.players["P01"].state == "ACTIVE"
+
+
+def test_a_suspended_player_that_is_silent_stays_so_and_is_still_given_matches() -> None:
+    play = _play()
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    assert play.record("R1M1", failed(play.match("R1M1"), "P01", failures=1)) == ["ResultRecorded"]
+    play.record("R1M2")
+    play.announce()
+    assert "R2M1" in play.assign()
+
+
+def test_a_suspended_player_that_comes_back_with_its_token_is_active_again() -> None:
+    play = _play()
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    play.player(1, returning_id="P01")
+    assert (play.league.players["P01"].state, play.league.players["P01"].failures) == ("ACTIVE", 0)
+
+
+def test_failures_and_answers_of_others_are_no_news() -> None:
+    play = Play(players=2, referees=1)
+    for name in ("P01", "REF01", "P99"):
+        assert commands.note_failures(play.league, name, 5, play.now) == []
+        assert commands.note_answer(play.league, name, play.now) == []
+    play.begin()
+    assert commands.note_failures(play.league, "P01", 0, play.now) == []
+    assert commands.note_answer(play.league, "P01", play.now) == []
+
+
+def test_a_suspended_player_is_done_when_the_league_is() -> None:
+    play = _play(players=2)
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    play.record("R1M1", failed(play.match("R1M1"), "P01", failures=1))
+    assert play.league.players["P01"].state == "SHUTDOWN"
+
+
+def test_a_referee_that_goes_after_the_end_is_not_missed() -> None:
+    play = _play(players=2).play_all()
+    assert commands.referee_lost(play.league, "REF01", "silent", play.now) == []
+
+
+def test_a_referee_that_returns_after_the_end_is_done_too() -> None:
+    play = _play(players=2, referees=2)
+    play.do(commands.referee_lost(play.league, "REF02", "silent", play.now))
+    play.record("R1M1")
+    play.do(commands.referee_returned(play.league, "REF02", play.now))
+    assert play.league.referees["REF02"].state == "SHUTDOWN"
