@@ -1,0 +1,1 @@
+"""The simulator: virtual time, seeded faults, whole leagues in one process."""

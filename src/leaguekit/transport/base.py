@@ -1,0 +1,71 @@
+"""What the agents need of a network: to call, and to be called. HTTP and memory both provide it.
+
+CallFailed        no answer came: the peer's fault, or the way to it
+├── TimedOut          E001: not in time
+└── Unreachable       E009: refused, reset, cut short, not HTTP, too large, or an address that is not allowed
+CallerLate        our own fault: we were too busy to tell whether the peer was in time; nothing follows from it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
+
+
+class Peer(NamedTuple):
+    """Who is calling: the address, what stands behind the ? of the URL, and at which address we were called."""
+
+    host: str
+    query: str = ""
+    server: tuple[str, int] = ("", 0)
+
+
+# An agent's server side: a body and who sent it → the answer's body, or None where JSON-RPC wants none.
+Handler = Callable[[bytes, Peer], Awaitable[bytes | None]]
+
+
+class HttpAnswer(NamedTuple):
+    """An HTTP answer, of whatever status: any is a sign of life."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+
+
+class CallFailed(Exception):
+    """No answer came. ``code`` is the catalogue's: E001 or E009."""
+
+    code: str
+
+
+class TimedOut(CallFailed):
+    """The whole time limit passed without a whole answer."""
+
+    code = "E001"
+
+
+class Unreachable(CallFailed):
+    """The connection failed, or what came over it was no HTTP answer that we take."""
+
+    code = "E009"
+
+
+class CallerLate(Exception):
+    """We were ourselves so late in looking that no time-out can be ruled."""
+
+    def __init__(self, late_ms: float) -> None:
+        self.late_ms = late_ms
+        super().__init__(f"the caller itself was {late_ms:.0f} ms late")
+
+
+class Caller(Protocol):
+    """Calls other agents."""
+
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+        """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
+
+        Raises TimedOut, Unreachable, or CallerLate.
+        """
+
+    async def close(self) -> None:
+        """Close every connection."""

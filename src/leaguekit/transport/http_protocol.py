@@ -1,0 +1,492 @@
+"""One HTTP/1.1 connection of a server: the short way for POST /mcp, uvicorn's way for everything else, limits for both.
+
+uvicorn's protocol alone waits for as long as a peer likes and takes any number of headers. This subclass keeps its
+parser, its flow control and its ASGI cycle, and decides itself what is read, how long, and what is answered when.
+
+Requests that came together stand in a queue of turns; the first is being answered, the last may still be arriving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import httptools
+from uvicorn._types import ASGI3Application
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from leaguekit.protocol.rpc import NULL, RpcError, failure
+from leaguekit.transport.base import Handler, Peer
+
+log = logging.getLogger(__name__)
+
+# Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
+_PIECE = 16_384
+
+_OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+_NOTHING = b"HTTP/1.1 204 No Content\r\n\r\n"
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# Put in place of the status line's end, it makes an answer the last one.
+_LAST = b"\r\nconnection: close\r\n"
+_INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
+
+
+def _refusal(status: bytes, body: bytes) -> bytes:
+    head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close" % len(body)
+    return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)
+
+
+_BAD_REQUEST = _refusal(b"400 Bad Request", b'{"error":"This is not a valid HTTP/1.1 request."}')
+_TOO_SLOW = _refusal(b"408 Request Timeout", b'{"error":"The request did not arrive in time."}')
+_HEAD_TOO_LARGE = _refusal(b"431 Request Header Fields Too Large", b'{"error":"The headers are too large."}')
+_TOO_MANY = _refusal(b"503 Service Unavailable", b'{"error":"Too many connections. Use fewer, and use them again."}')
+
+_ONLY_POST = b'{"error":"Messages are posted here: use POST, with a JSON-RPC 2.0 request as the body."}'
+_WRONG_METHOD_HEAD = (
+    b"HTTP/1.1 405 Method Not Allowed\r\nallow: POST\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+) % len(_ONLY_POST)
+_WRONG_METHOD = _WRONG_METHOD_HEAD + _ONLY_POST
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a peer may take of a server, beside the size of a body."""
+
+    head_bytes: int = 32_768
+    # From the first byte of a request to its last; and for taking an answer.
+    request_seconds: float = 10.0
+    # Without a request under way.
+    idle_seconds: float = 5.0
+    # After a refusal what still comes is thrown away for so long, or the peer would see a reset and not the answer.
+    linger_seconds: float = 1.0
+    connections: int = 1_000
+    connections_an_address: int = 500
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """What all connections of one server share."""
+
+    handler: Handler
+    most_bytes: int
+    # The body of the answer to a larger one.
+    too_large: bytes
+    limits: Limits
+    # Held here so that none vanishes while it waits, and so that stopping can wait for them.
+    answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
+    # Connections, by the peer's address.
+    addresses: Counter[str] = field(default_factory=Counter)
+    # Set whenever a connection has gone.
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Post:
+    """A request to /mcp."""
+
+    __slots__ = ("body", "expects", "keep_alive", "looked_at", "method", "query", "whole")
+
+    def __init__(self, method: bytes, query: str) -> None:
+        self.method = method
+        self.query = query
+        self.body: bytes | bytearray = b""
+        self.keep_alive = False
+        self.looked_at = False
+        self.expects = False
+        self.whole = False
+
+
+class Other(NamedTuple):
+    """A request to anything else, for the ASGI application."""
+
+    cycle: RequestResponseCycle
+    app: ASGI3Application
+
+
+# A refusal is bytes: the last thing that is sent.
+Turn = Post | Other | bytes
+
+
+def mcp_query(url: bytes) -> str | None:
+    """What stands behind the ? of a URL whose path is /mcp; None for any other path."""
+    if url == b"/mcp":
+        return ""
+    if not url.startswith(b"/"):
+        try:
+            parts = httptools.parse_url(url)
+        except httptools.HttpParserInvalidURLError:
+            return None
+        path, query = parts.path, parts.query or b""
+    else:
+        path, _, query = url.partition(b"?")
+    return query.decode("latin-1") if path in (b"/mcp", b"/mcp/") else None
+
+
+class McpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self, endpoint: Endpoint, config: Config, server_state: ServerState, app_state: dict[str, Any]
+    ) -> None:
+        super().__init__(config, server_state, app_state, asyncio.get_running_loop())
+        self._endpoint = endpoint
+        self._limits = endpoint.limits
+        self._peer = Peer("")
+        self._counted = False
+        # What is to be answered, in order; of the last one the body may still be arriving.
+        self._turns: deque[Turn] = deque()
+        # The first turn is under way.
+        self._answering = False
+        self._in_message = False
+        # The request to /mcp that is arriving; uvicorn's self.cycle is the same for other requests.
+        self._post: Post | None = None
+        # Nothing more is read: the last turn is a refusal, or a request that wants to be the last.
+        self._deaf = False
+        self._stopping = False
+        # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
+        self._unseen_bytes = 0
+        # Until when the peer may take its time; None while it waits for us.
+        self._due: float | None = None
+        self._watch: asyncio.TimerHandle | None = None
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        host = self.client[0] if self.client else ""
+        name, port = self.server or ("", 0)
+        self._peer = Peer(host, "", (name, port or 0))
+        addresses, limits = self._endpoint.addresses, self._limits
+        if len(self.connections) > limits.connections or addresses[host] >= limits.connections_an_address:
+            self._deaf = True
+            transport.write(_TOO_MANY)
+            self._close()
+            return
+        addresses[host] += 1
+        self._counted = True
+        self._due = self.loop.time() + limits.idle_seconds
+        self._watch_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deaf = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._counted:
+            addresses, host = self._endpoint.addresses, self._peer.host
+            addresses[host] -= 1
+            if not addresses[host]:
+                del addresses[host]
+        for turn in self._turns:
+            if isinstance(turn, Other):
+                _disconnect(turn.cycle)
+        self._turns.clear()
+        super().connection_lost(exc)
+        self._endpoint.gone.set()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Whoever has said its last word still gets its answers; but the reader of a stream has gone."""
+        self._deaf = True
+        self._in_message = False
+        if self._post is not None:
+            self._post = None
+            self._turns.pop()
+        if not self._turns or any(isinstance(turn, Other) for turn in self._turns):
+            return False
+        if isinstance(self._turns[-1], Post):
+            self._turns[-1].keep_alive = False
+        return True
+
+    def shutdown(self) -> None:
+        """Finish what is being answered, and nothing else."""
+        self._deaf = self._stopping = True
+        if not self._answering:
+            self._close()
+        elif isinstance(self._turns[0], Other):
+            self._turns[0].cycle.keep_alive = False
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._due = self.loop.time() + self._limits.request_seconds
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._due = self.loop.time() + self._limits.request_seconds if self._in_message else None
+        self._go_on()
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._abort_after(self._limits.request_seconds)
+
+    def _abort_after(self, seconds: float) -> None:
+        # Whoever does not take what is left for it would keep a closing connection for ever.
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = self.loop.call_later(seconds, self.transport.abort)
+
+    # Patience: one timer a connection, which need not move, for no limit set while it runs can end before it.
+
+    def _watch_on(self) -> None:
+        latest = self.loop.time() + min(self._limits.idle_seconds, self._limits.request_seconds)
+        self._watch = self.loop.call_at(latest if self._due is None else min(self._due, latest), self._look)
+
+    def _look(self) -> None:
+        if self.transport.is_closing():
+            self._abort_after(self._limits.request_seconds)
+        elif self._due is None or self.loop.time() < self._due:
+            self._watch_on()
+        elif self.flow.write_paused:
+            self.transport.abort()
+        elif not self._in_message:
+            self._close()
+        elif self.flow.read_paused:
+            # It is we who do not read.
+            self._due = self.loop.time() + self._limits.request_seconds
+            self._watch_on()
+        else:
+            self._refuse(_TOO_SLOW)
+
+    # Reading
+
+    def data_received(self, data: bytes) -> None:
+        if len(data) <= _PIECE:
+            self._feed(data)
+        else:
+            for start in range(0, len(data), _PIECE):
+                self._feed(data[start : start + _PIECE])
+
+    def _feed(self, data: bytes) -> None:
+        self._unseen_bytes += len(data)
+        while data and not self._deaf:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._without_offer() + data[upgrade.args[0] :]
+            except httptools.HttpParserError:
+                if not self._deaf:
+                    self._refuse(_BAD_REQUEST)
+            else:
+                break
+        if self._in_message and not self._deaf:
+            if self._unseen_bytes > self._limits.head_bytes:
+                self._refuse(_HEAD_TOO_LARGE)
+            elif self._post is not None and not self._post.looked_at:
+                self._look_at(self._post)
+
+    def _look_at(self, post: Post) -> None:
+        """What the headers say about a body; of no interest when the body came with them."""
+        post.looked_at = True
+        for name, value in self.headers:
+            if name.lower() == b"content-length" and int(value) > self._endpoint.most_bytes:
+                self._refuse(self._too_large())
+                return
+            if name.lower() == b"expect" and value.lower() == b"100-continue":
+                post.expects = True
+        if self._turns[0] is post and not self.flow.write_paused:
+            self._invite(post)
+
+    def _without_offer(self) -> bytes:
+        """The head of a request that offers to speak another protocol, as if it did not.
+
+        Some clients offer HTTP/2 with every first request; the parser would take its body for that protocol.
+        """
+        method = self.parser.get_method()
+        self.parser = httptools.HttpRequestParser(self)
+        headers = [b"%b: %b\r\n" % header for header in self.headers if header[0].lower() != b"upgrade"]
+        return b"%b %b HTTP/1.1\r\n%b\r\n" % (method, self.url, b"".join(headers))
+
+    def on_message_begin(self) -> None:
+        if self._deaf:
+            return
+        self.url = b""
+        self.headers = []
+        self.cycle = None  # type: ignore[assignment]
+        self._unseen_bytes = 0
+        self._in_message = True
+        self._due = self.loop.time() + self._limits.request_seconds
+        if self._turns or self.flow.write_paused:
+            self.flow.pause_reading()
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if self._deaf:
+            return
+        # Only where the pieces do not already show that the head is small is it worth adding up.
+        if self._unseen_bytes + _PIECE > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
+            self._refuse(_HEAD_TOO_LARGE)
+            return
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                self._refuse(_BAD_REQUEST)
+            return
+        query = "" if self.url == b"/mcp" else mcp_query(self.url)
+        if query is None:
+            self._other_headers_complete()
+        else:
+            self._post = Post(self.parser.get_method(), query)
+            self._turns.append(self._post)
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _other_headers_complete(self) -> None:
+        url, headers = self.url, [(name.lower(), value) for name, value in self.headers]
+        super().on_message_begin()
+        self.url = url
+        self.headers += headers
+        self.expect_100_continue = any(
+            name == b"expect" and value.lower() == b"100-continue" for name, value in headers
+        )
+        super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        # uvicorn believes that there is no request before this one, and starts it at once.
+        self._turns.append(Other(cycle, app))
+        self._go_on()
+
+    def on_body(self, body: bytes) -> None:
+        self._unseen_bytes = 0
+        if self._deaf:
+            return
+        post = self._post
+        if post is None:
+            super().on_body(body)
+        elif len(post.body) + len(body) > self._endpoint.most_bytes:
+            self._refuse(self._too_large())
+        elif not post.body:
+            post.body = body
+        else:
+            if isinstance(post.body, bytes):
+                post.body = bytearray(post.body)
+            post.body += body
+
+    def on_message_complete(self) -> None:
+        post, self._post = self._post, None
+        # With neither, it was an offer to speak another protocol, and the request comes again without it.
+        if self._deaf or (post is None and self.cycle is None):
+            return
+        self._in_message = False
+        if not self.flow.write_paused:
+            # An application may have answered before the body was whole.
+            self._due = None if self._turns else self.loop.time() + self._limits.idle_seconds
+        if post is None:
+            super().on_message_complete()
+            return
+        post.whole = True
+        post.keep_alive = self.parser.should_keep_alive()
+        self._deaf = not post.keep_alive
+        self._go_on()
+
+    # Answering
+
+    def _go_on(self) -> None:
+        """Take the next turn that can be taken; if there is none, wait for more."""
+        while self._turns:
+            if self._answering or self.flow.write_paused or self.transport.is_closing():
+                return
+            turn = self._turns[0]
+            if isinstance(turn, bytes):
+                self._part(turn)
+                return
+            if isinstance(turn, Other):
+                self._answering = True
+                super()._start_asgi_task(turn.cycle, turn.app)
+                return
+            if not turn.whole:
+                self._invite(turn)
+                break
+            if turn.method == b"POST":
+                self._answering = True
+                self._endpoint.answering[turn] = self.loop.create_task(self._answer(turn))
+                return
+            self._say(_WRONG_METHOD_HEAD if turn.method == b"HEAD" else _WRONG_METHOD, turn)
+        if not self.flow.write_paused and not self.transport.is_closing():
+            limits = self._limits
+            self._due = self.loop.time() + (limits.request_seconds if self._in_message else limits.idle_seconds)
+            self.flow.resume_reading()
+
+    async def _answer(self, post: Post) -> None:
+        peer = self._peer if not post.query else self._peer._replace(query=post.query)
+        try:
+            body = await self._endpoint.handler(bytes(post.body), peer)
+            answer = _NOTHING if body is None else _OK % (len(body), body)
+        except asyncio.CancelledError as error:
+            # Either stopping has cut the connection, or something the handler waited for was cancelled under it.
+            if self.transport.is_closing():
+                raise
+            answer = self._failed(peer, error)
+        except Exception as error:  # noqa: BLE001 - logged
+            answer = self._failed(peer, error)
+        finally:
+            del self._endpoint.answering[post]
+        self._answering = False
+        if not self.transport.is_closing():
+            self._say(answer, post)
+            self._go_on()
+
+    def _failed(self, peer: Peer, error: BaseException) -> bytes:
+        log.error("internal error while answering %s", peer.host, exc_info=error)
+        return _OK % (len(_INTERNAL_ERROR), _INTERNAL_ERROR)
+
+    def on_response_complete(self) -> None:
+        self._answering = False
+        if self.transport.is_closing():
+            self._abort_after(self._limits.request_seconds)
+        else:
+            self._turns.popleft()
+            self._go_on()
+
+    def _say(self, answer: bytes, post: Post) -> None:
+        self._turns.popleft()
+        if post.keep_alive and not self._stopping:
+            self.transport.write(answer)
+        else:
+            self.transport.write(answer.replace(b"\r\n", _LAST, 1))
+            self._close()
+
+    def _invite(self, post: Post) -> None:
+        if post.expects and not post.body:
+            self.transport.write(_CONTINUE)
+        post.expects = False
+
+    def _too_large(self) -> bytes:
+        return _refusal(b"413 Content Too Large", self._endpoint.too_large)
+
+    def _refuse(self, refusal: bytes) -> None:
+        """When its turn comes, say this and close. A request that is arriving gets no other answer."""
+        post, cycle = self._post, self.cycle if self._in_message else None
+        self._deaf = True
+        self._in_message = False
+        self._post = None
+        if post is not None:
+            self._turns.pop()
+        elif cycle is not None:
+            if cycle.response_started:
+                self._close()
+                return
+            self._turns.pop()
+            self._answering = self._answering and bool(self._turns)
+            _disconnect(cycle)
+        self._turns.append(refusal)
+        self._go_on()
+
+    def _part(self, refusal: bytes) -> None:
+        """Say the last word, and listen on for a moment: at a reset the peer might not see it."""
+        self._turns.clear()
+        self.transport.write(refusal)
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._abort_after(self._limits.linger_seconds)
+
+
+def _disconnect(cycle: RequestResponseCycle) -> None:
+    cycle.disconnected = True
+    cycle.message_event.set()

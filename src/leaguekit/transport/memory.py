@@ -1,0 +1,133 @@
+"""A network in memory: handlers listen at addresses, callers reach them with the limits and failures of the real one.
+
+Every message takes at least one turn of the loop each way. Nothing depends on chance or on the order of sets, so in
+virtual time the same program sees the same exchanges.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from leaguekit.protocol.rpc import NULL, RpcError, failure
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, TimedOut, Unreachable
+
+log = logging.getLogger(__name__)
+
+_INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
+_NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are posted to /mcp."}')
+
+Address = tuple[str, int]
+
+
+class Times(NamedTuple):
+    """When a request was sent and when its fate was known, in the loop's time."""
+
+    sent: float
+    ended: float
+
+
+# Sees every exchange: the caller, the URL, the request, what came of it (b"" where there is no answer), and when.
+Tap = Callable[["MemoryCaller", str, bytes, bytes | BaseException, Times], None]
+
+
+class MemoryNetwork:
+    """Who listens where."""
+
+    def __init__(self) -> None:
+        self.tap: Tap | None = None
+        self._handlers: dict[Address, Handler] = {}
+        # A task that nobody holds may vanish while it waits.
+        self._answering: set[asyncio.Task[bytes | None]] = set()
+
+    def listen(self, url: str, handler: Handler) -> None:
+        """Serve /mcp at the host and port of a URL."""
+        address = _address(url)
+        if address in self._handlers:
+            raise ValueError(f"somebody already listens at {address[0]}:{address[1]}")
+        self._handlers[address] = handler
+
+    def close(self, url: str) -> None:
+        """Listen no more; what is being answered is still answered."""
+        self._handlers.pop(_address(url), None)
+
+    def deliver(self, url: str, body: bytes, host: str) -> asyncio.Task[bytes | None] | None:
+        """Start the answer to a request, in a task of its own; None if the path is not /mcp."""
+        address, parts = _address(url), urlsplit(url)
+        handler = self._handlers.get(address)
+        if handler is None:
+            raise Unreachable(f"nobody listens at {address[0]}:{address[1]}")
+        if parts.path not in ("/mcp", "/mcp/"):
+            return None
+        task = asyncio.ensure_future(_answered(handler, body, Peer(host, parts.query, address)))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+        return task
+
+
+class MemoryCaller:
+    """A Caller on a memory network; ``host`` is the address it calls from."""
+
+    def __init__(self, network: MemoryNetwork, host: str = "127.0.0.1") -> None:
+        self.host = host
+        self._network = network
+
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+        """As Caller.post. A handler that is too late keeps running, as it would elsewhere; its answer is dropped."""
+        loop = asyncio.get_running_loop()
+        sent = loop.time()
+        seen: bytes | BaseException = b""
+        try:
+            answer = await self._post(url, body, sent + seconds, most_bytes)
+            seen = answer.body
+        except (TimedOut, Unreachable, asyncio.CancelledError) as error:
+            seen = error
+            raise
+        finally:
+            if self._network.tap is not None:
+                self._network.tap(self, url, body, seen, Times(sent, loop.time()))
+        return answer
+
+    async def _post(self, url: str, body: bytes, deadline: float, most_bytes: int) -> HttpAnswer:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)
+        task = self._network.deliver(url, body, self.host)
+        if task is None:
+            return _NOT_FOUND
+        await asyncio.wait((task,), timeout=deadline - loop.time())
+        # At the very moment of the limit it is over, whichever of the two woke first.
+        if not task.done() or loop.time() >= deadline:
+            raise TimedOut(f"no answer from {url} in time")
+        if task.cancelled():
+            raise Unreachable(f"{url} closed the connection without an answer")
+        answer = task.result()
+        if answer is None:
+            return HttpAnswer(204, b"", "")
+        if len(answer) > most_bytes:
+            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes")
+        return HttpAnswer(200, answer)
+
+    async def close(self) -> None:
+        """There are no connections to close."""
+
+
+async def _answered(handler: Handler, body: bytes, peer: Peer) -> bytes | None:
+    try:
+        return await handler(body, peer)
+    except Exception:
+        log.exception("internal error while answering %s", peer.host)
+        return _INTERNAL_ERROR
+
+
+def _address(url: str) -> Address:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise Unreachable(f"{url} is no URL: {error}") from error
+    if not host or parts.scheme not in ("http", "https"):
+        raise Unreachable(f"{url} is no HTTP address")
+    return host, port or (443 if parts.scheme == "https" else 80)
