@@ -1,0 +1,200 @@
+"""Which addresses may be called, and what a URL leads to.
+
+A name is looked up once; what it leads to is checked here, and only a checked address is connected to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from leaguekit.transport.base import Unreachable
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+# A blocking look-up: host and port → addresses, in the order in which they are to be tried.
+LookUp = Callable[[str, int], list[str]]
+
+MOST_THREADS = 16
+PORTS = {"http": 80, "https": 443}
+_IN_A_PATH = "/%:@!$&'()*+,;=~-._"
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+LOOPBACK: Final[tuple[Network, ...]] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+# Whatever the operator allows, no agent lives here; some are where clouds hand out credentials.
+NEVER: Final[tuple[Network, ...]] = tuple(
+    ip_network(text)
+    for text in (
+        "0.0.0.0/8",  # "this host": a call to it reaches loopback
+        "169.254.0.0/16",  # link-local, and the metadata service of most clouds
+        "100.100.100.200/32",  # metadata, Alibaba
+        "168.63.129.16/32",  # metadata, Azure
+        "192.0.0.192/32",  # metadata, Oracle
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+        "::/128",
+        "fe80::/10",  # link-local
+        "fec0::/10",  # site-local, given up long ago
+        "ff00::/8",  # multicast
+        "fd00:ec2::254/128",  # metadata, Amazon
+        "fd20:ce::254/128",  # metadata, Google
+        "64:ff9b:1::/48",  # these three carry an IPv4 address that could be any of the above
+        "2001::/32",
+        "2002::/16",
+    )
+)
+
+
+class AddressPolicy:
+    """The networks that may be called, and whether all public addresses may."""
+
+    def __init__(self, networks: Iterable[Network], *, everywhere: bool = False) -> None:
+        self._networks = tuple(networks)
+        self._everywhere = everywhere
+
+    @classmethod
+    def local(cls) -> AddressPolicy:
+        """Loopback only."""
+        return cls(LOOPBACK)
+
+    @classmethod
+    def lan(cls, cidrs: Iterable[str]) -> AddressPolicy:
+        """Exactly these networks (``192.168.1.0/24``): loopback too only if it is among them."""
+        return cls(ip_network(cidr, strict=False) for cidr in cidrs)
+
+    @classmethod
+    def public(cls) -> AddressPolicy:
+        """Every public address, and none that only means something inside a network."""
+        return cls((), everywhere=True)
+
+    def allows(self, ip: str | Address) -> bool:
+        try:
+            address = _meant(ip_address(ip))
+        except ValueError:
+            return False
+        if any(address in network for network in NEVER):
+            return False
+        return any(address in network for network in self._networks) or (self._everywhere and address.is_global)
+
+
+def _meant(address: Address) -> Address:
+    """The address that packets go to: IPv6 can wrap IPv4."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host is an address already, so that there is nothing to look up."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def system_look_up(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Resolver:
+    """Looks names up in threads of its own, one a name, so that a slow name keeps only its own callers waiting.
+
+    The threads are daemons: a look-up that hangs must not hold up the end of the program.
+    """
+
+    def __init__(self, look_up: LookUp = system_look_up) -> None:
+        self._look_up = look_up
+        self._under_way: dict[tuple[str, int], asyncio.Future[list[str] | Exception]] = {}
+        self._queue: deque[tuple[str, int]] = deque()
+        self._threads = 0
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, unchecked. Raises what the look-up raises: OSError or ValueError."""
+        if is_literal(host):
+            return [host]
+        found = self._under_way.get((host, port))
+        if found is None:
+            loop = asyncio.get_running_loop()
+            found = self._under_way[host, port] = loop.create_future()
+            self._queue.append((host, port))
+            self._start(loop)
+        # Shared by everybody who asks for this name: one who gives up must not end it for the others.
+        outcome = await asyncio.shield(found)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._queue and self._threads < MOST_THREADS:
+            self._threads += 1
+            name = self._queue.popleft()
+            threading.Thread(target=self._run, args=(loop, name), name=f"look-up {name[0]}", daemon=True).start()
+
+    def _run(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int]) -> None:
+        outcome: list[str] | Exception
+        try:
+            outcome = self._look_up(*name)
+        except (OSError, ValueError) as error:
+            outcome = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._done, loop, name, outcome)
+
+    def _done(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int], outcome: list[str] | Exception) -> None:
+        self._threads -= 1
+        self._under_way.pop(name).set_result(outcome)
+        self._start(loop)
+
+
+class Url(NamedTuple):
+    """A URL, taken apart; ``target`` is what a request asks for."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        """For people's eyes: what stands behind the ? may be a seat code."""
+        return f"{self.scheme}://{self.authority}{self.target.partition('?')[0]}"
+
+
+def read_url(url: str) -> Url:
+    """Take a URL apart. Raises Unreachable for what we do not call."""
+    # Neither a password nor what stands behind the ? is for the log.
+    shown = repr(url.partition("?")[0].rpartition("@")[2][:200])
+    if any(char <= " " or char == "\x7f" for char in url):
+        raise Unreachable(f"{shown} is no URL: it has spaces or control characters in it")
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("ascii" if url.isascii() else "idna").decode("ascii")
+        port = parts.port
+    except ValueError as error:
+        raise Unreachable(f"{shown} is no URL: {error}") from error
+    if parts.scheme not in PORTS:
+        raise Unreachable(f"{shown} is not called: only http and https are")
+    if "@" in parts.netloc:
+        raise Unreachable(f"{shown} is not called with a user name or password in the URL")
+    if port == 0 or not host or not (is_literal(host) or all(char.isalnum() or char in "-._" for char in host)):
+        raise Unreachable(f"{shown} is no URL: its host or port is missing or not valid")
+    if "%" in host:
+        raise Unreachable(f"{shown} is not called: an address with a zone means nothing elsewhere")
+    query = f"?{quote(parts.query, safe=_IN_A_PATH + '?')}" if parts.query else ""
+    return Url(parts.scheme, host, port or PORTS[parts.scheme], quote(parts.path or "/", safe=_IN_A_PATH) + query)

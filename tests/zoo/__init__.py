@@ -1,0 +1,1 @@
+"""The zoo: broken and foreign agents, kept for the tests."""
