@@ -18,8 +18,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+# In a terminal the rounds are announced a while before they begin, so that a person can follow.
 demo: setup
-	@$(BIN)/python examples/protocol_demo.py
+	@$(BIN)/league run --port 0 --data-dir SHARED --announce-lead $$(test -t 1 && echo 4 || echo 0)
 
 test: setup
 	@$(BIN)/python -m coverage erase

@@ -2,4 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from leaguekit.agents.context import Context
+    from leaguekit.agents.player import Player
+
 __version__ = "0.1.0"
+__all__ = ["Context", "Player", "__version__"]
+
+# Loaded when they are first used, so that importing the package costs nothing.
+_LAZY = {"Context": "leaguekit.agents.context", "Player": "leaguekit.agents.player"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

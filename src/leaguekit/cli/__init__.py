@@ -8,11 +8,30 @@ from importlib import import_module
 
 import leaguekit
 
+# What each command does, and the module that it is in.
 COMMANDS = {
-    "explain": "say what a message is, and everything that is wrong with it",
-    "schema": "print or write the JSON Schema of the messages",
+    "run": ("play a whole league on this machine, each agent a process of its own", "run"),
+    "host": ("serve a league with its referees, and wait for players", "host"),
+    "manager": ("serve a league", "manager"),
+    "referee": ("referee matches for a league", "referee"),
+    "player": ("play in a league", "player"),
+    "status": ("where a league stands", "operate"),
+    "standings": ("the table of a league", "operate"),
+    "schedule": ("the matches of a league and their results", "operate"),
+    "agents": ("the agents of a league, and where they listen", "operate"),
+    "query": ("ask a league what an agent may ask it", "operate"),
+    "start": ("start a league now", "operate"),
+    "pause": ("let nothing new begin in a league", "operate"),
+    "resume": ("let a paused league go on", "operate"),
+    "withdraw": ("take a player out of a league", "operate"),
+    "disqualify": ("put a player out of a league", "operate"),
+    "rematch": ("have a match played again", "operate"),
+    "correct": ("settle the result of a match", "operate"),
+    "explain": ("say what a message is, and everything that is wrong with it", "explain"),
+    "schema": ("print or write the JSON Schema of the messages", "schema"),
 }
 EXAMPLES = """examples:
+  league run                           four players, two referees, and a champion
   league explain message.json          what is this, and is it right?
   curl … | league explain -            the same from a pipe
   league schema --out schemas          one JSON Schema file a message type
@@ -36,12 +55,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"leaguekit {leaguekit.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
     called = next((argument for argument in arguments if argument in COMMANDS), None)
-    for name, text in COMMANDS.items():
+    for name, (text, module) in COMMANDS.items():
         subparser = subparsers.add_parser(
             name, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == called:
-            import_module(f"leaguekit.cli.{name}").configure(subparser)
+            import_module(f"leaguekit.cli.{module}").configure(subparser)
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))

@@ -34,10 +34,15 @@ def answer(league: League, query: LeagueQuery, reader: str | None = None) -> Que
     """The data that a query asks for, or why there are none. Raises ProtocolError for an unknown league or type."""
     if query.league_id != league.settings.league_id:
         raise ProtocolError("E053", f"This is the league {league.settings.league_id}.")
-    make = _ANSWERS.get(query.query_type) if isinstance(query.query_type, str) else None
+    return data(league, query.query_type, QueryParams() if query.query_params is UNSET else query.query_params, reader)
+
+
+def data(league: League, query_type: object, params: QueryParams, reader: str | None = None) -> QueryData | QueryError:
+    """The data that a type of query asks for. Raises ProtocolError for an unknown type."""
+    make = _ANSWERS.get(query_type) if isinstance(query_type, str) else None
     if make is None:
         raise ProtocolError("E052")
-    return make(league, QueryParams() if query.query_params is UNSET else query.query_params, reader)
+    return make(league, params, reader)
 
 
 def standings(league: League, reader: str | None = None) -> list[Standing]:

@@ -17,7 +17,7 @@ import msgspec
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
 from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
 from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
-from leaguekit.protocol.patterns import checkers
+from leaguekit.protocol.patterns import Checker, checkers
 from leaguekit.protocol.schemas import Schema, message_schemas
 
 MessageT = TypeVar("MessageT", bound=Message)
@@ -27,10 +27,20 @@ MOST_SHOWN = 60
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Union[EVERY_MESSAGE])  # noqa: UP007
 _decode = _decoder.decode
-_CHECKERS = {message: checkers(message) for message in EVERY_MESSAGE}
 _encoder = msgspec.json.Encoder()
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEP)
+
+
+class _Checkers(dict[type[Message], tuple[Checker, Checker]]):
+    """Made when a type is first read: an agent reads a few of them, and starts sooner."""
+
+    def __missing__(self, message: type[Message]) -> tuple[Checker, Checker]:
+        self[message] = made = checkers(message)
+        return made
+
+
+_CHECKERS = _Checkers()
 
 
 def encode(message: Message) -> bytes:

@@ -1,0 +1,166 @@
+"""Broadcasts: what the manager tells everybody, each agent at its own pace, so that a slow one holds up nobody else.
+
+Each agent has an outbox with one message under way. A standings update that waits is replaced by a newer one and comes
+at most once a second; announcements do not queue behind it. Any HTTP answer is delivery, only failed connections are
+tried again, and a suspended player is told of nothing but the league's end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from leaguekit.agents.calls import deliver
+from leaguekit.agents.world import World
+from leaguekit.protocol.messages import Message, message_type
+from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.reading import encode
+from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
+
+log = logging.getLogger(__name__)
+
+SECONDS = 10.0
+STANDINGS_PAUSE = 1.0
+RETRIES = 3
+RETRY_SECONDS = 2.0
+
+
+class Parcel(NamedTuple):
+    """A message encoded once for everybody: each receiver's own token is put in at its end."""
+
+    method: str
+    kind: str
+    body: bytes
+
+    def addressed(self, token: str) -> bytes:
+        return b'%b,"auth_token":"%b"}' % (self.body[:-1], token.encode())
+
+
+def parcel(message: Message) -> Parcel:
+    return Parcel(BY_REQUEST[type(message)].name, message_type(message), encode(message))
+
+
+class Recipient(NamedTuple):
+    """Where an agent listens, and what the manager shows it."""
+
+    url: str
+    token: str
+
+
+@dataclass(slots=True)
+class _Outbox:
+    waiting: deque[Parcel] = field(default_factory=deque)
+    standings: Parcel | None = None
+    next_standings_at: float = 0.0
+    worker: asyncio.Task[None] | None = None
+    # Ends the pause between two standings updates, when there is something else to send or nothing any more.
+    hurry: asyncio.Event = field(default_factory=asyncio.Event)
+    announcements: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class Broadcasts:
+    """The outboxes of all agents. ``heard`` is told of each agent's answer (0) or failures (how many)."""
+
+    def __init__(
+        self, world: World, recipient: Callable[[str], Recipient | None], heard: Callable[[str, int], None]
+    ) -> None:
+        self._world = world
+        self._recipient = recipient
+        self._heard = heard
+        self._outboxes: dict[str, _Outbox] = {}
+
+    def announce(self, agent_id: str, message: Parcel) -> asyncio.Task[None]:
+        """Send at once, beside whatever else is under way; the task ends with the delivery or its failure."""
+        box = self._outboxes.setdefault(agent_id, _Outbox())
+        task = asyncio.create_task(self._send(agent_id, message))
+        box.announcements.add(task)
+        task.add_done_callback(box.announcements.discard)
+        return task
+
+    def standings(self, agent_id: str, message: Parcel, *, closing: bool) -> None:
+        """Tell of new standings; those that close a round are not held back, and stay in their order."""
+        box = self._outboxes.setdefault(agent_id, _Outbox())
+        if closing:
+            box.standings = None
+            box.waiting.append(message)
+            box.hurry.set()
+        else:
+            box.standings = message
+        self._work(agent_id, box)
+
+    def tell(self, agent_id: str, message: Parcel) -> None:
+        """Send after everything that waits."""
+        box = self._outboxes.setdefault(agent_id, _Outbox())
+        box.waiting.append(message)
+        box.hurry.set()
+        self._work(agent_id, box)
+
+    async def tell_last(self, agent_id: str, message: Parcel) -> None:
+        """Send when nothing else is under way to that agent any more."""
+        box = self._outboxes.setdefault(agent_id, _Outbox())
+        box.standings = None
+        box.hurry.set()
+        while tasks := [*box.announcements, *([box.worker] if box.worker is not None else [])]:
+            await asyncio.wait(tasks)
+        await self._send(agent_id, message)
+
+    def close(self) -> None:
+        for box in self._outboxes.values():
+            for task in [*box.announcements, *([box.worker] if box.worker is not None else [])]:
+                task.cancel()
+
+    def _work(self, agent_id: str, box: _Outbox) -> None:
+        if box.worker is None:
+            box.worker = asyncio.create_task(self._empty(agent_id, box))
+
+    async def _empty(self, agent_id: str, box: _Outbox) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while box.waiting or box.standings is not None:
+                if box.waiting:
+                    await self._send(agent_id, box.waiting.popleft())
+                    continue
+                if (pause := box.next_standings_at - loop.time()) > 0:
+                    box.hurry.clear()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(box.hurry.wait(), pause)
+                    continue
+                message, box.standings = box.standings, None
+                box.next_standings_at = loop.time() + STANDINGS_PAUSE
+                if message is not None:
+                    await self._send(agent_id, message)
+        finally:
+            box.worker = None
+
+    async def _send(self, agent_id: str, message: Parcel) -> None:
+        for retry in range(RETRIES + 1):
+            recipient = self._recipient(agent_id)
+            if recipient is None:
+                return
+            body = message.addressed(recipient.token)
+            try:
+                await deliver(self._world.caller, recipient.url, body, SECONDS, message.method)
+            except CallerLate:
+                # Our own lateness says nothing about the agent, and a broadcast is best effort.
+                return
+            except CallFailed as error:
+                log.warning(
+                    "%s was not delivered to %s: %s",
+                    message.kind,
+                    agent_id,
+                    error,
+                    extra={"message_type": message.kind, "data": {"agent": agent_id, "retry": retry}},
+                )
+                self._heard(agent_id, 1)
+                if isinstance(error, TimedOut):
+                    return
+            else:
+                self._heard(agent_id, 0)
+                return
+            if retry < RETRIES:
+                await asyncio.sleep(RETRY_SECONDS)

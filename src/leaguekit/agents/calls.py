@@ -1,0 +1,51 @@
+"""Calls between agents: a message out, the answer's message back, by JSON-RPC over whatever network there is."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TypeVar
+
+from leaguekit.protocol.messages import Message
+from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.reading import decode, encode, of_type
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, read_answer, request
+from leaguekit.transport.base import Caller
+
+AnswerT = TypeVar("AnswerT", bound=Message)
+
+_ids = count(1)
+
+
+async def ask(
+    caller: Caller,
+    url: str,
+    message: Message,
+    answer: type[AnswerT],
+    *,
+    seconds: float | None = None,
+    most_bytes: int = MOST_BYTES_FROM_ABOVE,
+) -> AnswerT:
+    """Send a request and read its answer.
+
+    Raises CallFailed (no answer), CallerLate (our own fault), RpcRefusal (the peer refused), ProtocolError (what came
+    is no valid answer).
+    """
+    method = BY_REQUEST[type(message)]
+    call_id = next(_ids)
+    body = request(method.name, encode(message), call_id)
+    came = await caller.post(url, body, method.seconds if seconds is None else seconds, most_bytes)
+    return of_type(answer, decode(read_answer(came.body, call_id)))
+
+
+async def deliver(
+    caller: Caller, url: str, message: Message | bytes, seconds: float, method: str | None = None
+) -> None:
+    """Send a request of which any HTTP answer is delivery. Raises CallFailed or CallerLate."""
+    if isinstance(message, Message):
+        method, message = BY_REQUEST[type(message)].name, encode(message)
+    await caller.post(url, request(method or "", message, next(_ids)), seconds)
+
+
+async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
+    """The answer to a ping; any HTTP answer shows that somebody is there. Raises CallFailed or CallerLate."""
+    return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds)).body

@@ -1,0 +1,164 @@
+"""What a player remembers of its matches, and what its strategy sees of them when it is asked for a move.
+
+Everything in a Context has a default, so that an author's test can build one by hand and name only what the strategy
+looks at: ``choose(Context(valid_options=["even", "odd"]))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from leaguekit.games.even_odd import PARITIES
+from leaguekit.protocol import times
+from leaguekit.protocol.fields import Role
+from leaguekit.protocol.messages import ChooseParityCall, GameMoveCall, GameOver, MoveRequest, OwnRecord, Standing
+from leaguekit.protocol.methods import BY_REQUEST
+
+Result = Literal["WIN", "DRAW", "LOSS"]
+MoveCall = ChooseParityCall | GameMoveCall
+
+# Timestamps are cut to seconds, and the answer has to travel.
+MARGIN_SECONDS = 1.5
+LEAST_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class OpenMatch:
+    """What the player knows of a match that it was called to, and by whom."""
+
+    referee_id: str
+    attempt: int = 1
+    round_id: int | None = None
+    opponent_id: str | None = None
+    role: Role | None = None
+    chosen: bool = False
+    random: Random | None = None
+
+
+class PastMatch(Struct, frozen=True, kw_only=True):
+    """A match that is over, as its referee told it. ``choice`` is what this player chose."""
+
+    match_id: str
+    game_type: str
+    result: Result
+    opponent_id: str | None = None
+    choice: str | None = None
+    opponent_choice: str | None = None
+    drawn_number: int | None = None
+    # Whether it was decided without play.
+    technical: bool = False
+    reason: str = ""
+    round_id: int | None = None
+    role: Role | None = None
+
+
+def record_of(matches: Iterable[PastMatch]) -> OwnRecord:
+    """Wins, losses, draws and points in these matches."""
+    results = [match.result for match in matches]
+    wins, draws = results.count("WIN"), results.count("DRAW")
+    return OwnRecord(wins=wins, losses=results.count("LOSS"), draws=draws, points=3 * wins + draws)
+
+
+def past_match(message: GameOver, player_id: str, match: OpenMatch) -> PastMatch:
+    """A match as its end was told: the referee's word always wins over what the player remembers."""
+    result = message.game_result
+    opponent = match.opponent_id or next((one for one in result.choices if one != player_id), None)
+    outcome: Result = "WIN" if result.winner_player_id == player_id else "LOSS"
+    return PastMatch(
+        match_id=message.match_id,
+        game_type=message.game_type,
+        result="DRAW" if result.status == "DRAW" else outcome,
+        opponent_id=opponent,
+        choice=result.choices.get(player_id),
+        opponent_choice=result.choices.get(opponent or ""),
+        drawn_number=result.drawn_number or None,
+        technical=result.status == "TECHNICAL_LOSS",
+        reason=result.reason or message.reason or "",
+        round_id=message.round_id or match.round_id,
+        role=match.role,
+    )
+
+
+class History(Struct, kw_only=True):
+    """The history file: for people, and for the player itself when it is started again."""
+
+    player_id: str
+    league_id: str | None
+    display_name: str
+    record: OwnRecord
+    matches: list[PastMatch]
+    # The own row of the final table and the champion, once the league is over.
+    final: dict[str, Any] | None = None
+
+
+_EVEN_ODD = MoveRequest(move_type="choose_parity", valid_options=[*PARITIES], context={})
+
+
+def question_of(call: MoveCall) -> MoveRequest:
+    """What a call asks for; even/odd has a message of its own that leaves it unsaid."""
+    return _EVEN_ODD if isinstance(call, ChooseParityCall) else call.move_request
+
+
+def seconds_for(call: MoveCall) -> float:
+    """How long a strategy may think: from the call's own two times, so that no clock but its sender's matters."""
+    stated = (times.read(call.deadline) - times.read(call.timestamp)).total_seconds()
+    if stated < 0:
+        stated = BY_REQUEST[type(call)].seconds
+    return max(stated - MARGIN_SECONDS, stated / 2, LEAST_SECONDS)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One question to a strategy: what is asked, what is legal, and what may help to decide."""
+
+    game_type: str = "even_odd"
+    move_type: str = "choose_parity"
+    # A legal move is one of these; anything else is replaced by one of them.
+    valid_options: list[Any] = field(default_factory=list)
+    # The position as this player may see it; empty in even/odd, where there is nothing to see.
+    view: dict[str, Any] = field(default_factory=dict)
+
+    league_id: str | None = None
+    player_id: str = "P01"
+    match_id: str = "R1M1"
+    round_id: int | None = None
+    opponent_id: str | None = None
+    role: Role | None = None
+
+    record: OwnRecord = field(default_factory=lambda: record_of(()))
+    # The newest table that the manager sent, in the order of ranks.
+    standings: list[Standing] = field(default_factory=list)
+    # This player's matches so far, the oldest first.
+    history: tuple[PastMatch, ...] = ()
+
+    # When a move is played for the strategy if it has none, by this machine's clock.
+    deadline: datetime | None = None
+    # In a seeded league the same numbers come again in the same match.
+    random: Random = field(default_factory=Random)
+    now: Callable[[], datetime] = field(default=_utc_now, repr=False)
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the strategy may still think."""
+        if self.deadline is None:
+            return float("inf")
+        return max(0.0, (self.deadline - self.now()).total_seconds())
+
+    def against(self, opponent_id: str | None = None) -> list[PastMatch]:
+        """The matches against one opponent, the oldest first; against the one of this match if none is named."""
+        wanted = opponent_id or self.opponent_id
+        return [match for match in self.history if match.opponent_id == wanted]
+
+
+# A strategy: what the author of a player writes. It may also be an ``async def``.
+Strategy = Callable[[Context], Any]

@@ -1,0 +1,350 @@
+"""The referee: registers, takes the matches that it is assigned, plays several at once, and reports each.
+
+This is its server side and what becomes of a match from its assignment to its report; how one match is played is
+``refereeing``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import msgspec
+
+from leaguekit.agents.appointment import Appointment, Registrar, RegistrationRefused
+from leaguekit.agents.refereeing import PlayersWord, Refereeing
+from leaguekit.agents.reports import Reports
+from leaguekit.agents.world import World
+from leaguekit.games import GAMES
+from leaguekit.match.rulings import Verdict
+from leaguekit.match.signals import Void
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import times, tokens
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import AgentState
+from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
+from leaguekit.protocol.methods import PING, read_call
+from leaguekit.protocol.reading import decode, encode, of_type
+from leaguekit.protocol.refusals import Refuse, referee_refusal
+from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, answer
+from leaguekit.store.base import StoreError
+from leaguekit.store.files import Views, ViewWriter
+from leaguekit.store.journal import Journal
+from leaguekit.transport.base import Peer
+
+__all__ = ["RefereeAgent", "RegistrationRefused"]
+
+log = logging.getLogger(__name__)
+
+GET_MATCH_STATE = "get_match_state"
+# Of so many matches a player may still hear how they stand.
+MOST_REMEMBERED = 200
+
+
+class RefereeAgent:
+    """A referee's program on any network and in any time. Serve ``handle``, then ``register``.
+
+    ``finished`` is set when the league is over and the manager has everything.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        manager_url: str,
+        endpoint: str,
+        name: str,
+        version: str = "1.0.0",
+        game_types: Sequence[str] = tuple(GAMES),
+        max_concurrent: int = 2,
+    ) -> None:
+        self._world = world
+        self._game_types = tuple(game_types)
+        self._max_concurrent = max_concurrent
+        meta = m.RefereeMeta(
+            display_name=name,
+            version=version,
+            game_types=list(game_types),
+            contact_endpoint=endpoint,
+            max_concurrent_matches=max_concurrent,
+            protocol_version=PROTOCOL_VERSION,
+        )
+        self._registrar = Registrar(world, manager_url, meta, self._prepare)
+        self._reports = Reports(world, manager_url, self._registrar)
+        self._views, self._view_writer = Views(world.data_root), ViewWriter(inline=world.inline)
+        self._journal: Journal | None = None
+        self.state: AgentState = "INIT"
+        self.finished = asyncio.Event()
+        # The latest attempt that was taken at each match; which of them are in play; the matches by their id.
+        self._attempts: dict[str, int] = {}
+        self._in_play: dict[str, Refereeing] = {}
+        self._matches: dict[str, Refereeing] = {}
+        self._reporting: set[asyncio.Task[None]] = set()
+        self._ending: asyncio.Task[None] | None = None
+        self._handlers: dict[type[m.Message], Callable[[Any, Appointment], m.Message]] = {
+            m.MatchAssignment: self._start_match,
+            m.RoundAnnouncement: self._hear_of_round,
+            m.RoundCompleted: self._hear_of_rounds_end,
+            m.LeagueCompleted: self._hear_of_leagues_end,
+        }
+
+    @property
+    def referee_id(self) -> str | None:
+        """The id it was given, once it has one."""
+        return None if self._registrar.appointment is None else self._registrar.appointment.referee_id
+
+    @property
+    def league_id(self) -> str | None:
+        return None if self._registrar.appointment is None else self._registrar.appointment.league_id
+
+    async def register(self) -> None:
+        """Be taken on by the manager, and deliver what an earlier run left. Raises RegistrationRefused."""
+        await self._registrar.register()
+
+    async def _prepare(self, appointment: Appointment) -> None:
+        if self.state == "INIT":
+            self.state = "REGISTERED"
+        if self._journal is None:
+            path = self._registrar.folder(appointment.league_id) / "journal.jsonl"
+            self._journal = await self._world.blocking(Journal, path)
+            left_over = [of_type(m.MatchResultReport, decode(entry)) for entry in self._journal.pending()]
+            for report in left_over:
+                self._attempts[report.match_id] = report.attempt or 1
+            self._task(self._deliver_in_turn(left_over))
+
+    async def close(self) -> None:
+        """Break off whatever is under way; what was ruled is in the journal."""
+        tasks = [*self._reporting, *([] if self._ending is None else [self._ending])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for match in self._matches.values():
+            await match.close()
+        await self._reports.close()
+        await self._view_writer.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    # Its server side
+
+    async def handle(self, body: bytes, _peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is."""
+        return await answer(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
+
+    @property
+    def refuse(self) -> Refuse:
+        """How this referee words its refusals."""
+        return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)
+
+    async def _answer(self, call: Call) -> Any:
+        if call.method == PING:
+            return {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
+        if call.method == GET_MATCH_STATE:
+            return self._match_state(call)
+        _, message = read_call(call, "referee")
+        if isinstance(message, PlayersWord):
+            return self._take(message, len(call.params))
+        appointment = self._check_manager(message, await self._registrar.settled())
+        return self._handlers[type(message)](message, appointment)
+
+    def _check_manager(self, message: Any, appointment: Appointment | None) -> Appointment:
+        """Judge whether the manager of this league speaks."""
+        if appointment is None:
+            raise ProtocolError("E012", "This referee has not registered yet: nobody can prove to be its manager.")
+        shown, expected = message.auth_token, appointment.manager_token
+        if expected is not None and (not shown or not tokens.same(shown, expected)):
+            raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
+        if read_sender(message.sender).role != "league_manager":
+            raise ProtocolError("E055", f"Only the manager sends this, not {message.sender}.")
+        if appointment.league_id not in (None, message.league_id):
+            raise ProtocolError("E053", f"This referee belongs to the league {appointment.league_id}.")
+        return appointment
+
+    def _match_state(self, call: Call) -> Any:
+        """Where one match stands, or all that are in play."""
+        try:
+            asked = msgspec.json.decode(call.params or b"{}", type=dict[str, Any])
+        except msgspec.DecodeError:
+            raise ProtocolError("E043", "params must be an object.") from None
+        if "match_id" not in asked:
+            return {"matches": [match.state() for match in self._in_play.values()]}
+        match = self._matches.get(str(asked["match_id"]))
+        if match is None:
+            raise ProtocolError("E050")
+        return match.state()
+
+    def _take(self, message: PlayersWord, size: int) -> m.MatchMessageAck:
+        if size > MOST_BYTES:
+            raise ProtocolError(
+                "E046", f"The message has {size:,} bytes; at most {MOST_BYTES:,} are taken of a player."
+            )
+        match = self._matches.get(message.match_id)
+        if match is None:
+            raise ProtocolError("E050")
+        return match.take(message)
+
+    def _hear_of_round(self, message: m.RoundAnnouncement, by: Appointment) -> m.RoundAnnouncementAck:
+        self._become_active()
+        log.info("round %d is announced", message.round_id, extra=_about(message))
+        return m.RoundAnnouncementAck(
+            **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.referee_id
+        )
+
+    def _hear_of_rounds_end(self, message: m.RoundCompleted, by: Appointment) -> m.RoundCompletedAck:
+        log.info("round %d is over", message.round_id, extra=_about(message))
+        return m.RoundCompletedAck(
+            **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.referee_id
+        )
+
+    def _hear_of_leagues_end(self, message: m.LeagueCompleted, by: Appointment) -> m.LeagueCompletedAck:
+        log.info("the league is over", extra=_about(message))
+        self.state = "SHUTDOWN"
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._finish())
+        return m.LeagueCompletedAck(**self._acknowledging(message, by), referee_id=by.referee_id)
+
+    def _acknowledging(self, message: m.Request, by: Appointment) -> dict[str, Any]:
+        return {**self._echo(message, by), "status": "ACKNOWLEDGED"}
+
+    def _echo(self, message: m.Request, by: Appointment) -> dict[str, Any]:
+        sender = sender_of("referee", by.referee_id)
+        # Where nobody can prove to be the manager, nobody is shown the token either.
+        shown = {"auth_token": by.token} if by.is_derived else {}
+        return {**m.envelope(sender, self._world.now(), message.conversation_id), **shown}
+
+    # Its matches
+
+    def _start_match(self, assignment: m.MatchAssignment, by: Appointment) -> m.MatchAssignmentAck:
+        reason = self._take_up(assignment, by)
+        if reason is not None:
+            log.warning("%s is not taken: %s", assignment.match_id, reason, extra=_about(assignment))
+        return m.MatchAssignmentAck(
+            **self._echo(assignment, by),
+            status="ACCEPTED" if reason is None else "REJECTED",
+            match_id=assignment.match_id,
+            attempt=assignment.attempt,
+            reason=reason,
+        )
+
+    def _take_up(self, assignment: m.MatchAssignment, by: Appointment) -> str | None:
+        """Begin a match, unless that has been done; why not, if it cannot be."""
+        match_id, attempt = assignment.match_id, assignment.attempt
+        latest = self._attempts.get(match_id, 0)
+        if attempt <= latest:
+            return None if attempt == latest else f"Attempt {latest} at {match_id} has been made since."
+        if self.state == "SHUTDOWN":
+            return "The league is over."
+        if assignment.game_type not in self._game_types:
+            return f"This referee judges {', '.join(self._game_types)}, not {assignment.game_type}."
+        # A further attempt says that the one before is void: it does not count, but the new one waits for its end.
+        void = self._in_play.get(match_id)
+        if void is None and len(self._in_play) >= self._max_concurrent:
+            return f"This referee plays {self._max_concurrent} matches at once, and has as many."
+        try:
+            match = Refereeing(self._world, assignment, by.referee_id, self._reports.entered)
+        except (ProtocolError, ValueError) as error:
+            return f"The assignment cannot be carried out: {error}"
+        self._become_active()
+        self._attempts[match_id] = attempt
+        self._in_play[match_id] = match
+        log.info("%s begins", match_id, extra=_about(assignment))
+        self._task(self._carry_out(match, void))
+        return None
+
+    async def _carry_out(self, match: Refereeing, void: Refereeing | None) -> None:
+        """Play a match to its report."""
+        if void is not None:
+            await void.ended()
+        self._remember(match)
+        try:
+            ruled = await self._ruled(match)
+        finally:
+            # Before the report: when the manager has it, it may send the next match.
+            self._reports.left(match)
+            if self._in_play.get(match.match.match_id) is match:
+                del self._in_play[match.match.match_id]
+        if isinstance(ruled, Void):
+            match.transcript.add("ruled", note=f"VOID: {ruled.reason}")
+            await self._reports.deliver(match.messages.void(ruled))
+            await self._reports.hand_in(match.messages.transcript(match.transcript.entries()))
+            return
+        verdict, report = ruled
+        await match.tell_result(verdict)
+        await self._deliver(report)
+        entries = match.transcript.entries()
+        self._show(report, entries)
+        await self._reports.hand_in(match.messages.transcript(entries))
+
+    async def _ruled(self, match: Refereeing) -> tuple[Verdict, m.MatchResultReport] | Void:
+        """Play a match and write its ruling down; if that fails, nobody may hear of the ruling."""
+        ended = await match.play()
+        if isinstance(ended, Void):
+            return ended
+        report = match.messages.report(ended.verdict, match.match.view(None))
+        try:
+            await self._world.blocking(self._opened_journal().write, encode(report))
+        except StoreError:
+            log.exception("%s cannot be written down", report.match_id, extra=_about(report))
+            return Void("The referee could not write its ruling down.", {})
+        return ended.verdict, report
+
+    async def _deliver(self, report: m.MatchResultReport) -> None:
+        if await self._reports.deliver(report) and report.attempt:
+            try:
+                self._opened_journal().delivered(report.match_id, report.attempt)
+            except StoreError as error:
+                # Then it is delivered again after the next start, which is harmless.
+                log.warning("%s", error)
+
+    def _opened_journal(self) -> Journal:
+        if self._journal is None:
+            raise RuntimeError("a referee rules only after it has registered")
+        return self._journal
+
+    async def _deliver_in_turn(self, reports: list[m.MatchResultReport]) -> None:
+        for report in reports:
+            await self._deliver(report)
+
+    def _show(self, report: m.MatchResultReport, transcript: list[m.TranscriptEntry]) -> None:
+        """Write the match to the file that other tools read."""
+        shown = msgspec.to_builtins(report)
+        shown |= {
+            "referee_id": self.referee_id,
+            "reported_at": times.written(self._world.now()),
+            "transcript": transcript,
+        }
+        self._view_writer.put(self._views.match(report.league_id, report.match_id), shown)
+
+    def _remember(self, match: Refereeing) -> None:
+        self._matches.pop(match.match.match_id, None)
+        self._matches[match.match.match_id] = match
+        if len(self._matches) > MOST_REMEMBERED:
+            oldest = next((name for name, one in self._matches.items() if one.is_over), None)
+            self._matches.pop(oldest or "", None)
+
+    async def _finish(self) -> None:
+        """Wait until the manager has everything."""
+        while self._reporting:
+            await asyncio.wait(self._reporting)
+        await self._view_writer.flush()
+        self.finished.set()
+
+    def _become_active(self) -> None:
+        if self.state == "REGISTERED":
+            self.state = "ACTIVE"
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._reporting.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._reporting.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a match could not be carried out", exc_info=error)
+
+
+def _about(message: m.Request) -> dict[str, Any]:
+    return {"message_type": m.message_type(message), "conversation_id": message.conversation_id}

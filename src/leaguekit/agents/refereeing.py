@@ -1,0 +1,363 @@
+"""One match as its referee carries it out.
+
+What the match machine asks for goes over the network, and what comes of it goes back into the machine; the rules are
+the machine's. Both players are dealt with at once, each in its own tasks, and each message to a player is on its way
+before the next one to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from leaguekit.agents.calls import ask, deliver
+from leaguekit.agents.match_messages import MatchMessages
+from leaguekit.agents.transcripts import Transcript
+from leaguekit.agents.world import World
+from leaguekit.games import game
+from leaguekit.games.base import SIDES, Side
+from leaguekit.match import signals as s
+from leaguekit.match.draw import commitment
+from leaguekit.match.machine import Match
+from leaguekit.match.rulings import Verdict
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import times, tokens
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import read_sender, sender_of
+from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.rpc import MOST_BYTES, RpcRefusal
+from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
+
+log = logging.getLogger(__name__)
+
+# How long a message may take to be on its way: no caller says when it is, but an answer is a sure sign.
+HANDED_SECONDS = 0.1
+# A deadline that we ourselves are late for is moved by as much, a few times.
+LATE_SECONDS = 0.05
+MOST_EXTENSIONS = 3
+NONCE_BYTES = 16
+
+PlayersWord: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
+Ended: TypeAlias = s.Finish | s.Void
+
+
+class Refereeing:
+    """One attempt at a match: ``play`` it, then ``tell_result``; meanwhile ``take`` what players post by themselves.
+
+    Making one raises ProtocolError or ValueError if the assignment cannot be carried out. ``entered`` is called at
+    every new stage.
+    """
+
+    def __init__(
+        self, world: World, assignment: m.MatchAssignment, referee_id: str, entered: Callable[[Refereeing], None]
+    ) -> None:
+        self.assignment = assignment
+        self._world = world
+        self._entered = entered
+        self._seats: dict[Side, m.AssignedPlayer] = {"A": assignment.player_A, "B": assignment.player_B}
+        self._verifiers = {
+            side: None if seat.verifier is UNSET else bytes.fromhex(seat.verifier) for side, seat in self._seats.items()
+        }
+        rules = game(assignment.game_type)
+        self._word_for_move: type[PlayersWord] = m.ChooseParityResponse if rules.asks_for_parity else m.GameMoveResponse
+        drawn = rules.draw(bytes.fromhex(assignment.match_seed))
+        nonce = world.entropy(NONCE_BYTES)
+        opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
+        self.messages = MatchMessages(world, assignment, referee_id, *opening)
+        self._limits = _limits(assignment.time_limits)
+        seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self._seats.items()}
+        self.match = Match(rules, assignment.match_id, seats, self._limits, drawn)
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._entered_at = world.now()
+        self.transcript = Transcript(lambda: self._loop.time() - self._began)
+        self._deadlines: dict[Side, float] = {}
+        self._ended: asyncio.Future[Ended] = self._loop.create_future()
+        self._working: set[asyncio.Task[None]] = set()
+        self._posting: set[asyncio.Task[None]] = set()
+        # Of each player, the task that ends when the last message to it is on its way.
+        self._handed: dict[Side, asyncio.Task[None]] = {}
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended.done()
+
+    async def play(self) -> Ended:
+        """Play the match to its end."""
+        self._began = self._loop.time()
+        self._guarded(lambda: self._perform(self.match.start(self._began)))
+        try:
+            return await self.ended()
+        finally:
+            # What still runs waits for an answer that the player has posted instead.
+            for task in self._working:
+                task.cancel()
+
+    async def ended(self) -> Ended:
+        """How it ended, once it has."""
+        return await asyncio.shield(self._ended)
+
+    async def tell_result(self, verdict: Verdict) -> None:
+        """Send GAME_OVER to both; this returns when both are on their way, and waits for no acknowledgement."""
+        self.transcript.add("ruled", note=f"{verdict.ruling}: {verdict.reason}")
+        for side, over in self.messages.game_over(verdict, self.match.view(None)).items():
+            self._send(side, over, self.assignment.time_limits.game_over_seconds)
+        await asyncio.wait(self._handed.values())
+
+    async def close(self) -> None:
+        """Break everything off."""
+        tasks = [*self._working, *self._posting, *self._handed.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def state(self) -> dict[str, Any]:
+        """Where the match stands, for whoever asks: no choices."""
+        return {
+            "match_id": self.match.match_id,
+            "attempt": self.assignment.attempt,
+            "stage": self.match.stage,
+            "entered_at": times.written(self._entered_at),
+            "arrived": self._arrived(),
+            "deadline": self._deadline(),
+        }
+
+    def progress(self) -> m.MatchProgress:
+        """The same for the manager."""
+        return self.messages.progress(self.match.stage, self._entered_at, self._deadline(), self._arrived())
+
+    # What players say
+
+    def take(self, message: PlayersWord) -> m.MatchMessageAck:
+        """Take what a player posts by itself. Raises ProtocolError if it does not count."""
+        side = next((side for side in SIDES if self._seats[side].player_id == message.player_id), None)
+        if side is None:
+            raise ProtocolError("E005", f"{message.player_id} does not play in {self.match.match_id}.")
+        if message.auth_token is UNSET:
+            raise ProtocolError("E011")
+        if not self._can_tell(side):
+            raise ProtocolError("E012", "This referee was not told by which token to know the player.")
+        self._identify(side, message)
+        self._check_state(side, message)
+        self.transcript.add("received", message.player_id, message, "posted by the player itself")
+        if (fault := self._hand_in(_input(side, None, message))) is not None:
+            self.transcript.add("failed", message.player_id, note=f"{fault.code}: {fault.detail}")
+            error = msgspec.to_builtins(self._game_error(side, fault))
+            raise ProtocolError(fault.code, fault.detail, data=error)
+        return self.messages.acknowledged(side, message.conversation_id)
+
+    def _can_tell(self, side: Side) -> bool:
+        return self._seats[side].expected_token is not UNSET or self._verifiers[side] is not None
+
+    def _is_of(self, side: Side, token: str) -> bool:
+        """Whether a token is a player's: the one derived for this match, or its real one."""
+        derived, known = self._seats[side].expected_token, self._verifiers[side]
+        return (derived is not UNSET and tokens.same(token, derived)) or (
+            known is not None and tokens.recognised(token, known)
+        )
+
+    def _identify(self, side: Side, message: PlayersWord) -> None:
+        """Judge who speaks, by the token if one is shown and by what the message says, and of which match."""
+        own, token = self._seats[side].player_id, message.auth_token
+        if token is not UNSET and self._can_tell(side) and not self._is_of(side, token):
+            shown = {"provided_token": tokens.shortened(token)}
+            raise ProtocolError("E012", f"That is not the token of {own}.", context=shown)
+        said = message.sender or sender_of("player", own)
+        if message.player_id != own or read_sender(said) != ("player", own):
+            raise ProtocolError("E055", f"{own} was asked; the answer is from {said} for {message.player_id}.")
+        if message.match_id != self.match.match_id:
+            ids = {"expected_match_id": self.match.match_id, "received_match_id": message.match_id}
+            raise ProtocolError("E015", f"This is the match {self.match.match_id}.", context=ids)
+
+    def _check_state(self, side: Side, message: PlayersWord) -> None:
+        """Judge whether a player may post this now."""
+        what: s.What = "join" if isinstance(message, m.GameJoinAck) else "move"
+        missed: s.What = "move" if side in self.match.arrived else "join"
+        retries = self.match.timed_out(side)
+        if retries is not None and what == missed:
+            seconds = self._limits.join if what == "join" else self._limits.choice
+            data = {
+                "player_id": message.player_id,
+                "timeout_seconds": seconds,
+                "retry_count": retries,
+                "max_retries": self._limits.max_retries,
+            }
+            raise ProtocolError("E001", f"The time limit of {seconds:g} s has passed.", data=data)
+        if self.match.posted(side) != what:
+            raise ProtocolError("E051", f"Nothing of that kind is asked now; the match is in {self.match.stage}.")
+        if what == "move" and not isinstance(message, self._word_for_move):
+            expected = m.message_type(self._word_for_move)
+            raise ProtocolError("E045", f"A move in {self.assignment.game_type} is a {expected}.")
+
+    # What the machine asks for
+
+    def _hand_in(self, given: s.Input) -> s.GameFault | None:
+        """Tell the machine what happened, and do what follows; gives what it says to a post that does not count."""
+        return self._guarded(lambda: self._perform(self.match.handle(given, self._loop.time())))
+
+    def _guarded(self, step: Callable[[], s.GameFault | None]) -> s.GameFault | None:
+        try:
+            return step()
+        except Exception as error:  # noqa: BLE001 - a game may be anybody's, and every match ends
+            self._break_down(error)
+            return None
+
+    def _break_down(self, error: BaseException) -> None:
+        log.error("%s broke down", self.match.match_id, exc_info=error)
+        self._end(s.Void("The referee or the game broke down; the referee's log says why.", {}))
+
+    def _end(self, ended: Ended) -> None:
+        if not self._ended.done():
+            self._ended.set_result(ended)
+
+    def _perform(self, effects: list[s.Effect]) -> s.GameFault | None:
+        answer: s.GameFault | None = None
+        for effect in effects:
+            match effect:
+                case s.Ask():
+                    self._deadlines[effect.side] = effect.deadline
+                    self._task(self._ask(effect))
+                case s.Alarm():
+                    self._task(self._ring(effect))
+                case s.Tell(ask=None):
+                    answer = effect.fault
+                case s.Tell():
+                    error = self._game_error(effect.side, effect.fault)
+                    self._send(effect.side, error, BY_REQUEST[m.GameError].seconds)
+                case s.Entered():
+                    self._entered_at = self._world.now()
+                    self._entered(self)
+                case s.Finish() | s.Void():
+                    self._end(effect)
+        return answer
+
+    async def _ring(self, alarm: s.Alarm) -> None:
+        at = alarm.at
+        for _ in range(1 + MOST_EXTENSIONS):
+            await self._until(at)
+            late = self._loop.time() - at
+            if late <= LATE_SECONDS:
+                break
+            # What came in the meantime is still unread, and whoever posted it was in time.
+            at = self._loop.time() + late
+        self._hand_in(s.DeadlinePassed(alarm.side, alarm.ask))
+
+    async def _ask(self, asked: s.Ask) -> None:
+        await self._until(asked.send_at)
+        if (before := self._handed.get(asked.side)) is not None:
+            # Not awaited itself: it must outlive this task.
+            await asyncio.wait([before])
+        if self.match.is_open(asked.ask):
+            self._hand_in(await self._came_of(asked))
+
+    async def _came_of(self, asked: s.Ask) -> s.Input:
+        """Call a player, and what that comes to."""
+        side, seat = asked.side, self._seats[asked.side]
+        # Counted from now and not from when it was to be sent: that we are late is not the player's fault.
+        seconds = asked.deadline - asked.send_at
+        request, kind = self._request(asked, seconds)
+        self.transcript.add("sent", seat.player_id, request)
+        try:
+            answer = await ask(self._world.caller, seat.endpoint, request, kind, seconds=seconds, most_bytes=MOST_BYTES)
+            self.transcript.add("received", seat.player_id, answer)
+            self._identify(side, answer)
+        except CallFailed as failure:
+            self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
+            return s.Failed(side, asked.ask, "E001" if isinstance(failure, TimedOut) else "E009")
+        except CallerLate as late:
+            self.transcript.add("failed", seat.player_id, note=str(late))
+            return s.Late(side, asked.ask, late.late_ms)
+        except RpcRefusal as refusal:
+            detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
+            self.transcript.add("received", seat.player_id, note=detail)
+            return s.Wrong(side, asked.ask, "E045", detail)
+        except ProtocolError as error:
+            self.transcript.add("failed", seat.player_id, note=str(error))
+            return s.Wrong(side, asked.ask, error.code, error.detail, error.context)
+        return _input(side, asked.ask, answer)
+
+    def _request(self, asked: s.Ask, seconds: float) -> tuple[m.Request, type[PlayersWord]]:
+        """The invitation or the call, and what kind of answer it wants."""
+        if asked.question is None:
+            return self.messages.invitation(asked.side), m.GameJoinAck
+        for_parity = self.match.game.asks_for_parity
+        return self.messages.call(asked.side, asked.question, seconds, for_parity=for_parity), self._word_for_move
+
+    def _game_error(self, side: Side, fault: s.GameFault) -> m.GameError:
+        again = None if fault.next_retry_at is None else fault.next_retry_at - self._loop.time()
+        return self.messages.game_error(side, fault, self.match.stage, again)
+
+    # Messages that nobody waits for
+
+    def _send(self, side: Side, message: m.Request, seconds: float) -> None:
+        self._handed[side] = asyncio.create_task(self._hand_over(self._handed.get(side), side, message, seconds))
+
+    async def _hand_over(
+        self, before: asyncio.Task[None] | None, side: Side, message: m.Request, seconds: float
+    ) -> None:
+        """Post a message after the one before it; this ends when it is answered, or surely on its way."""
+        if before is not None:
+            await asyncio.wait([before])
+        posting = asyncio.create_task(self._post(self._seats[side], message, seconds))
+        self._posting.add(posting)
+        posting.add_done_callback(self._posting.discard)
+        await asyncio.wait([posting], timeout=HANDED_SECONDS)
+
+    async def _post(self, seat: m.AssignedPlayer, message: m.Request, seconds: float) -> None:
+        self.transcript.add("sent", seat.player_id, message)
+        try:
+            await deliver(self._world.caller, seat.endpoint, message, seconds)
+        except (CallFailed, CallerLate) as failure:
+            self.transcript.add("failed", seat.player_id, note=f"{m.message_type(message)}: {failure}")
+
+    # The pieces
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._working.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._break_down(error)
+
+    async def _until(self, at: float) -> None:
+        while (rest := at - self._loop.time()) > 0:
+            await self._world.sleep(rest)
+
+    def _deadline(self) -> str | None:
+        """Until when those players have time of whom something is wanted now."""
+        wanted = [self._deadlines[side] for side in SIDES if self.match.posted(side) is not None]
+        return self.messages.written(max(wanted) - self._loop.time()) if wanted else None
+
+    def _arrived(self) -> list[str]:
+        return [self._seats[side].player_id for side in self.match.arrived]
+
+
+def _limits(limits: m.TimeLimits) -> s.Limits:
+    return s.Limits(
+        join=limits.join_seconds,
+        choice=limits.choice_seconds,
+        max_retries=limits.max_retries,
+        retry_delay=limits.retry_seconds,
+        backoff=limits.backoff,
+    )
+
+
+def _input(side: Side, asked: int | None, word: PlayersWord) -> s.Input:
+    """What a player's word means to the machine."""
+    match word:
+        case m.GameJoinAck(accept=True):
+            return s.Joined(side, asked)
+        case m.GameJoinAck():
+            return s.Declined(side, asked)
+        case m.ChooseParityResponse():
+            return s.Moved(side, asked, word.parity_choice)
+        case m.GameMoveResponse():
+            return s.Moved(side, asked, word.move_data)

@@ -1,0 +1,169 @@
+"""What a referee tells the manager by itself: results until the manager has them, the rest as best it can.
+
+A ruling is written to the journal before anybody hears of it, and marked there when the manager has it; what is not
+marked is delivered after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import structs
+
+from leaguekit.agents.appointment import Appointment, Registrar, RegistrationRefused
+from leaguekit.agents.calls import ask, deliver
+from leaguekit.agents.refereeing import Refereeing
+from leaguekit.agents.world import World
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.reading import encode
+from leaguekit.protocol.rpc import RpcRefusal
+from leaguekit.transport.base import CallerLate, CallFailed
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0
+PROGRESS_SECONDS = 5.0
+# Most matches of programs are over sooner; of others the manager hears soon enough.
+PROGRESS_PAUSE = 0.25
+TRANSCRIPT_SECONDS = 10.0
+TRANSCRIPT_TRIES = 4
+
+Report = m.MatchResultReport | m.MatchVoidReport
+
+_DUPLICATE = 5003
+_INVALID_TOKEN = (5001, 12)
+_INTERNAL_ERROR = -32603
+# Causes that pass: the league has not started yet, too many requests, the manager failed.
+_PASSING = ("E030", "E059", "E060")
+
+
+class Reports:
+    """A referee's line to its manager."""
+
+    def __init__(self, world: World, manager_url: str, registrar: Registrar) -> None:
+        self._world = world
+        self._manager_url = manager_url
+        self._registrar = registrar
+        self._pauses: dict[Refereeing, asyncio.TimerHandle] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+
+    async def deliver(self, report: Report) -> bool:
+        """Report until the manager has it or will never take it; False if only a later start may succeed."""
+        while True:
+            token = self._appointment().token
+            try:
+                await ask(
+                    self._world.caller, self._manager_url, _signed(report, token), BY_REQUEST[type(report)].answer
+                )
+            except RpcRefusal as refusal:
+                if _is_final(refusal, report):
+                    return True
+                if _is_about_token(refusal) and not await self._renewed(token):
+                    return False
+            except (CallFailed, CallerLate, ProtocolError) as failure:
+                log.warning("%s is not reported yet: %s", report.match_id, failure, extra=_about(report))
+            else:
+                log.info("%s is reported", report.match_id, extra=_about(report))
+                return True
+            await self._world.sleep(RETRY_SECONDS)
+
+    def entered(self, match: Refereeing) -> None:
+        """A match has come to a new stage: the manager is told where it stands after a pause."""
+        if match not in self._pauses:
+            loop = asyncio.get_running_loop()
+            self._pauses[match] = loop.call_later(PROGRESS_PAUSE, self._begin_telling, match)
+
+    def left(self, match: Refereeing) -> None:
+        """A match is over: what was to be told of its progress is old."""
+        if (pause := self._pauses.pop(match, None)) is not None:
+            pause.cancel()
+
+    def _begin_telling(self, match: Refereeing) -> None:
+        del self._pauses[match]
+        telling = asyncio.create_task(self._tell_progress(match))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    async def _tell_progress(self, match: Refereeing) -> None:
+        appointment = self._appointment()
+        if not appointment.is_derived:
+            return
+        try:
+            message = _signed(match.progress(), appointment.token)
+            await deliver(self._world.caller, self._manager_url, message, PROGRESS_SECONDS)
+        except (CallFailed, CallerLate) as failure:
+            log.debug("progress is not reported: %s", failure)
+
+    async def close(self) -> None:
+        for pause in self._pauses.values():
+            pause.cancel()
+        for telling in self._telling:
+            telling.cancel()
+        await asyncio.gather(*self._telling, return_exceptions=True)
+
+    async def hand_in(self, transcript: m.MatchTranscript) -> None:
+        """Post a match's transcript; best effort."""
+        parts = urlsplit(self._manager_url)
+        url = parts._replace(path=f"/transcripts/{transcript.match_id}", query="", fragment="").geturl()
+        for _ in range(TRANSCRIPT_TRIES):
+            appointment = self._appointment()
+            if not appointment.is_derived:
+                return
+            try:
+                came = await self._world.caller.post(
+                    url, encode(_signed(transcript, appointment.token)), TRANSCRIPT_SECONDS
+                )
+            except (CallFailed, CallerLate) as failure:
+                log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
+            else:
+                if came.status < 500:
+                    return
+            await self._world.sleep(RETRY_SECONDS)
+
+    async def _renewed(self, refused: Any) -> bool:
+        try:
+            await self._registrar.renew(refused)
+        except RegistrationRefused:
+            log.exception("results cannot be reported: the manager does not take this referee back")
+            return False
+        return True
+
+    def _appointment(self) -> Appointment:
+        appointment = self._registrar.appointment
+        if appointment is None:
+            raise RuntimeError("a referee reports only after it has registered")
+        return appointment
+
+
+def _signed(message: Any, token: Any) -> Any:
+    return structs.replace(message, auth_token=token)
+
+
+def _code(refusal: RpcRefusal) -> Any:
+    data = refusal.error.data
+    return data.get("error_code") if isinstance(data, dict) else None
+
+
+def _is_about_token(refusal: RpcRefusal) -> bool:
+    return refusal.error.code in _INVALID_TOKEN or _code(refusal) in ("E011", "E012")
+
+
+def _is_final(refusal: RpcRefusal, report: Report) -> bool:
+    """Whether nothing more can be done: the manager has it already, or will never take it."""
+    if refusal.error.code == _DUPLICATE or _code(refusal) == "E054":
+        log.info("the manager had %s already", report.match_id, extra=_about(report))
+        return True
+    if _is_about_token(refusal) or refusal.error.code == _INTERNAL_ERROR or _code(refusal) in _PASSING:
+        log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=_about(report))
+        return False
+    log.error("the manager does not take %s: %s", report.match_id, refusal, extra=_about(report))
+    return True
+
+
+def _about(report: Report) -> dict[str, Any]:
+    return {"message_type": m.message_type(report), "conversation_id": report.conversation_id}

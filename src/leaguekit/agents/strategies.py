@@ -1,0 +1,249 @@
+"""Strategies: those that come with leaguekit, how others are found, and how one is asked without being trusted.
+
+A strategy is a function from a Context to one of its ``valid_options``. Those here are examples of a few lines each,
+and partners to play against; where one has no idea of its own, it moves at random.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import os
+import reprlib
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, NamedTuple
+
+import msgspec
+
+from leaguekit.agents.context import Context, PastMatch, Strategy
+from leaguekit.games.even_odd import PARITIES, number_parity
+from leaguekit.games.rock_paper_scissors import BEATS
+from leaguekit.games.tic_tac_toe import FREE, LINES
+
+
+def at_random(ctx: Context) -> Any:
+    """Any legal move."""
+    return ctx.random.choice(ctx.valid_options)
+
+
+def always_even(ctx: Context) -> Any:
+    """Even, every time."""
+    return "even" if "even" in ctx.valid_options else at_random(ctx)
+
+
+def always_odd(ctx: Context) -> Any:
+    """Odd, every time."""
+    return "odd" if "odd" in ctx.valid_options else at_random(ctx)
+
+
+def alternating(ctx: Context) -> Any:
+    """The legal moves in turn: another one in each match."""
+    return ctx.valid_options[len(ctx.history) % len(ctx.valid_options)]
+
+
+def history_based(ctx: Context) -> Any:
+    """What served best in this player's own matches so far."""
+    score = Counter[str]()
+    for match in _played(ctx):
+        for choice in (match.choice or "").split(","):
+            score[choice] += {"WIN": 1, "DRAW": 0, "LOSS": -1}[match.result]
+    return _best(ctx, lambda option: score[str(option)])
+
+
+def frequency(ctx: Context) -> Any:
+    """Read the opponent: expect what it chose most, or what opponents in general did, and answer that."""
+    reader = _READERS.get(ctx.game_type)
+    return at_random(ctx) if reader is None else reader(ctx)
+
+
+def _read_parities(ctx: Context) -> Any:
+    """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
+    theirs = Counter(PARITIES) + Counter(match.opponent_choice for match in _read(ctx))
+    numbers = [match.drawn_number for match in ctx.history if match.drawn_number]
+    drawn = Counter(PARITIES) + Counter(map(number_parity, numbers))
+
+    def points(option: Any) -> float:
+        same = theirs[option] / (theirs["even"] + theirs["odd"])
+        right = drawn[option] / drawn.total()
+        return same + 3 * right * (1 - same)
+
+    return _best(ctx, points)
+
+
+def _read_throws(ctx: Context) -> Any:
+    """Beat what comes most often, and rather draw than lose to it."""
+    theirs = Counter(match.opponent_choice for match in _read(ctx))
+    return _best(ctx, lambda option: 3 * theirs[BEATS.get(option)] + theirs[option])
+
+
+def _read_board(ctx: Context) -> Any:
+    """Win, else block, else take the centre, else a corner."""
+    board, mine = ctx.view.get("board"), ctx.view.get("your_mark")
+    if not (isinstance(board, str) and len(board) == 9):
+        return at_random(ctx)
+
+    def worth(cell: Any) -> int:
+        pairs = [{board[other] for other in line if other != cell} for line in LINES if cell in line]
+        complete = [pair for pair in pairs if len(pair) == 1 and FREE not in pair]
+        if {mine} in complete:
+            return 4
+        if complete:
+            return 3
+        return {4: 2, 0: 1, 2: 1, 6: 1, 8: 1}.get(cell, 0)
+
+    return _best(ctx, worth)
+
+
+_READERS: dict[str, Strategy] = {
+    "even_odd": _read_parities,
+    "rock_paper_scissors": _read_throws,
+    "tic_tac_toe": _read_board,
+}
+
+
+def _played(ctx: Context) -> list[PastMatch]:
+    """What was decided by play, in this game: the rest teaches nothing about choices."""
+    return [match for match in ctx.history if match.game_type == ctx.game_type and not match.technical]
+
+
+def _read(ctx: Context) -> list[PastMatch]:
+    """What there is to learn about this opponent: its matches against us, or else everybody's."""
+    played = _played(ctx)
+    return [match for match in played if match.opponent_id == ctx.opponent_id] or played
+
+
+def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
+    """One of the options that are worth most."""
+    most = max(map(worth, ctx.valid_options))
+    return ctx.random.choice([option for option in ctx.valid_options if worth(option) == most])
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "random": at_random,
+    "always_even": always_even,
+    "always_odd": always_odd,
+    "alternating": alternating,
+    "history_based": history_based,
+    "frequency": frequency,
+}
+
+
+class NoSuchStrategy(ValueError):
+    """A strategy's name leads nowhere; the text says where it went wrong and what would be right."""
+
+
+def load(name: str) -> Strategy:
+    """A strategy by its name here, or an author's own as ``module:function``. Raises NoSuchStrategy."""
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    module_name, colon, function_name = name.partition(":")
+    if not (colon and module_name and function_name):
+        known = ", ".join(STRATEGIES)
+        raise NoSuchStrategy(f"There is no strategy {name!r}; there are {known}, or your own as module:function.")
+    # A command that was installed looks for modules beside itself, not where its user is.
+    if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path holds texts
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name in (module_name, module_name.partition(".")[0])
+        why = f"there is no such module in {here}" if missing else f"{type(error).__name__}: {error}"
+        raise NoSuchStrategy(f"The module {module_name!r} cannot be imported: {why}.") from error
+    found = getattr(module, function_name, None)
+    if not callable(found):
+        what = "nothing called" if found is None else "no function called"
+        raise NoSuchStrategy(f"There is {what} {function_name!r} in {module.__file__ or module_name}.")
+    return found  # type: ignore[no-any-return]  # a strategy is whatever can be called
+
+
+class Decision(NamedTuple):
+    """A legal move; if it is not the strategy's own, ``fault`` says why, and ``error`` is what the strategy raised."""
+
+    move: Any
+    fault: str | None = None
+    error: BaseException | None = None
+
+
+async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
+    """Ask a strategy; play a legal move for it if it fails, takes longer than that, or makes no legal one.
+
+    ``inline`` calls it here and now. Otherwise an author's function runs in a thread, for it may block.
+    """
+    options = [*ctx.valid_options]
+    # Ours are known to be quick, and a thread costs more than they do.
+    here = inline or iscoroutinefunction(strategy) or strategy in STRATEGIES.values()
+    thinking = asyncio.ensure_future(_think(strategy, ctx, here=here))
+    try:
+        await asyncio.wait((thinking,), timeout=seconds)
+    finally:
+        # One that does not end when it is told to is left to itself; nobody waits for it.
+        thinking.cancel()
+    if not thinking.done():
+        return Decision(_any(ctx, options), f"the strategy took longer than {seconds:g} s")
+    thought = _Thought(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result()
+    if thought.error is not None:
+        return Decision(_any(ctx, options), f"the strategy raised {thought.error!r}", thought.error)
+    with contextlib.suppress(TypeError, ValueError, RecursionError):
+        wanted = _canonical(thought.move)
+        if not options:
+            return Decision(thought.move)
+        for option in options:
+            if _canonical(option) == wanted:
+                return Decision(option)
+    fault = f"the strategy chose {reprlib.repr(thought.move)}, which is none of {reprlib.repr(options)}"
+    return Decision(_any(ctx, options), fault)
+
+
+class _Thought(NamedTuple):
+    move: Any = None
+    error: BaseException | None = None
+
+
+async def _think(strategy: Strategy, ctx: Context, *, here: bool) -> _Thought:
+    thought = _called(strategy, ctx) if here else await _in_a_thread(partial(_called, strategy, ctx))
+    if not isawaitable(thought.move):
+        return thought
+    try:
+        return _Thought(await thought.move)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
+        return _Thought(error=error)
+
+
+def _called(strategy: Strategy, ctx: Context) -> _Thought:
+    try:
+        return _Thought(strategy(ctx))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
+        return _Thought(error=error)
+
+
+async def _in_a_thread(work: Callable[[], _Thought]) -> _Thought:
+    """Run it in a daemon thread: what never returns must not hold up the end of the program."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[_Thought] = loop.create_future()
+
+    def settle(thought: _Thought) -> None:
+        if not outcome.done():
+            outcome.set_result(thought)
+
+    def run() -> None:
+        thought = work()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, thought)
+
+    threading.Thread(target=run, name="strategy", daemon=True).start()
+    return await outcome
+
+
+def _canonical(value: Any) -> bytes:
+    """A value as JSON, where True is not 1 and a tuple is a list."""
+    return msgspec.json.encode(value, order="sorted")
+
+
+def _any(ctx: Context, options: list[Any]) -> Any:
+    return ctx.random.choice(options) if options else None

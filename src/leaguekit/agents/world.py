@@ -1,0 +1,38 @@
+"""What an agent needs of the world around it: a network, a clock, chance, and a place for its files.
+
+Everything comes in here, so that the simulator can put a world of its own in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from leaguekit.transport.base import Caller
+
+T = TypeVar("T")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The world of one agent. ``inline`` means that blocking work is done at once, without threads (simulation)."""
+
+    caller: Caller
+    data_root: Path = Path("SHARED")
+    now: Callable[[], datetime] = _utc_now
+    entropy: Callable[[int], bytes] = secrets.token_bytes
+    inline: bool = False
+    sleep: Callable[[float], Awaitable[Any]] = field(default=asyncio.sleep)
+
+    async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do blocking work without holding up the loop."""
+        return work(*arguments) if self.inline else await asyncio.to_thread(work, *arguments)

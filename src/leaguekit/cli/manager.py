@@ -1,0 +1,172 @@
+"""``league manager``: serve a league."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import re
+import secrets
+import tomllib
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leaguekit.cli import CommandError, program
+from leaguekit.games import GAMES
+from leaguekit.league.settings import Settings
+
+EXAMPLES = """examples:
+  league manager --start-when players=4,referees=2      start as soon as they are there
+  league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
+  league manager                                        wait for `league start`
+  league manager --config league.toml                   settings from a file: league_id, game_type, announce_lead …
+
+The league's events are kept in one file (--store); the JSON files that other tools read are written under --data-dir.
+The admin token, which the operator's commands need, lies beside them in a file that only you can read.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    program.add_options(parser, port=8000)
+    parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
+    parser.add_argument("--game", choices=sorted(GAMES), help="the game (default even_odd)")
+    parser.add_argument("--store", metavar="FILE", type=Path, help="where the league's events are kept")
+    starting = parser.add_mutually_exclusive_group()
+    starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when so many have registered")
+    starting.add_argument("--start-at", metavar="HH:MM", help="start at that time of day")
+    parser.add_argument(
+        "--announce-lead", metavar="SECONDS", type=float, help="from announcement to match (default 60)"
+    )
+    parser.add_argument("--max-players", metavar="N", type=int)
+    parser.add_argument("--max-referees", metavar="N", type=int)
+    parser.add_argument("--config", metavar="FILE", type=Path, help="settings from a TOML file; options win over it")
+    parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
+    # For `league run`, whose n-th player is always P0n.
+    parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = settings_from(options)
+    when, delay = _start_when(options.start_when), _start_delay(options.start_at)
+    return program.run(lambda stop: _serve(options, settings, when, delay, stop), options.parent_fd)
+
+
+def settings_from(options: argparse.Namespace) -> Settings:
+    """The league's settings: defaults, then the file, then the options."""
+    chosen: dict[str, Any] = {}
+    if options.config is not None:
+        try:
+            chosen = tomllib.loads(options.config.read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise CommandError(f"cannot read {options.config}: {error}") from None
+    asked = {
+        "league_id": options.league_id,
+        "game_type": options.game,
+        "announce_lead": options.announce_lead,
+        "max_players": options.max_players,
+        "max_referees": options.max_referees,
+        "seed_hex": None if options.seed is None else seed_from(options.seed).hex(),
+    }
+    chosen |= {name: value for name, value in asked.items() if value is not None}
+    chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
+    chosen.setdefault("seed_hex", secrets.token_hex(32))
+    try:
+        return msgspec.convert(chosen, Settings)
+    except msgspec.ValidationError as error:
+        raise CommandError(f"the settings are wrong: {error}") from None
+
+
+def seed_from(number: int) -> bytes:
+    return hashlib.sha256(b"leaguekit seed %d" % number).digest()
+
+
+def new_league_id(game: str) -> str:
+    return f"league_{datetime.now().astimezone():%Y%m%d_%H%M%S}_{game}_{secrets.token_hex(2)}"
+
+
+def _start_when(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"players=(\d+),referees=(\d+)", text)
+    if found is None:
+        raise CommandError(f"--start-when must be like players=4,referees=2, got {text!r}")
+    return max(2, int(found[1])), max(1, int(found[2]))
+
+
+def _start_delay(text: str | None) -> float | None:
+    """Seconds until the next time that the clock shows this."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text)
+    if found is None:
+        raise CommandError(f"--start-at must be a time such as 18:00, got {text!r}")
+    now = datetime.now().astimezone()
+    then = now.replace(hour=int(found[1]), minute=int(found[2]), second=0, microsecond=0)
+    return (then - now).total_seconds() % 86_400
+
+
+async def _serve(
+    options: argparse.Namespace,
+    settings: Settings,
+    when: tuple[int, int] | None,
+    delay: float | None,
+    stop: program.Stop,
+) -> int:
+    from leaguekit.agents.logs import log_to
+    from leaguekit.agents.manager import Manager
+    from leaguekit.agents.manager_server import manager_server
+    from leaguekit.agents.world import World
+    from leaguekit.store.base import StoreError
+    from leaguekit.store.files import read_private, safe_name, write_private
+    from leaguekit.store.sqlite import SqliteLog
+
+    served, endpoint = program.opened(options)
+    folder = options.data_dir / "agents" / safe_name(settings.league_id) / "manager"
+    store = options.store or folder / "league.db"
+    admin_file = folder / "admin_token"
+    try:
+        known = read_private(admin_file)
+        admin_token = known.decode() if known else f"adm-{secrets.token_urlsafe(32)}"
+        write_private(admin_file, admin_token.encode())
+        log = await SqliteLog.open(store)
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    log_to(folder / "log.jsonl", "league_manager")
+    world = World(program.caller_for(options), options.data_dir)
+    manager = Manager(world, log, settings, endpoint, admin_token, grant_ids=options.grant_ids)
+    await manager.open()
+    manager.conductor.start_when = when
+    server = manager_server(manager, served)
+    await server.start()
+    program.say(f"League {manager.league_id} is at {endpoint}")
+    program.say(f"  events: {store}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
+    if not known:
+        program.say(f"  admin token (shown once): {admin_token}")
+    try:
+        await program.first(stop, _conduct(manager, delay))
+        if not stop.is_set():
+            program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
+            await stop.wait()
+    except StoreError as error:
+        raise CommandError(f"the league cannot go on: {error}") from None
+    finally:
+        await server.stop()
+        await manager.close()
+        await world.caller.close()
+    return 0
+
+
+async def _conduct(manager: Any, delay: float | None) -> None:
+    if delay is None:
+        await manager.run()
+        return
+    running = asyncio.ensure_future(manager.run())
+    await asyncio.sleep(delay)
+    manager.conductor.start_when = (2, 1)
+    manager.conductor.look_again()
+    await running

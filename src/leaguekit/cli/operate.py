@@ -1,0 +1,148 @@
+"""The operator's commands: ``league start``, ``pause``, ``status`` … on a running manager."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leaguekit.cli import CommandError
+from leaguekit.cli.tables import standings_table, table
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import QUERY_TYPES
+from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import CallerLate, CallFailed
+from leaguekit.transport.caller import HttpCaller
+
+MANAGER = "http://127.0.0.1:8000/mcp"
+LOOKS = ("status", "standings", "schedule")
+EXAMPLES = """examples:
+  league status
+  league standings --json
+  league pause --reason "lunch"
+  league withdraw P07 --reason "the author asked for it"
+  league rematch R2M3 --reason "power cut"
+  league correct R2M3 P01 --reason "the referee erred"      (a player's id, draw, or none)
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    command = parser.prog.rpartition(" ")[2]
+    if command in ("withdraw", "disqualify"):
+        parser.add_argument("player_id", metavar="PLAYER", help="such as P07")
+    if command in ("rematch", "correct"):
+        parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
+    if command == "correct":
+        parser.add_argument("outcome", metavar="OUTCOME", help="the winner's id, draw, or none")
+    if command == "query":
+        parser.add_argument("query_type", metavar="TYPE", help=", ".join(QUERY_TYPES))
+        parser.add_argument("--player", metavar="ID", dest="player_id", help="for GET_NEXT_MATCH, GET_PLAYER_STATS")
+    if command in ("schedule", "query"):
+        parser.add_argument("--round", metavar="N", dest="round_id", type=int, help="this round only")
+    if command not in (*LOOKS, "agents", "query", "start"):
+        parser.add_argument("--reason", default="", help="why; kept in the league's log")
+    parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
+    parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the only one under --data-dir")
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"))
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    params = {
+        name: getattr(options, name)
+        for name in ("command", "player_id", "match_id", "round_id", "reason", "outcome", "query_type")
+        if getattr(options, name, None) is not None
+    }
+    if options.command not in LOOKS:
+        params["admin_token"] = _admin_token(options)
+    shown = call(options.manager, params)
+    print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(options.command, shown))
+    return 0
+
+
+def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What the manager answers to a command."""
+    return asyncio.run(_call(manager, params))
+
+
+async def _call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
+    # The operator's own machine names the manager: wherever that is, it may be called.
+    caller = HttpCaller(AddressPolicy.local() if _is_local(manager) else AddressPolicy.public())
+    try:
+        return await ask_manager(caller, manager, params)
+    finally:
+        await caller.close()
+
+
+async def ask_manager(caller: HttpCaller, manager: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What the manager answers to a command. Raises CommandError, with what to do."""
+    try:
+        came = await caller.post(manager, request("operator", msgspec.json.encode(params), 1), 10.0)
+        shown: dict[str, Any] = msgspec.json.decode(read_answer(came.body, 1))
+    except (CallFailed, CallerLate) as error:
+        raise CommandError(
+            f"no manager answers at {manager} ({error}); is it running, or elsewhere (--manager)?"
+        ) from None
+    except RpcRefusal as error:
+        data = error.error.data if isinstance(error.error.data, dict) else {}
+        raise CommandError(str(data.get("context", {}).get("detail", error))) from None
+    except ProtocolError as error:
+        raise CommandError(f"{manager} is no manager of leaguekit: {error.detail}") from None
+    return shown
+
+
+def _is_local(url: str) -> bool:
+    return url.rpartition("//")[2].startswith(("127.", "localhost", "[::1]"))
+
+
+def _admin_token(options: argparse.Namespace) -> str:
+    files: list[Path]
+    if options.admin_token_file is not None:
+        files = [options.admin_token_file]
+    else:
+        files = sorted(options.data_dir.glob("agents/*/manager/admin_token"), key=lambda file: file.stat().st_mtime)
+    try:
+        return files[-1].read_text().strip()
+    except IndexError:
+        raise CommandError(
+            f"there is no admin token under {options.data_dir}; name its file: --admin-token-file"
+        ) from None
+    except OSError as error:
+        raise CommandError(f"cannot read the admin token: {error}") from None
+
+
+def _as_text(command: str, shown: dict[str, Any]) -> str:
+    if command == "standings":
+        return standings_table(shown["standings"])
+    if command == "schedule":
+        rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in shown["schedule"]]
+        return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
+    if command == "query":
+        return json.dumps(shown["data"], ensure_ascii=False, indent=2)
+    if command == "agents":
+        return table(
+            ["id", "name", "state", "endpoint"],
+            [[one["id"], one["display_name"], one["state"], one["endpoint"]] for one in shown["agents"]],
+        )
+    lines = [
+        f"{shown['league_id']}: {shown['state']}{' (paused)' if shown['paused'] else ''}",
+        f"round {shown['current_round']} of {shown['total_rounds']}, "
+        f"{shown['matches_played']} of {shown['total_matches']} matches played, "
+        f"{shown['players']} players, {shown['referees']} referees",
+        *(f"waits for {reason}" for reason in shown["waits_for"]),
+    ]
+    return "\n".join(lines)
+
+
+def _outcome(match: dict[str, Any]) -> str:
+    result = match.get("result")
+    if result is None:
+        return "-"
+    return str(result["winner"] or result["details"].get("status", "DRAW").replace("_", " ").lower())

@@ -1,0 +1,159 @@
+"""What all long-running commands share: the loop, signals, sockets that a parent passes on, and ending with it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, Protocol
+
+from leaguekit.agents.appointment import RegistrationRefused
+from leaguekit.agents.server import agent_server
+from leaguekit.cli import CommandError
+from leaguekit.protocol.refusals import Refuse
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import Peer
+from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.server import CannotListen, listen
+
+Stop = asyncio.Event
+
+
+def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
+    """The options of every agent."""
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
+    parser.add_argument("--endpoint", metavar="URL", help="how others reach it, if not at host and port")
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        type=Path,
+        default=Path("SHARED"),
+        help="where its files go (default SHARED)",
+    )
+    parser.add_argument(
+        "--allow",
+        metavar="WHERE",
+        help="whom it may call: local, lan=10.0.0.0/24,… or public (default local; needed if --host is not)",
+    )
+    # For `league run`: a socket that is bound already, and a pipe that closes when the parent ends.
+    parser.add_argument("--socket-fd", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
+
+
+def caller_for(options: argparse.Namespace) -> HttpCaller:
+    """A caller that calls only where the operator allows it."""
+    allowed = options.allow
+    if allowed is None and options.host not in ("127.0.0.1", "::1", "localhost"):
+        raise CommandError(
+            f"listening at {options.host}, it must be told whom it may call: --allow local, lan=… or public"
+        )
+    try:
+        if allowed in (None, "local"):
+            return HttpCaller(AddressPolicy.local())
+        if allowed == "public":
+            return HttpCaller(AddressPolicy.public())
+        if allowed.startswith("lan="):
+            return HttpCaller(AddressPolicy.lan(allowed.removeprefix("lan=").split(",")))
+    except ValueError as error:
+        raise CommandError(f"--allow {allowed}: {error}") from None
+    raise CommandError(f"--allow must be local, lan=CIDR,… or public, got {allowed!r}")
+
+
+def opened(options: argparse.Namespace) -> tuple[socket.socket, str]:
+    """The socket to serve, and the URL at which others reach it."""
+    try:
+        if options.socket_fd is not None:
+            served = socket.socket(fileno=options.socket_fd)
+        else:
+            served = listen(options.host, options.port)
+    except CannotListen as error:
+        raise CommandError(str(error)) from None
+    host, port = served.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return served, options.endpoint or f"http://{shown}:{port}/mcp"
+
+
+def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None = None) -> int:
+    """Run a program until it ends by itself, is interrupted, or its parent is gone."""
+    with _runner() as runner:
+        return runner.run(_until_stopped(main, parent_fd))
+
+
+def _runner() -> asyncio.Runner:
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    return asyncio.Runner()
+
+
+async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int | None) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    if parent_fd is not None:
+        # Nothing is ever written there: it becomes readable when the parent's end is closed.
+        loop.add_reader(parent_fd, stop.set)
+    try:
+        return await main(stop)
+    finally:
+        if parent_fd is not None:
+            loop.remove_reader(parent_fd)
+
+
+async def first(stop: Stop, *work: Awaitable[Any]) -> bool:
+    """Wait for work or for the signal to stop; whether the work is done. What is left is cancelled."""
+    tasks = [asyncio.ensure_future(one) for one in (*work, stop.wait())]
+    done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    for task in done:
+        task.result()
+    return tasks[-1] not in done
+
+
+def say(text: str) -> None:
+    """Tell the person at the terminal."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class AgentProgram(Protocol):
+    """What a player and a referee have in common as programs."""
+
+    finished: asyncio.Event
+
+    async def handle(self, body: bytes, peer: Peer, /) -> bytes | None: ...
+
+    async def register(self) -> object: ...
+
+    async def close(self) -> None: ...
+
+
+async def serve_agent(
+    agent: AgentProgram, served: socket.socket, refuse: Refuse, stop: Stop, *, name: str, manager: str
+) -> int:
+    """Serve an agent, register it, and let it play until the league is over."""
+    server = agent_server(agent.handle, [served], refuse)
+    await server.start()
+    say(f"{name} listens at port {server.port} and registers at {manager}")
+    try:
+        if not await first(stop, agent.register()):
+            return 130
+        say(f"{name} is registered")
+        if not await first(stop, agent.finished.wait()):
+            return 130
+        say(f"{name}: the league is over")
+    except RegistrationRefused as error:
+        raise CommandError(str(error)) from None
+    finally:
+        await server.stop()
+        await agent.close()
+    return 0

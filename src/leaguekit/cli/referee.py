@@ -1,0 +1,58 @@
+"""``league referee``: referee matches for a league."""
+
+from __future__ import annotations
+
+import argparse
+
+from leaguekit.cli import CommandError, program
+
+EXAMPLES = """examples:
+  league referee --manager http://127.0.0.1:8000/mcp
+  league referee --manager http://127.0.0.1:8000/mcp --port 8002 --name "Second referee" --max-concurrent 10
+
+It registers, plays the matches that it is given, and ends with the league. Started again with the same name and
+--data-dir it comes back under its id and delivers what it had ruled.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    program.add_options(parser, port=8001)
+    parser.add_argument(
+        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
+    )
+    parser.add_argument("--name", default="Referee", help="its name (default Referee)")
+    parser.add_argument(
+        "--max-concurrent", metavar="N", type=int, default=2, help="matches at once, 1 to 10 (default 2)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if not 1 <= options.max_concurrent <= 10:
+        raise CommandError(f"--max-concurrent must be from 1 to 10, got {options.max_concurrent}")
+    return program.run(lambda stop: _serve(options, stop), options.parent_fd)
+
+
+async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
+    from leaguekit.agents.logs import log_to
+    from leaguekit.agents.referee import RefereeAgent
+    from leaguekit.agents.world import World
+    from leaguekit.protocol.refusals import referee_refusal
+    from leaguekit.store.files import safe_name
+
+    served, endpoint = program.opened(options)
+    world = World(program.caller_for(options), options.data_dir)
+    referee = RefereeAgent(
+        world,
+        manager_url=options.manager,
+        endpoint=endpoint,
+        name=options.name,
+        max_concurrent=options.max_concurrent,
+    )
+    log_to(options.data_dir / "logs" / f"{safe_name(options.name)}.jsonl", options.name)
+    refuse = referee_refusal("referee:unregistered", world.now)
+    try:
+        return await program.serve_agent(referee, served, refuse, stop, name=options.name, manager=options.manager)
+    finally:
+        await world.caller.close()
