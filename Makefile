@@ -23,8 +23,7 @@ demo: setup
 	@$(BIN)/league run --port 0 --data-dir SHARED --announce-lead $$(test -t 1 && echo 4 || echo 0)
 
 test: setup
-	@$(BIN)/python -m coverage erase
-	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m pytest -q -n 2 --cov-config=pyproject.toml
+	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
 
 check: setup
 	@$(BIN)/ruff check .
@@ -33,6 +32,7 @@ check: setup
 
 bench: setup
 	@$(BIN)/python benchmarks/protocol.py
+	@$(BIN)/python benchmarks/league.py
 
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py

@@ -26,7 +26,8 @@ from msgspec import UNSET
 
 import leaguekit
 from leaguekit.agents.context import Context
-from leaguekit.agents.player import Player, PlayerAgent, RegistrationRefused, endpoint_of, serve
+from leaguekit.agents.player import Player, PlayerAgent, RegistrationRefused
+from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -35,7 +36,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
 from leaguekit.protocol.reading import decode, encode, violations
-from leaguekit.protocol.refusals import manager_refusal
+from leaguekit.protocol.refusals import manager_refusal, player_refusal
 from leaguekit.protocol.rpc import Call, answer, request
 from leaguekit.sim.loop import VirtualLoop, run
 from leaguekit.transport.addresses import AddressPolicy
@@ -89,7 +90,14 @@ class ScriptedManager:
 class Stage:
     """A network with a scripted manager and one real player; ``call`` speaks to the player as anybody would."""
 
-    def __init__(self, root: Path, choose: Any = STRATEGIES["always_even"], said: Any = DERIVED, **more: Any) -> None:
+    def __init__(
+        self,
+        root: Path,
+        choose: Any = STRATEGIES["always_even"],
+        said: Any = DERIVED,
+        name: str = "Agent Alpha",
+        **more: Any,
+    ) -> None:
         self.network = MemoryNetwork()
         self.caller = MemoryCaller(self.network)
         self.manager = ScriptedManager(said)
@@ -97,7 +105,7 @@ class Stage:
         self.world = World(
             caller=MemoryCaller(self.network), data_root=root, now=now, entropy=lambda size: b"e" * size, inline=True
         )
-        self.agent = PlayerAgent(Player("Agent Alpha", choose), self.world, MANAGER_URL, PLAYER_URL, **more)
+        self.agent = PlayerAgent(Player(name, choose), self.world, MANAGER_URL, PLAYER_URL, **more)
         self.network.listen(PLAYER_URL, self.agent.handle)
 
     async def raw(self, method: str, params: bytes) -> Any:
@@ -290,7 +298,7 @@ def test_an_accepted_player_keeps_its_id_and_token(stage: Stage) -> None:
         assert stage.agent.state == "UNREGISTERED"
         assert (await stage.state())["player_id"] is None
         identity = await stage.agent.register()
-        assert (identity.player_id, identity.auth_token, identity.league_id) == ("P01", TOKEN, LEAGUE)
+        assert (identity.agent_id, identity.auth_token, identity.league_id) == ("P01", TOKEN, LEAGUE)
         found = await stage.state()
         assert (found["player_id"], found["league_id"], found["state"]) == ("P01", LEAGUE, "REGISTERED")
 
@@ -362,7 +370,7 @@ def test_what_is_no_manager_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://here/mcp", "", "http://"])
 def test_a_manager_without_an_address_is_not_waited_for(tmp_path: Path, url: str) -> None:
     stage = Stage(tmp_path)
-    stage.agent.manager_url = url
+    stage.agent.registrar.manager_url = url
     with pytest.raises(RegistrationRefused, match="Give the manager's URL as http://HOST:PORT/mcp"):
         played(lambda stage: asyncio.sleep(0), stage)
 
@@ -437,10 +445,10 @@ def test_a_manager_that_knows_no_ping_is_registered_with_all_the_same(stage: Sta
 @pytest.mark.proves("000-L0314")
 def test_id_and_token_are_kept_where_only_the_owner_reads_them(stage: Stage, tmp_path: Path) -> None:
     played(lambda stage: asyncio.sleep(0), stage)
-    path = tmp_path / "agents" / LEAGUE / "Agent%20Alpha" / "state.json"
+    path = tmp_path / "agents" / LEAGUE / "player-Agent%20Alpha" / "state.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept = json.loads(path.read_text())
-    assert (kept["player_id"], kept["auth_token"], kept["league_id"]) == ("P01", TOKEN, LEAGUE)
+    assert (kept["agent_id"], kept["auth_token"], kept["league_id"]) == ("P01", TOKEN, LEAGUE)
 
 
 def test_a_player_that_comes_back_shows_its_token_and_remembers_its_matches(tmp_path: Path) -> None:
@@ -478,16 +486,15 @@ def test_a_token_is_shown_to_no_other_league(tmp_path: Path, ping: Any) -> None:
 
 def test_a_token_is_shown_under_no_other_name(tmp_path: Path) -> None:
     played(lambda stage: asyncio.sleep(0), Stage(tmp_path))
-    stage = Stage(tmp_path)
-    stage.agent.player.name = "Agent Beta"
+    stage = Stage(tmp_path, name="Agent Beta")
     played(lambda stage: asyncio.sleep(0), stage)
     assert stage.manager.registrations[0].auth_token is UNSET
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"player_id": 1}', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"agent_id": 1}', b"\xff"])
 def test_a_spoilt_state_file_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
     stage = Stage(tmp_path)
-    path = stage.agent.folder(LEAGUE) / "state.json"
+    path = stage.agent.registrar.folder(LEAGUE) / "state.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     played(lambda stage: asyncio.sleep(0), stage)
@@ -1272,7 +1279,7 @@ def test_a_player_that_is_to_stay_stays_after_the_end_of_the_league(tmp_path: Pa
         url = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
         manager_url = f"http://127.0.0.1:{server.port}/mcp"
         agent = PlayerAgent(Player("Agent Alpha", choose), World(caller, tmp_path), manager_url, url)
-        serving = asyncio.ensure_future(serve(agent, sock, stay=True))
+        serving = asyncio.ensure_future(serve(agent, sock, player_refusal, stay=True))
         await manager.came.wait()
         await caller.post(url, request("notify_league_completed", encode(league_completed()), 1), 10)
         await agent.finished.wait()
@@ -1352,7 +1359,7 @@ def test_the_program_plays_over_real_sockets_saves_and_exits_with_0(tmp_path: Pa
     assert answers[2].parity_choice == "odd"
     saved = json.loads((tmp_path / "data/players/P01/history.json").read_text())
     assert saved["final"]["standing"]["rank"] == 1
-    lines = (tmp_path / "agents" / LEAGUE / "Agent%20Alpha" / "log.jsonl").read_text().splitlines()
+    lines = (tmp_path / "agents" / LEAGUE / "player-Agent%20Alpha" / "log.jsonl").read_text().splitlines()
     logged = [json.loads(line) for line in lines]
     assert {line["agent_id"] for line in logged} == {"P01"}
     assert [line["message_type"] for line in logged] == ["GAME_OVER", "LEAGUE_COMPLETED"]

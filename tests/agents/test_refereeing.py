@@ -1027,12 +1027,12 @@ async def test_a_deadline_that_the_referee_itself_is_late_for_is_moved(
     player = scene.player("P01", choose_parity_call=changed(parity_choice="Even"))
     scene.player("P02")
     await scene.start()
-    delays = [1.0]
+    delays, sleep = [1.0], asyncio.sleep
 
-    async def sleep(seconds: float) -> None:
-        await asyncio.sleep(seconds + (delays.pop() if delays and seconds == 30 else 0))
+    async def oversleep(seconds: float) -> None:
+        await sleep(seconds + (delays.pop() if delays and seconds == 30 else 0))
 
-    object.__setattr__(scene.referee._world, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", oversleep)
     await scene.assign()
     await asyncio.sleep(31.5)
     assert (await player.post("choose_parity_response", _choice(scene, "P01")))["status"] == "ACKNOWLEDGED"

@@ -2,13 +2,12 @@
 
 Each agent has an outbox with one message under way. A standings update that waits is replaced by a newer one and comes
 at most once a second; announcements do not queue behind it. Any HTTP answer is delivery, only failed connections are
-tried again, and a suspended player is told of nothing but the league's end.
+tried again, and a suspended agent is told of nothing but the league's end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -67,10 +66,15 @@ class Broadcasts:
     """The outboxes of all agents. ``heard`` is told of each agent's answer (0) or failures (how many)."""
 
     def __init__(
-        self, world: World, recipient: Callable[[str], Recipient | None], heard: Callable[[str, int], None]
+        self,
+        world: World,
+        recipient: Callable[[str], Recipient | None],
+        is_suspended: Callable[[str], bool],
+        heard: Callable[[str, int], None],
     ) -> None:
         self._world = world
         self._recipient = recipient
+        self._is_suspended = is_suspended
         self._heard = heard
         self._outboxes: dict[str, _Outbox] = {}
 
@@ -107,7 +111,7 @@ class Broadcasts:
         box.hurry.set()
         while tasks := [*box.announcements, *([box.worker] if box.worker is not None else [])]:
             await asyncio.wait(tasks)
-        await self._send(agent_id, message)
+        await self._send(agent_id, message, last=True)
 
     def close(self) -> None:
         for box in self._outboxes.values():
@@ -125,10 +129,7 @@ class Broadcasts:
                 if box.waiting:
                     await self._send(agent_id, box.waiting.popleft())
                     continue
-                if (pause := box.next_standings_at - loop.time()) > 0:
-                    box.hurry.clear()
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(box.hurry.wait(), pause)
+                if (pause := box.next_standings_at - loop.time()) > 0 and await _hurried(box, pause):
                     continue
                 message, box.standings = box.standings, None
                 box.next_standings_at = loop.time() + STANDINGS_PAUSE
@@ -137,10 +138,10 @@ class Broadcasts:
         finally:
             box.worker = None
 
-    async def _send(self, agent_id: str, message: Parcel) -> None:
+    async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> None:
         for retry in range(RETRIES + 1):
             recipient = self._recipient(agent_id)
-            if recipient is None:
+            if recipient is None or (self._is_suspended(agent_id) and not last):
                 return
             body = message.addressed(recipient.token)
             try:
@@ -157,10 +158,21 @@ class Broadcasts:
                     extra={"message_type": message.kind, "data": {"agent": agent_id, "retry": retry}},
                 )
                 self._heard(agent_id, 1)
-                if isinstance(error, TimedOut):
+                # Nobody may wait for one that this has suspended.
+                if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):
                     return
             else:
                 self._heard(agent_id, 0)
                 return
             if retry < RETRIES:
                 await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _hurried(box: _Outbox, seconds: float) -> bool:
+    """Wait so long, or until there is something else to do; whether there is."""
+    box.hurry.clear()
+    try:
+        await asyncio.wait_for(box.hurry.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True

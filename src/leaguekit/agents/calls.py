@@ -8,12 +8,13 @@ from typing import TypeVar
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import decode, encode, of_type
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, read_answer, request
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcRefusal, read_answer, request
 from leaguekit.transport.base import Caller
 
 AnswerT = TypeVar("AnswerT", bound=Message)
 
 _ids = count(1)
+_INTERNAL_ERROR = -32603
 
 
 async def ask(
@@ -49,3 +50,14 @@ async def deliver(
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
     """The answer to a ping; any HTTP answer shows that somebody is there. Raises CallFailed or CallerLate."""
     return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds)).body
+
+
+def cause_of(refusal: RpcRefusal) -> str | None:
+    """The catalogue's code for a refusal, if the peer said."""
+    data = refusal.error.data
+    return data.get("error_code") if isinstance(data, dict) else None
+
+
+def passes(refusal: RpcRefusal) -> bool:
+    """Whether it is worth asking again: the peer failed, or there were too many at once."""
+    return refusal.error.code == _INTERNAL_ERROR or cause_of(refusal) in ("E059", "E060")

@@ -17,7 +17,9 @@ from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
-from leaguekit.league.records import Match
+from leaguekit.league.records import Match, Referee
+from leaguekit.league.results import MOST_FAILURES
+from leaguekit.league.rounds import living_referees
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
@@ -44,25 +46,30 @@ class Conductor:
         self._world = world
         self._ledger = ledger
         self._recipient = recipient
-        self.broadcasts = Broadcasts(world, self._listening, self._heard)
+        self.broadcasts = Broadcasts(world, recipient, self._is_suspended, self._heard)
         self.progress: dict[str, m.MatchProgress] = {}
         # How many of each must be there for the league to start by itself; None waits for the operator.
         self.start_when: tuple[int, int] | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._completed = asyncio.Event()
+        # What is to go out once it is written down; nobody is told of the league's end before that.
+        self._publishing: set[asyncio.Task[Any]] = set()
+        self._is_over = False
         self._first_match_at: float | None = None
         self._ended_at: float | None = None
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         ledger.listeners.append(self._react)
 
     async def run(self) -> None:
-        """Conduct the league from wherever it stands to its end."""
+        """Conduct the league from wherever it stands to its end. Raises StoreError if the log cannot be written."""
         self._task(self._watch_referees())
         conducting = self._task(self._conduct())
-        await asyncio.wait([conducting, self._failed], return_when=asyncio.FIRST_COMPLETED)
-        if self._failed.done():
-            self._failed.result()
+        failures = (self._ledger.failed, self._failed)
+        await asyncio.wait([conducting, *failures], return_when=asyncio.FIRST_COMPLETED)
+        for failed in failures:
+            if failed.done():
+                raise failed.result()
         conducting.result()
 
     async def close(self) -> None:
@@ -92,10 +99,7 @@ class Conductor:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
             # A failed write, or a fault of ours: nothing may go on as if it had not happened.
-            self._failed.set_exception(error)
-
-    def _record(self, events: list[e.Event]) -> None:
-        self._ledger.record(events)
+            self._failed.set_result(error)
 
     def _now(self) -> str:
         return times.written(self._world.now())
@@ -107,12 +111,12 @@ class Conductor:
         while league.state != "LEAGUE_COMPLETED":
             self._changed.clear()
             if league.is_open and self._may_start():
-                self._record(commands.start(league, self._now()))
+                self._ledger.record(commands.start(league, self._now()))
             if events := commands.announce_round(league, self._now()):
-                self._record(events)
+                self._ledger.record(events)
                 await self._announce(league.current_round)
             if events := commands.assign(league, self._now()):
-                self._record(events)
+                self._ledger.record(events)
             if not self._changed.is_set():
                 await self._changed.wait()
         await self._say_goodbye()
@@ -121,23 +125,20 @@ class Conductor:
         if self.start_when is None:
             return False
         players, referees = self.start_when
-        return len(self._ledger.league.players) >= players and len(self._ledger.league.referees) >= referees
+        league = self._ledger.league
+        return len(league.table.rows) >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
 
     async def _announce(self, round_id: int) -> None:
         """Tell everybody of a round; its matches begin after the lead, when all have answered or had the time to."""
-        await self._ledger.settled()
         league = self._ledger.league
         loop = asyncio.get_running_loop()
+        to_players, to_referees = (self._announcement(round_id, to_referees=copy) for copy in (False, True))
+        await self._ledger.settled()
         begins = loop.time() + league.settings.announce_lead
         latest = loop.time() + max(ANNOUNCEMENT_SECONDS, league.settings.announce_lead)
-        to_players, to_referees = (self._announcement(round_id, to_referees=copy) for copy in (False, True))
         for referee in league.referees:
             self.broadcasts.announce(referee, to_referees)
-        expected = [
-            self.broadcasts.announce(player.id, to_players)
-            for player in league.players.values()
-            if player.state != "SUSPENDED"
-        ]
+        expected = [self.broadcasts.announce(player, to_players) for player in league.players]
         log.info("round %d is announced", round_id, extra={"message_type": "ROUND_ANNOUNCEMENT"})
         if expected:
             await asyncio.wait(expected, timeout=latest - loop.time())
@@ -157,22 +158,28 @@ class Conductor:
 
     async def _say_goodbye(self) -> None:
         """Tell everybody that the league is over, each after everything else."""
-        await self._ledger.settled()
+        self._is_over = True
         league = self._ledger.league
-        message = parcel(
-            m.LeagueCompleted(
-                **self._envelope("conv-league-complete"),
-                league_id=league.settings.league_id,
-                total_rounds=len(league.rounds),
-                total_matches=len(league.matches),
-                champion=queries.champion(league),
-                final_standings=queries.final_standings(league),
-                total_players=len(league.table.rows),
-            )
+        told = m.LeagueCompleted(
+            **self._envelope("conv-league-complete"),
+            league_id=league.settings.league_id,
+            total_rounds=len(league.rounds),
+            total_matches=len(league.matches),
+            champion=queries.champion(league),
+            final_standings=queries.final_standings(league),
+            total_players=len(league.table.rows),
         )
+        message = parcel(told)
+        shown = {row.player_id for row in told.final_standings}
+        messages = dict.fromkeys([*league.players, *league.referees], message)
+        for player in [one for one in league.table.rows if one not in shown]:
+            told.final_standings = queries.final_standings(league, player)
+            messages[player] = parcel(told)
+        await self._ledger.settled()
+        while self._publishing:
+            await asyncio.wait(self._publishing)
         log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
-        agents = [*league.players, *league.referees]
-        await asyncio.gather(*(self.broadcasts.tell_last(agent, message) for agent in agents))
+        await asyncio.gather(*(self.broadcasts.tell_last(agent, told) for agent, told in messages.items()))
         self._completed.set()
 
     # What follows from events
@@ -185,18 +192,44 @@ class Conductor:
                 self._task(self._hand_over(event))
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
                 self.progress.pop(event.match_id, None)
-                self._task(self._publish_standings(closing=False))
+                self._publish_standings()
+            case e.AttemptVoided():
+                self.progress.pop(event.match_id, None)
             case e.RoundCompleted():
-                self._task(self._close_round(event.round_id))
+                self._close_round(event.round_id)
+            case e.RefereeRegistered():
+                # It may have forgotten what it has in hand; one that has not takes no harm.
+                for name in self._ledger.league.referees[event.referee_id].in_hand:
+                    self._task(self._hand_over(self._in_hand(name)))
             case e.LeagueCompleted():
                 self._ended_at = asyncio.get_running_loop().time()
         self._changed.set()
 
-    async def _publish_standings(self, *, closing: bool) -> None:
-        await self._ledger.settled()
+    def _publish(self, send: Callable[[], None]) -> None:
+        """Send what has been made of the league as it is now, once that is written down."""
+
+        latest = self._ledger.latest
+
+        async def published() -> None:
+            await self._ledger.settled(latest)
+            send()
+
+        task = self._task(published())
+        self._publishing.add(task)
+        task.add_done_callback(self._publishing.discard)
+
+    def _publish_standings(self) -> None:
+        if not self._is_over:
+            updates = self._standings()
+            self._publish(lambda: self._send_standings(updates, closing=False))
+
+    def _send_standings(self, updates: dict[str, Parcel], *, closing: bool) -> None:
+        for player, update in updates.items():
+            self.broadcasts.standings(player, update, closing=closing)
+
+    def _standings(self) -> dict[str, Parcel]:
+        """The standings as they are now, for each player."""
         league = self._ledger.league
-        if league.current_round == 0:
-            return
         update = m.LeagueStandingsUpdate(
             **self._envelope(f"conv-round-{league.current_round}-standings"),
             league_id=league.settings.league_id,
@@ -204,19 +237,16 @@ class Conductor:
             standings=queries.standings(league),
             total_players=len(league.table.rows),
         )
-        message = parcel(update)
+        updates = dict.fromkeys(league.players, parcel(update))
         shown = {row.player_id for row in update.standings}
-        for player in league.players:
-            own = message if player in shown else self._with_own_row(update, player)
-            self.broadcasts.standings(player, own, closing=closing)
+        for player in [one for one in league.table.rows if one not in shown]:
+            update.standings = queries.standings(league, player)
+            updates[player] = parcel(update)
+        return updates
 
-    def _with_own_row(self, update: m.LeagueStandingsUpdate, player_id: str) -> Parcel:
-        update.standings = queries.standings(self._ledger.league, player_id)
-        return parcel(update)
-
-    async def _close_round(self, round_id: int) -> None:
-        await self._publish_standings(closing=True)
+    def _close_round(self, round_id: int) -> None:
         league = self._ledger.league
+        updates = self._standings()
         summary = queries.round_summary(league, round_id)
         message = parcel(
             m.RoundCompleted(
@@ -229,22 +259,27 @@ class Conductor:
                 summary=summary,
             )
         )
-        for agent in [*league.players, *league.referees]:
-            self.broadcasts.tell(agent, message)
-        log.info("round %d is over", round_id, extra={"message_type": "ROUND_COMPLETED"})
+        agents = [*league.players, *league.referees]
+
+        def send() -> None:
+            self._send_standings(updates, closing=True)
+            for agent in agents:
+                self.broadcasts.tell(agent, message)
+            log.info("round %d is over", round_id, extra={"message_type": "ROUND_COMPLETED"})
+
+        self._publish(send)
 
     # Matches and their referees
 
     async def _hand_over(self, event: e.MatchAssigned) -> None:
         """Give a match to its referee, until the referee has it or the attempt is void."""
-        await self._ledger.settled()
-        league = self._ledger.league
-        match = league.matches[event.match_id]
+        match = self._ledger.league.matches[event.match_id]
         while match.in_play and match.attempt == event.attempt:
             recipient = self._recipient(event.referee_id)
             if recipient is None:
                 return
             assignment = self._assignment(match, event, recipient.token)
+            await self._ledger.settled()
             try:
                 ack = await ask(self._world.caller, recipient.url, assignment, m.MatchAssignmentAck)
             except (CallFailed, CallerLate):
@@ -264,7 +299,16 @@ class Conductor:
         match = self._ledger.league.matches[event.match_id]
         if match.in_play and match.attempt == event.attempt:
             log.warning("%s, attempt %d, is void: %s", event.match_id, event.attempt, reason)
-            self._record(commands.void_attempt(self._ledger.league, event.match_id, event.attempt, reason, self._now()))
+            self._ledger.record(
+                commands.void_attempt(self._ledger.league, event.match_id, event.attempt, reason, self._now())
+            )
+
+    def _in_hand(self, match_id: str) -> e.MatchAssigned:
+        """The assignment of a match that a referee has in hand."""
+        match = self._ledger.league.matches[match_id]
+        return e.MatchAssigned(
+            at=self._now(), match_id=match_id, referee_id=match.referee_id or "", attempt=match.attempt
+        )
 
     def _assignment(self, match: Match, event: e.MatchAssigned, token: str) -> m.MatchAssignment:
         league = self._ledger.league
@@ -306,15 +350,18 @@ class Conductor:
             await asyncio.sleep(PING_EVERY)
             watched = [one for one in self._ledger.league.referees.values() if one.in_hand or one.lost]
             alive = await asyncio.gather(*(self._answers(referee.id) for referee in watched))
+            missed = {
+                referee.id: 0 if answered else missed.get(referee.id, 0) + 1
+                for referee, answered in zip(watched, alive, strict=True)
+            }
             for referee, answered in zip(watched, alive, strict=True):
-                missed[referee.id] = 0 if answered else missed.get(referee.id, 0) + 1
                 if answered and referee.lost:
                     log.info("%s is back", referee.id)
-                    self._record(commands.referee_returned(self._ledger.league, referee.id, self._now()))
+                    self._ledger.record(commands.referee_returned(self._ledger.league, referee.id, self._now()))
                 elif missed[referee.id] >= PINGS_MISSED and not referee.lost:
                     reason = f"{referee.id} left {PINGS_MISSED} pings unanswered"
                     log.warning("%s; its matches are assigned again", reason)
-                    self._record(commands.referee_lost(self._ledger.league, referee.id, reason, self._now()))
+                    self._ledger.record(commands.referee_lost(self._ledger.league, referee.id, reason, self._now()))
             self._void_overdue()
 
     async def _answers(self, referee_id: str) -> bool:
@@ -338,22 +385,22 @@ class Conductor:
                 match = league.matches[name]
                 since = (now - times.read(match.assigned_at or self._now())).total_seconds()
                 if since > limit:
-                    event = e.MatchAssigned(at=self._now(), match_id=name, referee_id=referee.id, attempt=match.attempt)
-                    self._void(event, f"{referee.id} has had it for {since:.0f} s, longer than a match can take")
+                    reason = f"{referee.id} has had it for {since:.0f} s, longer than a match can take"
+                    self._void(self._in_hand(name), reason)
 
     # Agents
 
-    def _listening(self, agent_id: str) -> Recipient | None:
-        """Where a broadcast goes; a suspended player is told of nothing but the end."""
-        player = self._ledger.league.players.get(agent_id)
-        if player is not None and player.state == "SUSPENDED":
-            return None
-        return self._recipient(agent_id)
+    def _is_suspended(self, agent_id: str) -> bool:
+        """Whether an agent has left too much unanswered; its state no longer says so once the league is over."""
+        agent = self._ledger.league.agent(agent_id)
+        if isinstance(agent, Referee):
+            return agent.lost
+        return agent is not None and agent.failures >= MOST_FAILURES
 
     def _heard(self, agent_id: str, failures: int) -> None:
         league, now = self._ledger.league, self._now()
         note = commands.note_failures(league, agent_id, failures, now) if failures else None
-        self._record(commands.note_answer(league, agent_id, now) if note is None else note)
+        self._ledger.record(commands.note_answer(league, agent_id, now) if note is None else note)
 
     def _envelope(self, conversation_id: str) -> m.Envelope:
         return m.envelope(MANAGER, self._world.now(), conversation_id)

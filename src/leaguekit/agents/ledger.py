@@ -15,14 +15,16 @@ from leaguekit.store.base import EventLog
 
 
 class Ledger:
-    """A league and its log."""
+    """A league and its log. ``failed`` holds the error once a write has failed."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.league = League()
         # Called with each event right after it was folded; what it sends must wait for ``settled``.
         self.listeners: list[Callable[[Event], None]] = []
-        self._latest: asyncio.Future[int] | None = None
+        self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        # The write of what was recorded last.
+        self.latest: asyncio.Future[int] | None = None
 
     async def recover(self) -> int:
         """Fold what the log holds; how many events that were."""
@@ -37,13 +39,21 @@ class Ledger:
             return
         for event in events:
             self.league.apply(event)
-        self._latest = self.log.append([encode(event) for event in events])
+        self.latest = self.log.append([encode(event) for event in events])
+        self.latest.add_done_callback(self._written)
         for event in events:
             for listener in self.listeners:
                 listener(event)
 
-    async def settled(self) -> None:
-        """Wait until everything recorded so far is written. Raises StoreError if it cannot be."""
-        if self._latest is not None:
+    def _written(self, append: asyncio.Future[int]) -> None:
+        if not append.cancelled() and (error := append.exception()) is not None and not self.failed.done():
+            self.failed.set_result(error)
+
+    async def settled(self, upto: asyncio.Future[int] | None = None) -> None:
+        """Wait until everything recorded so far, or up to an earlier ``latest``, is written. Raises StoreError if not.
+
+        What leaves the process is made before this is called: afterwards the league may know more than the disk.
+        """
+        if (write := upto or self.latest) is not None:
             # Others wait for the same write: one that gives up must not take it from them.
-            await asyncio.shield(self._latest)
+            await asyncio.shield(write)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from leaguekit.protocol import messages as m
+
+log = logging.getLogger(__name__)
 
 _OWN = ("agent_id", "message_type", "conversation_id", "data")
 
@@ -28,14 +34,37 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def log_to(path: Path, agent_id: str, level: int = logging.INFO) -> JsonLines:
-    """Write everything leaguekit logs in this process to a file; the formatter may be told the id once it is known."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
-    formatter = JsonLines(agent_id)
-    handler.setFormatter(formatter)
-    root = logging.getLogger("leaguekit")
-    root.addHandler(handler)
-    root.setLevel(level)
-    root.propagate = False
-    return formatter
+@contextlib.contextmanager
+def log_to(path: Path, agent_id: str) -> Iterator[None]:
+    """Write everything that leaguekit logs in this process to a file, for as long as this lasts."""
+    with restored() as package:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handler = logging.FileHandler(path, encoding="utf-8")
+        except OSError as error:
+            log.warning("There will be no log file: %s", error)
+        else:
+            handler.setFormatter(JsonLines(agent_id))
+            package.addHandler(handler)
+            package.setLevel(logging.INFO)
+        yield
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[logging.Logger]:
+    """The package's log, left in the end as it was found."""
+    package = logging.getLogger("leaguekit")
+    handlers, level = [*package.handlers], package.level
+    try:
+        yield package
+    finally:
+        for handler in [one for one in package.handlers if one not in handlers]:
+            package.removeHandler(handler)
+            handler.close()
+        package.setLevel(level)
+
+
+def about(message: m.Message) -> dict[str, Any]:
+    """What the log says of a message besides its text."""
+    conversation_id = getattr(message, "conversation_id", None) or None
+    return {"message_type": m.message_type(message), "conversation_id": conversation_id}

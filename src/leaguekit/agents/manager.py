@@ -9,13 +9,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from leaguekit.agents import operator
 from leaguekit.agents.broadcasts import Recipient
 from leaguekit.agents.calls import reachable
 from leaguekit.agents.conductor import Conductor
 from leaguekit.agents.ledger import Ledger
+from leaguekit.agents.logs import about
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
@@ -36,7 +37,6 @@ from leaguekit.transport.base import CallerLate, CallFailed, Peer
 
 log = logging.getLogger(__name__)
 
-TOKEN_SCHEME = "derived"  # noqa: S105 - the name of a scheme, not a secret
 REACHABLE_SECONDS = 2.0
 
 
@@ -103,8 +103,9 @@ class Manager:
         if call.method == operator.METHOD:
             operated = operator.operate(self.ledger.league, call, self._admin_token, self._now())
             self.ledger.record(operated.events)
+            shown = operated.shown(self.ledger.league)
             await self.ledger.settled()
-            return operated.shown(self.ledger.league) | self.conductor.course()
+            return shown | self.conductor.course()
         _, message = read_call(call, "league_manager")
         result = await self._handlers[type(message)](message)
         await self.ledger.settled()
@@ -121,7 +122,7 @@ class Manager:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
         token, proof = self._token(player_id)
         self.ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=_about(request))
+        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
         return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
 
     async def _register_referee(self, request: m.RefereeRegisterRequest) -> m.RefereeRegisterResponse:
@@ -135,7 +136,7 @@ class Manager:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
         token, proof = self._token(referee_id)
         self.ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=_about(request))
+        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
         return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
 
     def _applicant(
@@ -178,7 +179,10 @@ class Manager:
         )
 
     async def _report_progress(self, report: m.MatchProgress) -> m.MatchProgressAck:
-        self._sender(report, Referee)
+        referee = self._sender(report, Referee)
+        match = self.ledger.league.matches.get(report.match_id)
+        if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
+            raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
         self.conductor.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
@@ -196,7 +200,7 @@ class Manager:
         match = self.ledger.league.matches.get(match_id)
         if match is None or (transcript.match_id, referee.id) != (match_id, match.referee_id):
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
-        await self.ledger.log.keep(f"transcript/{match_id}", encode(transcript))
+        await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
     async def _query(self, query: m.LeagueQuery) -> m.LeagueQueryResponse:
         league = self.ledger.league
@@ -245,7 +249,7 @@ class Manager:
             "reason": None,
             "auth_token": token,
             "league_id": self.league_id,
-            "token_scheme": TOKEN_SCHEME,
+            "token_scheme": tokens.SCHEME,
         }
 
 
@@ -256,7 +260,3 @@ def _rejection(rejected: commands.Rejected) -> dict[str, Any]:
         "error_code": rejected.code,
         "code": rejected.number,
     }
-
-
-def _about(request: m.Request) -> dict[str, Any]:
-    return {"message_type": m.message_type(request), "conversation_id": request.conversation_id}

@@ -16,6 +16,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.reading import decode, of_type
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.store.base import StoreError
 from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
@@ -25,8 +26,12 @@ def manager_server(manager: Manager, served: socket.socket) -> Server:
     """The manager's: messages, its health, and the transcripts of matches."""
 
     async def health(_request: Request) -> Response:
-        league = manager.ledger.league
-        return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": league.state})
+        state = manager.ledger.league.state
+        try:
+            await manager.ledger.settled()
+        except StoreError as error:
+            return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
+        return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
 
     async def transcript(request: Request) -> Response:
         body = bytearray()

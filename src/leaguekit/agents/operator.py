@@ -16,9 +16,11 @@ from leaguekit.league import commands, queries
 from leaguekit.league.events import Event
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
+from leaguekit.league.rounds import living_referees
 from leaguekit.league.state import League
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import RoundId
 from leaguekit.protocol.messages import MatchResult, QueryError, QueryParams, ResultDetails
 from leaguekit.protocol.rpc import Call, params_of
 
@@ -32,7 +34,7 @@ class Operation(msgspec.Struct, kw_only=True):
     admin_token: str = ""
     player_id: str = ""
     match_id: str = ""
-    round_id: int | None = None
+    round_id: RoundId | None = None
     reason: str = ""
     query_type: str = ""
     # For a correction: the winner's id, "draw", or "none" if both lose.
@@ -94,14 +96,9 @@ _DEEDS: dict[str, Deed] = {
 
 def _status(league: League, _operation: Operation) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(queries.status(league))
-    waits = [] if _living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
+    waits = [] if living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
     waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in league.held]
     return {"league_id": league.settings.league_id, "paused": league.paused, "waits_for": waits} | shown
-
-
-def _living_referees(league: League) -> list[str]:
-    """The referees that answer."""
-    return [referee.id for referee in league.referees.values() if not referee.lost]
 
 
 def _agents(league: League, _operation: Operation) -> dict[str, Any]:

@@ -13,15 +13,16 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.agents.appointment import Appointment, Registrar, RegistrationRefused
+from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import PlayersWord, Refereeing
+from leaguekit.agents.registration import Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Void
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
+from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
@@ -38,6 +39,7 @@ __all__ = ["RefereeAgent", "RegistrationRefused"]
 
 log = logging.getLogger(__name__)
 
+REFEREE = Kind("referee", m.RefereeRegisterRequest, m.RefereeRegisterResponse)
 GET_MATCH_STATE = "get_match_state"
 # Of so many matches a player may still hear how they stand.
 MOST_REMEMBERED = 200
@@ -71,8 +73,8 @@ class RefereeAgent:
             max_concurrent_matches=max_concurrent,
             protocol_version=PROTOCOL_VERSION,
         )
-        self._registrar = Registrar(world, manager_url, meta, self._prepare)
-        self._reports = Reports(world, manager_url, self._registrar)
+        self.registrar = Registrar(world, manager_url, REFEREE, meta, self._prepare)
+        self._reports = Reports(world, manager_url, self.registrar)
         self._views, self._view_writer = Views(world.data_root), ViewWriter(inline=world.inline)
         self._journal: Journal | None = None
         self.state: AgentState = "INIT"
@@ -83,7 +85,7 @@ class RefereeAgent:
         self._matches: dict[str, Refereeing] = {}
         self._reporting: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
-        self._handlers: dict[type[m.Message], Callable[[Any, Appointment], m.Message]] = {
+        self._handlers: dict[type[m.Message], Callable[[Any, Identity], m.Message]] = {
             m.MatchAssignment: self._start_match,
             m.RoundAnnouncement: self._hear_of_round,
             m.RoundCompleted: self._hear_of_rounds_end,
@@ -93,21 +95,21 @@ class RefereeAgent:
     @property
     def referee_id(self) -> str | None:
         """The id it was given, once it has one."""
-        return None if self._registrar.appointment is None else self._registrar.appointment.referee_id
+        return None if self.registrar.identity is None else self.registrar.identity.agent_id
 
     @property
     def league_id(self) -> str | None:
-        return None if self._registrar.appointment is None else self._registrar.appointment.league_id
+        return None if self.registrar.identity is None else self.registrar.identity.league_id
 
-    async def register(self) -> None:
+    async def register(self) -> Identity:
         """Be taken on by the manager, and deliver what an earlier run left. Raises RegistrationRefused."""
-        await self._registrar.register()
+        return await self.registrar.register()
 
-    async def _prepare(self, appointment: Appointment) -> None:
+    async def _prepare(self, identity: Identity, _came_back: bool) -> None:
         if self.state == "INIT":
             self.state = "REGISTERED"
         if self._journal is None:
-            path = self._registrar.folder(appointment.league_id) / "journal.jsonl"
+            path = self.registrar.folder(identity.league_id) / "journal.jsonl"
             self._journal = await self._world.blocking(Journal, path)
             left_over = [of_type(m.MatchResultReport, decode(entry)) for entry in self._journal.pending()]
             for report in left_over:
@@ -146,21 +148,20 @@ class RefereeAgent:
         _, message = read_call(call, "referee")
         if isinstance(message, PlayersWord):
             return self._take(message, len(call.params))
-        appointment = self._check_manager(message, await self._registrar.settled())
-        return self._handlers[type(message)](message, appointment)
+        identity = self._check_manager(message, await self.registrar.settled())
+        return self._handlers[type(message)](message, identity)
 
-    def _check_manager(self, message: Any, appointment: Appointment | None) -> Appointment:
+    def _check_manager(self, message: Any, identity: Identity | None) -> Identity:
         """Judge whether the manager of this league speaks."""
-        if appointment is None:
+        if identity is None:
             raise ProtocolError("E012", "This referee has not registered yet: nobody can prove to be its manager.")
-        shown, expected = message.auth_token, appointment.manager_token
-        if expected is not None and (not shown or not tokens.same(shown, expected)):
+        if not identity.may_be_manager(message.auth_token):
             raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
         if read_sender(message.sender).role != "league_manager":
             raise ProtocolError("E055", f"Only the manager sends this, not {message.sender}.")
-        if appointment.league_id not in (None, message.league_id):
-            raise ProtocolError("E053", f"This referee belongs to the league {appointment.league_id}.")
-        return appointment
+        if identity.league_id not in (None, message.league_id):
+            raise ProtocolError("E053", f"This referee belongs to the league {identity.league_id}.")
+        return identity
 
     def _match_state(self, call: Call) -> Any:
         """Where one match stands, or all that are in play."""
@@ -185,41 +186,41 @@ class RefereeAgent:
             raise ProtocolError("E050")
         return match.take(message)
 
-    def _hear_of_round(self, message: m.RoundAnnouncement, by: Appointment) -> m.RoundAnnouncementAck:
+    def _hear_of_round(self, message: m.RoundAnnouncement, by: Identity) -> m.RoundAnnouncementAck:
         self._become_active()
-        log.info("round %d is announced", message.round_id, extra=_about(message))
+        log.info("round %d is announced", message.round_id, extra=about(message))
         return m.RoundAnnouncementAck(
-            **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.referee_id
+            **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.agent_id
         )
 
-    def _hear_of_rounds_end(self, message: m.RoundCompleted, by: Appointment) -> m.RoundCompletedAck:
-        log.info("round %d is over", message.round_id, extra=_about(message))
+    def _hear_of_rounds_end(self, message: m.RoundCompleted, by: Identity) -> m.RoundCompletedAck:
+        log.info("round %d is over", message.round_id, extra=about(message))
         return m.RoundCompletedAck(
-            **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.referee_id
+            **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.agent_id
         )
 
-    def _hear_of_leagues_end(self, message: m.LeagueCompleted, by: Appointment) -> m.LeagueCompletedAck:
-        log.info("the league is over", extra=_about(message))
+    def _hear_of_leagues_end(self, message: m.LeagueCompleted, by: Identity) -> m.LeagueCompletedAck:
+        log.info("the league is over", extra=about(message))
         self.state = "SHUTDOWN"
         if self._ending is None:
             self._ending = asyncio.create_task(self._finish())
-        return m.LeagueCompletedAck(**self._acknowledging(message, by), referee_id=by.referee_id)
+        return m.LeagueCompletedAck(**self._acknowledging(message, by), referee_id=by.agent_id)
 
-    def _acknowledging(self, message: m.Request, by: Appointment) -> dict[str, Any]:
+    def _acknowledging(self, message: m.Request, by: Identity) -> dict[str, Any]:
         return {**self._echo(message, by), "status": "ACKNOWLEDGED"}
 
-    def _echo(self, message: m.Request, by: Appointment) -> dict[str, Any]:
-        sender = sender_of("referee", by.referee_id)
+    def _echo(self, message: m.Request, by: Identity) -> dict[str, Any]:
+        sender = sender_of("referee", by.agent_id)
         # Where nobody can prove to be the manager, nobody is shown the token either.
-        shown = {"auth_token": by.token} if by.is_derived else {}
+        shown = {"auth_token": by.auth_token} if by.derived else {}
         return {**m.envelope(sender, self._world.now(), message.conversation_id), **shown}
 
     # Its matches
 
-    def _start_match(self, assignment: m.MatchAssignment, by: Appointment) -> m.MatchAssignmentAck:
+    def _start_match(self, assignment: m.MatchAssignment, by: Identity) -> m.MatchAssignmentAck:
         reason = self._take_up(assignment, by)
         if reason is not None:
-            log.warning("%s is not taken: %s", assignment.match_id, reason, extra=_about(assignment))
+            log.warning("%s is not taken: %s", assignment.match_id, reason, extra=about(assignment))
         return m.MatchAssignmentAck(
             **self._echo(assignment, by),
             status="ACCEPTED" if reason is None else "REJECTED",
@@ -228,7 +229,7 @@ class RefereeAgent:
             reason=reason,
         )
 
-    def _take_up(self, assignment: m.MatchAssignment, by: Appointment) -> str | None:
+    def _take_up(self, assignment: m.MatchAssignment, by: Identity) -> str | None:
         """Begin a match, unless that has been done; why not, if it cannot be."""
         match_id, attempt = assignment.match_id, assignment.attempt
         latest = self._attempts.get(match_id, 0)
@@ -243,13 +244,13 @@ class RefereeAgent:
         if void is None and len(self._in_play) >= self._max_concurrent:
             return f"This referee plays {self._max_concurrent} matches at once, and has as many."
         try:
-            match = Refereeing(self._world, assignment, by.referee_id, self._reports.entered)
+            match = Refereeing(self._world, assignment, by.agent_id, self._reports.entered)
         except (ProtocolError, ValueError) as error:
             return f"The assignment cannot be carried out: {error}"
         self._become_active()
         self._attempts[match_id] = attempt
         self._in_play[match_id] = match
-        log.info("%s begins", match_id, extra=_about(assignment))
+        log.info("%s begins", match_id, extra=about(assignment))
         self._task(self._carry_out(match, void))
         return None
 
@@ -286,7 +287,7 @@ class RefereeAgent:
         try:
             await self._world.blocking(self._opened_journal().write, encode(report))
         except StoreError:
-            log.exception("%s cannot be written down", report.match_id, extra=_about(report))
+            log.exception("%s cannot be written down", report.match_id, extra=about(report))
             return Void("The referee could not write its ruling down.", {})
         return ended.verdict, report
 
@@ -344,7 +345,3 @@ class RefereeAgent:
         self._reporting.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a match could not be carried out", exc_info=error)
-
-
-def _about(message: m.Request) -> dict[str, Any]:
-    return {"message_type": m.message_type(message), "conversation_id": message.conversation_id}

@@ -328,8 +328,8 @@ class Refereeing:
             self._break_down(error)
 
     async def _until(self, at: float) -> None:
-        while (rest := at - self._loop.time()) > 0:
-            await self._world.sleep(rest)
+        while (rest := at - self._loop.time()) > 0:  # noqa: ASYNC110 - a timer may ring a little early
+            await asyncio.sleep(rest)
 
     def _deadline(self) -> str | None:
         """Until when those players have time of whom something is wanted now."""

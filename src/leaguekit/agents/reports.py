@@ -11,11 +11,12 @@ import logging
 from typing import Any
 from urllib.parse import urlsplit
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
-from leaguekit.agents.appointment import Appointment, Registrar, RegistrationRefused
-from leaguekit.agents.calls import ask, deliver
+from leaguekit.agents.calls import ask, cause_of, deliver, passes
+from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing
+from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -37,9 +38,8 @@ Report = m.MatchResultReport | m.MatchVoidReport
 
 _DUPLICATE = 5003
 _INVALID_TOKEN = (5001, 12)
-_INTERNAL_ERROR = -32603
-# Causes that pass: the league has not started yet, too many requests, the manager failed.
-_PASSING = ("E030", "E059", "E060")
+# The league has not started yet.
+_TOO_EARLY = "E030"
 
 
 class Reports:
@@ -55,7 +55,7 @@ class Reports:
     async def deliver(self, report: Report) -> bool:
         """Report until the manager has it or will never take it; False if only a later start may succeed."""
         while True:
-            token = self._appointment().token
+            token = self._identity().auth_token
             try:
                 await ask(
                     self._world.caller, self._manager_url, _signed(report, token), BY_REQUEST[type(report)].answer
@@ -66,11 +66,11 @@ class Reports:
                 if _is_about_token(refusal) and not await self._renewed(token):
                     return False
             except (CallFailed, CallerLate, ProtocolError) as failure:
-                log.warning("%s is not reported yet: %s", report.match_id, failure, extra=_about(report))
+                log.warning("%s is not reported yet: %s", report.match_id, failure, extra=about(report))
             else:
-                log.info("%s is reported", report.match_id, extra=_about(report))
+                log.info("%s is reported", report.match_id, extra=about(report))
                 return True
-            await self._world.sleep(RETRY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
     def entered(self, match: Refereeing) -> None:
         """A match has come to a new stage: the manager is told where it stands after a pause."""
@@ -90,11 +90,11 @@ class Reports:
         telling.add_done_callback(self._telling.discard)
 
     async def _tell_progress(self, match: Refereeing) -> None:
-        appointment = self._appointment()
-        if not appointment.is_derived:
+        identity = self._identity()
+        if not identity.derived:
             return
         try:
-            message = _signed(match.progress(), appointment.token)
+            message = _signed(match.progress(), identity.auth_token)
             await deliver(self._world.caller, self._manager_url, message, PROGRESS_SECONDS)
         except (CallFailed, CallerLate) as failure:
             log.debug("progress is not reported: %s", failure)
@@ -111,21 +111,21 @@ class Reports:
         parts = urlsplit(self._manager_url)
         url = parts._replace(path=f"/transcripts/{transcript.match_id}", query="", fragment="").geturl()
         for _ in range(TRANSCRIPT_TRIES):
-            appointment = self._appointment()
-            if not appointment.is_derived:
+            identity = self._identity()
+            if not identity.derived:
                 return
             try:
                 came = await self._world.caller.post(
-                    url, encode(_signed(transcript, appointment.token)), TRANSCRIPT_SECONDS
+                    url, encode(_signed(transcript, identity.auth_token)), TRANSCRIPT_SECONDS
                 )
             except (CallFailed, CallerLate) as failure:
                 log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
             else:
                 if came.status < 500:
                     return
-            await self._world.sleep(RETRY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
-    async def _renewed(self, refused: Any) -> bool:
+    async def _renewed(self, refused: str | None) -> bool:
         try:
             await self._registrar.renew(refused)
         except RegistrationRefused:
@@ -133,37 +133,28 @@ class Reports:
             return False
         return True
 
-    def _appointment(self) -> Appointment:
-        appointment = self._registrar.appointment
-        if appointment is None:
+    def _identity(self) -> Identity:
+        identity = self._registrar.identity
+        if identity is None:
             raise RuntimeError("a referee reports only after it has registered")
-        return appointment
+        return identity
 
 
-def _signed(message: Any, token: Any) -> Any:
-    return structs.replace(message, auth_token=token)
-
-
-def _code(refusal: RpcRefusal) -> Any:
-    data = refusal.error.data
-    return data.get("error_code") if isinstance(data, dict) else None
+def _signed(message: Any, token: str | None) -> Any:
+    return structs.replace(message, auth_token=token or UNSET)
 
 
 def _is_about_token(refusal: RpcRefusal) -> bool:
-    return refusal.error.code in _INVALID_TOKEN or _code(refusal) in ("E011", "E012")
+    return refusal.error.code in _INVALID_TOKEN or cause_of(refusal) in ("E011", "E012")
 
 
 def _is_final(refusal: RpcRefusal, report: Report) -> bool:
     """Whether nothing more can be done: the manager has it already, or will never take it."""
-    if refusal.error.code == _DUPLICATE or _code(refusal) == "E054":
-        log.info("the manager had %s already", report.match_id, extra=_about(report))
+    if refusal.error.code == _DUPLICATE or cause_of(refusal) == "E054":
+        log.info("the manager had %s already", report.match_id, extra=about(report))
         return True
-    if _is_about_token(refusal) or refusal.error.code == _INTERNAL_ERROR or _code(refusal) in _PASSING:
-        log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=_about(report))
+    if _is_about_token(refusal) or passes(refusal) or cause_of(refusal) == _TOO_EARLY:
+        log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=about(report))
         return False
-    log.error("the manager does not take %s: %s", report.match_id, refusal, extra=_about(report))
+    log.error("the manager does not take %s: %s", report.match_id, refusal, extra=about(report))
     return True
-
-
-def _about(report: Report) -> dict[str, Any]:
-    return {"message_type": m.message_type(report), "conversation_id": report.conversation_id}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,9 +15,11 @@ from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.records import Player, Referee
+from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 
 PAUSE = 0.5
+Make = Callable[[], tuple[Path, Any]]
 
 
 class ManagerViews:
@@ -28,70 +32,76 @@ class ManagerViews:
         self._ledger = ledger
         self._paths = Views(world.data_root)
         self._writer = ViewWriter(inline=world.inline)
-        self._stale: dict[Callable[[], None], None] = {}
+        self._stale: dict[Make, None] = {}
         self._renewing: asyncio.Task[None] | None = None
         ledger.listeners.append(self._react)
 
     def refresh(self) -> None:
         """Make all of them anew."""
-        self._renew(self._put_agents, self._put_standings, self._put_rounds)
+        self._renew(self._agents, self._standings, self._rounds)
 
     async def close(self) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
-        self._put_stale()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+        self._stale = dict.fromkeys((self._agents, self._standings, self._rounds))
+        with contextlib.suppress(StoreError):
+            await self._put_stale()
         await self._writer.close()
 
     def _react(self, event: e.Event) -> None:
         match event:
             case e.PlayerRegistered() | e.RefereeRegistered() | e.PlayerWithdrawn() | e.PlayerDisqualified():
-                self._renew(self._put_agents)
-            case e.LeagueStarted() | e.RoundAnnounced() | e.RoundCompleted() | e.LeagueCompleted():
-                self._renew(self._put_standings, self._put_rounds)
+                self._renew(self._agents, self._standings)
+            case e.PlayerSuspended() | e.PlayerReturned() | e.RefereeLost() | e.RefereeReturned():
+                self._renew(self._agents)
+            case e.LeagueStarted() | e.LeagueCompleted():
+                self.refresh()
+            case e.RoundAnnounced() | e.RoundCompleted() | e.ResultCorrected() | e.MatchReplayed():
+                self._renew(self._standings, self._rounds)
             case e.ResultRecorded() | e.MatchForfeited():
-                self._renew(self._put_standings)
-            case e.ResultCorrected() | e.MatchReplayed():
-                self._renew(self._put_standings, self._put_rounds)
+                self._renew(self._standings)
 
-    def _renew(self, *puts: Callable[[], None]) -> None:
-        self._stale |= dict.fromkeys(puts)
+    def _renew(self, *makes: Make) -> None:
+        self._stale |= dict.fromkeys(makes)
         if self._renewing is None:
             self._renewing = asyncio.create_task(self._renew_soon())
 
     async def _renew_soon(self) -> None:
-        while self._stale:
-            await self._ledger.settled()
-            self._put_stale()
-            await asyncio.sleep(PAUSE)
-        self._renewing = None
+        # That the log cannot be written is for others to tell; nothing is shown any more.
+        with contextlib.suppress(StoreError):
+            while self._stale:
+                await self._put_stale()
+                await asyncio.sleep(PAUSE)
+            self._renewing = None
 
-    def _put_stale(self) -> None:
-        for put in self._stale:
-            put()
+    async def _put_stale(self) -> None:
+        made = [make() for make in self._stale]
         self._stale.clear()
+        await self._ledger.settled()
+        for path, view in made:
+            self._writer.put(path, view)
 
-    def _put_agents(self) -> None:
+    def _agents(self) -> tuple[Path, Any]:
         league = self._ledger.league
         config = {
             "league_id": league.settings.league_id,
             "players": [_described(player) for player in league.players.values()],
             "referees": [_described(referee) for referee in league.referees.values()],
         }
-        self._writer.put(self._paths.agents_config(), config)
+        return self._paths.agents_config(), config
 
-    def _put_standings(self) -> None:
+    def _standings(self) -> tuple[Path, Any]:
         league = self._ledger.league
         league_id = league.settings.league_id
         view = {"league_id": league_id, "round_id": league.current_round, "standings": queries.standings(league)}
-        self._writer.put(self._paths.standings(league_id), view)
+        return self._paths.standings(league_id), view
 
-    def _put_rounds(self) -> None:
+    def _rounds(self) -> tuple[Path, Any]:
         league = self._ledger.league
         league_id = league.settings.league_id
         status: dict[str, Any] = msgspec.to_builtins(queries.status(league))
-        self._writer.put(
-            self._paths.rounds(league_id), {"league_id": league_id, **status, "matches": queries.schedule(league)}
-        )
+        return self._paths.rounds(league_id), {"league_id": league_id, **status, "matches": queries.schedule(league)}
 
 
 def _described(agent: Player | Referee) -> dict[str, Any]:

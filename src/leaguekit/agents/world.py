@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +31,6 @@ class World:
     now: Callable[[], datetime] = _utc_now
     entropy: Callable[[int], bytes] = secrets.token_bytes
     inline: bool = False
-    sleep: Callable[[float], Awaitable[Any]] = field(default=asyncio.sleep)
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do blocking work without holding up the loop."""

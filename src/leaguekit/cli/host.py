@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 
+from leaguekit.agents.serving import endpoint_of
 from leaguekit.cli import CommandError, manager, program
 from leaguekit.cli.processes import Processes
 from leaguekit.transport.server import CannotListen, listen
@@ -42,8 +43,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> None:
         ]
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    host, port = served.getsockname()[:2]
-    url = options.endpoint or f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+    url = options.endpoint or endpoint_of(served)
     shared = ["--host", options.host, "--data-dir", str(options.data_dir)]
     shared += [] if options.allow is None else ["--allow", options.allow]
     given = {
@@ -68,8 +68,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> None:
 
 async def _watch(processes: Processes, stop: program.Stop) -> int:
     while not stop.is_set():
-        for name in processes.failed():
-            raise CommandError(f"{name} failed: {processes.why(name)}")
+        processes.check()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
     return 0

@@ -120,11 +120,13 @@ async def _serve(
     from leaguekit.agents.logs import log_to
     from leaguekit.agents.manager import Manager
     from leaguekit.agents.manager_server import manager_server
+    from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
     from leaguekit.store.base import StoreError
     from leaguekit.store.files import read_private, safe_name, write_private
     from leaguekit.store.sqlite import SqliteLog
 
+    caller = program.caller_for(options)
     served, endpoint = program.opened(options)
     folder = options.data_dir / "agents" / safe_name(settings.league_id) / "manager"
     store = options.store or folder / "league.db"
@@ -136,37 +138,38 @@ async def _serve(
         log = await SqliteLog.open(store)
     except StoreError as error:
         raise CommandError(str(error)) from None
-    log_to(folder / "log.jsonl", "league_manager")
-    world = World(program.caller_for(options), options.data_dir)
-    manager = Manager(world, log, settings, endpoint, admin_token, grant_ids=options.grant_ids)
-    await manager.open()
-    manager.conductor.start_when = when
-    server = manager_server(manager, served)
-    await server.start()
-    program.say(f"League {manager.league_id} is at {endpoint}")
-    program.say(f"  events: {store}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
-    if not known:
-        program.say(f"  admin token (shown once): {admin_token}")
-    try:
-        await program.first(stop, _conduct(manager, delay))
-        if not stop.is_set():
-            program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
-            await stop.wait()
-    except StoreError as error:
-        raise CommandError(f"the league cannot go on: {error}") from None
-    finally:
-        await server.stop()
-        await manager.close()
-        await world.caller.close()
-    return 0
+    with log_to(folder / "log.jsonl", "league_manager"):
+        world = World(caller, options.data_dir)
+        manager = Manager(world, log, settings, endpoint, admin_token, grant_ids=options.grant_ids)
+        await manager.open()
+        manager.conductor.start_when = when
+        server = manager_server(manager, served)
+        await server.start()
+        program.say(f"League {manager.league_id} is at {endpoint}")
+        program.say(f"  events: {store}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
+        if not known:
+            program.say(f"  admin token (shown once): {admin_token}")
+        try:
+            await until(stop, _conduct(manager, delay))
+            if not stop.is_set():
+                program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
+                await stop.wait()
+        except StoreError as error:
+            raise CommandError(f"the league cannot go on: {error}") from None
+        finally:
+            await server.stop()
+            await manager.close()
+            await world.caller.close()
+        return 0
 
 
 async def _conduct(manager: Any, delay: float | None) -> None:
-    if delay is None:
-        await manager.run()
-        return
-    running = asyncio.ensure_future(manager.run())
-    await asyncio.sleep(delay)
+    if delay is not None:
+        asyncio.get_running_loop().call_later(delay, _start, manager)
+    await manager.run()
+
+
+def _start(manager: Any) -> None:
+    """It is time: start with whoever is there, or as soon as enough are."""
     manager.conductor.start_when = (2, 1)
     manager.conductor.look_again()
-    await running

@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     if command not in (*LOOKS, "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
-    parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the only one under --data-dir")
+    parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the newest under --data-dir")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"))
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
@@ -73,8 +73,8 @@ def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
-    # The operator's own machine names the manager: wherever that is, it may be called.
-    caller = HttpCaller(AddressPolicy.local() if _is_local(manager) else AddressPolicy.public())
+    # The operator names the manager: wherever that is, it may be called.
+    caller = HttpCaller(AddressPolicy.lan(["0.0.0.0/0", "::/0"]))
     try:
         return await ask_manager(caller, manager, params)
     finally:
@@ -96,10 +96,6 @@ async def ask_manager(caller: HttpCaller, manager: str, params: dict[str, Any]) 
     except ProtocolError as error:
         raise CommandError(f"{manager} is no manager of leaguekit: {error.detail}") from None
     return shown
-
-
-def _is_local(url: str) -> bool:
-    return url.rpartition("//")[2].startswith(("127.", "localhost", "[::1]"))
 
 
 def _admin_token(options: argparse.Namespace) -> str:

@@ -41,17 +41,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop) -> int:
-    from leaguekit.agents.logs import log_to
     from leaguekit.agents.player import PlayerAgent
     from leaguekit.agents.world import World
     from leaguekit.protocol.refusals import player_refusal
-    from leaguekit.store.files import safe_name
 
-    served, endpoint = program.opened(options)
     world = World(program.caller_for(options), options.data_dir)
+    served, endpoint = program.opened(options, options.manager)
     agent = PlayerAgent(player, world, options.manager, endpoint, seed=options.seed, wanted_id=options.wanted_id)
-    log_to(options.data_dir / "logs" / f"{safe_name(player.name)}.jsonl", player.name)
     try:
-        return await program.serve_agent(agent, served, player_refusal, stop, name=player.name, manager=options.manager)
+        return await program.serve_agent(agent, served, player_refusal, stop)
     finally:
         await world.caller.close()

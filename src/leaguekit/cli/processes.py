@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from typing import Self
+from typing import IO, Self
+
+from leaguekit.cli import CommandError
+from leaguekit.cli.tables import harmless
 
 
 class Processes:
@@ -19,6 +23,8 @@ class Processes:
         """``aloud`` lets them speak to the terminal."""
         self._aloud = aloud
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        # Files and not pipes: what nobody reads must never hold an agent up.
+        self._said: dict[str, IO[bytes]] = {}
         self._read, self._write = os.pipe()
 
     def __enter__(self) -> Self:
@@ -34,26 +40,34 @@ class Processes:
                 child.kill()
                 child.wait()
         os.close(self._read)
+        for said in self._said.values():
+            said.close()
 
     def start(self, name: str, served: socket.socket, *arguments: str) -> None:
         descriptors = (served.fileno(), self._read)
         passed = ["--socket-fd", str(served.fileno()), "--parent-fd", str(self._read)]
+        self._said[name] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
         self._children[name] = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "leaguekit", *arguments, *passed],
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None if self._aloud else subprocess.PIPE if name == "manager" else subprocess.DEVNULL,
+            stderr=None if self._aloud else self._said[name],
             # Ctrl-C goes to this process alone, which then ends the others in order.
             start_new_session=True,
         )
         served.close()
 
-    def failed(self) -> Iterator[str]:
-        """Who ended with an error."""
-        return (name for name, child in self._children.items() if child.poll() not in (None, 0))
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise CommandError if one has ended with an error; the manager may take so many seconds to end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._children["manager"].wait(seconds)
+        for name, child in self._children.items():
+            if child.poll() not in (None, 0):
+                raise CommandError(f"{name} failed: {self._why(name)}")
 
-    def why(self, name: str) -> str:
-        child = self._children[name]
-        told = child.stderr.read().decode(errors="replace") if child.stderr is not None else ""
-        return told.strip().rpartition("\n")[2] or f"exit code {child.returncode}"
+    def _why(self, name: str) -> str:
+        said = self._said[name]
+        said.seek(0)
+        last = said.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {self._children[name].returncode}"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from leaguekit.agents.appointment import RegistrationRefused
-from leaguekit.agents.server import agent_server
+from leaguekit.agents.registration import RegistrationRefused
+from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.base import Peer
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import CannotListen, listen
 
@@ -65,8 +63,8 @@ def caller_for(options: argparse.Namespace) -> HttpCaller:
     raise CommandError(f"--allow must be local, lan=CIDR,… or public, got {allowed!r}")
 
 
-def opened(options: argparse.Namespace) -> tuple[socket.socket, str]:
-    """The socket to serve, and the URL at which others reach it."""
+def opened(options: argparse.Namespace, manager: str = "") -> tuple[socket.socket, str]:
+    """The socket to serve, and the URL at which others, above all the manager, reach it."""
     try:
         if options.socket_fd is not None:
             served = socket.socket(fileno=options.socket_fd)
@@ -74,23 +72,13 @@ def opened(options: argparse.Namespace) -> tuple[socket.socket, str]:
             served = listen(options.host, options.port)
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    host, port = served.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return served, options.endpoint or f"http://{shown}:{port}/mcp"
+    return served, options.endpoint or endpoint_of(served, manager)
 
 
 def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None = None) -> int:
     """Run a program until it ends by itself, is interrupted, or its parent is gone."""
-    with _runner() as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_stopped(main, parent_fd))
-
-
-def _runner() -> asyncio.Runner:
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        return asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    return asyncio.Runner()
 
 
 async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int | None) -> int:
@@ -108,52 +96,15 @@ async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int 
             loop.remove_reader(parent_fd)
 
 
-async def first(stop: Stop, *work: Awaitable[Any]) -> bool:
-    """Wait for work or for the signal to stop; whether the work is done. What is left is cancelled."""
-    tasks = [asyncio.ensure_future(one) for one in (*work, stop.wait())]
-    done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
-    for task in done:
-        task.result()
-    return tasks[-1] not in done
-
-
 def say(text: str) -> None:
     """Tell the person at the terminal."""
     print(text, file=sys.stderr, flush=True)
 
 
-class AgentProgram(Protocol):
-    """What a player and a referee have in common as programs."""
-
-    finished: asyncio.Event
-
-    async def handle(self, body: bytes, peer: Peer, /) -> bytes | None: ...
-
-    async def register(self) -> object: ...
-
-    async def close(self) -> None: ...
-
-
-async def serve_agent(
-    agent: AgentProgram, served: socket.socket, refuse: Refuse, stop: Stop, *, name: str, manager: str
-) -> int:
-    """Serve an agent, register it, and let it play until the league is over."""
-    server = agent_server(agent.handle, [served], refuse)
-    await server.start()
-    say(f"{name} listens at port {server.port} and registers at {manager}")
+async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:
+    """Serve a player or a referee, and say how it goes; the program's exit code."""
     try:
-        if not await first(stop, agent.register()):
-            return 130
-        say(f"{name} is registered")
-        if not await first(stop, agent.finished.wait()):
-            return 130
-        say(f"{name}: the league is over")
+        is_over = await serve(agent, served, refuse, stop, tell=say)
     except RegistrationRefused as error:
         raise CommandError(str(error)) from None
-    finally:
-        await server.stop()
-        await agent.close()
-    return 0
+    return 0 if is_over else 130

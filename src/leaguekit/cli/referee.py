@@ -35,14 +35,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
-    from leaguekit.agents.logs import log_to
     from leaguekit.agents.referee import RefereeAgent
     from leaguekit.agents.world import World
-    from leaguekit.protocol.refusals import referee_refusal
-    from leaguekit.store.files import safe_name
 
-    served, endpoint = program.opened(options)
     world = World(program.caller_for(options), options.data_dir)
+    served, endpoint = program.opened(options, options.manager)
     referee = RefereeAgent(
         world,
         manager_url=options.manager,
@@ -50,9 +47,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
         name=options.name,
         max_concurrent=options.max_concurrent,
     )
-    log_to(options.data_dir / "logs" / f"{safe_name(options.name)}.jsonl", options.name)
-    refuse = referee_refusal("referee:unregistered", world.now)
     try:
-        return await program.serve_agent(referee, served, refuse, stop, name=options.name, manager=options.manager)
+        return await program.serve_agent(referee, served, referee.refuse, stop)
     finally:
         await world.caller.close()

@@ -22,6 +22,7 @@ from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import CannotListen, listen
 
 POLL_SECONDS = 0.2
+MANAGER_ENDS_SECONDS = 2.0
 REFEREE_MATCHES = 10
 EXAMPLES = """examples:
   league run                                       four players, two referees, even/odd
@@ -110,12 +111,16 @@ async def _follow(
     caller = HttpCaller(AddressPolicy.local())
     try:
         while not stop.is_set():
-            status = await ask_manager(caller, manager, {"command": "status"})
+            try:
+                status = await ask_manager(caller, manager, {"command": "status"})
+            except CommandError:
+                # How it ended says more.
+                processes.check(MANAGER_ENDS_SECONDS)
+                raise
             await _show_news(caller, manager, status, show)
             if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
                 return await _finish(options, caller, manager, status, show)
-            for name in processes.failed():
-                raise CommandError(f"{name} failed: {processes.why(name)}")
+            processes.check()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), POLL_SECONDS)
     finally:

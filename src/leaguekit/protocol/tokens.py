@@ -12,6 +12,8 @@ import hmac
 from base64 import urlsafe_b64encode
 
 ENTROPY_BYTES = 32
+# What a manager's ``token_scheme`` says when callers show tokens that are derived as below.
+SCHEME = "derived"
 
 
 def new_token(agent_id: str, entropy: bytes) -> str:

@@ -1,0 +1,216 @@
+"""The agents of a league without a league: they send what a league sends, in its order and at its concurrency.
+
+What sends it (``limit_agents``, ``field_agents``) runs this as a program of its own: it reads a script from its input,
+starts every agent as a process, and prints one JSON object. It imports nothing of leaguekit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, Protocol
+
+TRANSCRIPT = "transcript"
+INVITATION, CALL, OVER = "handle_game_invitation", "parity_choose", "notify_match_result"
+ASSIGNMENT, REPORT = "start_match", "report_match_result"
+ANNOUNCEMENT, STANDINGS, ROUND_OVER = "notify_round", "update_standings", "notify_round_completed"
+LEAGUE_OVER, PING = "notify_league_completed", "ping"
+
+LIMIT_SECONDS = 120
+REFEREE_MATCHES = 10
+
+Pair = tuple[int, int]
+Hear = Callable[[str, Pair | None], None]
+
+
+class Post(Protocol):
+    """Sends a kind of message to a port of this machine; done when the answer is there."""
+
+    def __call__(self, port: int, kind: str, match: Pair | None = None, /) -> Awaitable[Any]: ...
+
+
+class Script(NamedTuple):
+    """What is played: the pairs of each round, by index, and of each kind of exchange the request and the answer.
+
+    Of the rounds, the first few may be a warm-up, before the clock starts.
+    """
+
+    players: int
+    referees: int
+    rounds: list[list[Pair]]
+    messages: dict[str, tuple[str, str]]
+    warm_up: int = 0
+
+
+class Ports(NamedTuple):
+    """Who listens where."""
+
+    manager: int
+    referees: list[int]
+    players: list[int]
+
+
+class Agent(Protocol):
+    """Serves a socket for ever, telling ``hear`` of what comes; ``meanwhile`` is given what sends, and runs beside."""
+
+    def __call__(
+        self, sock: socket.socket, script: Script, hear: Hear, meanwhile: Callable[[Post], Coroutine[Any, Any, None]], /
+    ) -> None: ...
+
+
+class Manager:
+    """Conducts the league: the next round is announced when every match of the last is reported."""
+
+    def __init__(self, script: Script, ports: Ports, result: Connection) -> None:
+        self._script, self._ports, self._result = script, ports, result
+        self._counts: Counter[str] = Counter()
+        self._left = 0
+        self._matches = sum(map(len, script.rounds))
+        self._under_way: set[asyncio.Future[Any]] = set()
+
+    def hear(self, kind: str, _: Pair | None) -> None:
+        self._counts[kind] += 1
+        if kind == REPORT:
+            if self._counts[REPORT] == 1:
+                # Later ones within a round wait a second, and the end of a round comes first.
+                self._tell(self._ports.players, STANDINGS)
+            self._left -= 1
+            if not self._left:
+                self._round_over.set()
+        elif kind == TRANSCRIPT and self._counts[TRANSCRIPT] == self._matches:
+            self._all_in.set()
+
+    async def play(self, post: Post) -> None:
+        try:
+            self._post = post
+            self._round_over, self._all_in = asyncio.Event(), asyncio.Event()
+            self._turns = {port: asyncio.Lock() for port in (*self._ports.players, *self._ports.referees)}
+            # Everybody is there, as after registration.
+            await asyncio.gather(*(post(port, PING) for port in self._turns))
+            seconds = await self._rounds()
+            await self._all_in.wait()
+            while self._under_way:
+                await asyncio.gather(*self._under_way)
+            await asyncio.gather(*(self._count(port, LEAGUE_OVER) for port in self._turns))
+            matches = sum(map(len, self._script.rounds[self._script.warm_up :]))
+            self._result.send({"matches": matches, "seconds": seconds, "counts": self._counts})
+        except Exception as error:  # noqa: BLE001 - whoever waits for the result must hear of it
+            self._result.send({"failure": f"{type(error).__name__}: {error}"})
+
+    async def _rounds(self) -> float:
+        """Seconds from the first assignment to the last report, as `league run` has it."""
+        began = ended = 0.0
+        for number, pairs in enumerate(self._script.rounds):
+            for port in self._ports.referees:
+                self._begin(self._count(port, ANNOUNCEMENT))
+            await asyncio.gather(*(self._count(port, ANNOUNCEMENT) for port in self._ports.players))
+            if number == self._script.warm_up:
+                began = time.perf_counter()
+            self._left = len(pairs)
+            self._round_over.clear()
+            for place, pair in enumerate(pairs):
+                self._begin(self._count(self._ports.referees[place % self._script.referees], ASSIGNMENT, pair))
+            await self._round_over.wait()
+            ended = time.perf_counter()
+            self._tell(self._ports.players, STANDINGS, ROUND_OVER)
+            self._tell(self._ports.referees, ROUND_OVER)
+        return ended - began
+
+    def _count(self, port: int, kind: str, match: Pair | None = None) -> Awaitable[Any]:
+        self._counts[kind] += 1
+        return self._post(port, kind, match)
+
+    def _tell(self, ports: list[int], *kinds: str) -> None:
+        for port in ports:
+            self._begin(self._tell_one(port, kinds))
+
+    async def _tell_one(self, port: int, kinds: tuple[str, ...]) -> None:
+        async with self._turns[port]:
+            for kind in kinds:
+                await self._count(port, kind)
+
+    def _begin(self, work: Awaitable[Any]) -> None:
+        future = asyncio.ensure_future(work)
+        self._under_way.add(future)
+        future.add_done_callback(self._under_way.discard)
+
+
+class Referee:
+    """Plays the matches that it is given, all at once."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._playing: set[asyncio.Task[None]] = set()
+
+    def hear(self, kind: str, match: Pair | None) -> None:
+        if kind == ASSIGNMENT and match is not None:
+            playing = asyncio.get_running_loop().create_task(self._play(match))
+            self._playing.add(playing)
+            playing.add_done_callback(self._playing.discard)
+
+    async def listen(self, post: Post) -> None:
+        self._post = post
+
+    async def _play(self, match: Pair) -> None:
+        one, other = (self._ports.players[player] for player in match)
+        for kind in (INVITATION, CALL, OVER):
+            await asyncio.gather(self._post(one, kind), self._post(other, kind))
+        await self._post(self._ports.manager, REPORT)
+        await self._post(self._ports.manager, TRANSCRIPT)
+
+
+def _hear_nothing(_: str, __: Pair | None) -> None: ...
+
+
+async def _nothing(_: Post) -> None: ...
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run an agent with uvloop where it installs, as the league's programs do."""
+    factory = None
+    with contextlib.suppress(ImportError):
+        import uvloop  # noqa: PLC0415 - there is none for Windows
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(work)
+
+
+def main(agent: Agent) -> None:
+    """Play the script from the input with agents of this kind, each a process, and print what it came to."""
+    script = Script(**json.load(sys.stdin))
+    if max(map(len, script.rounds)) > REFEREE_MATCHES * script.referees:
+        raise SystemExit("there are too few referees to play every match of a round at once")
+    sockets = [socket.create_server(("127.0.0.1", 0), backlog=512) for _ in range(1 + script.referees + script.players)]
+    numbers = [sock.getsockname()[1] for sock in sockets]
+    ports = Ports(numbers[0], numbers[1 : 1 + script.referees], numbers[1 + script.referees :])
+    # Forked, so that what they import is imported once; nothing here has threads or a loop.
+    processes = multiprocessing.get_context("fork")
+    result, told = processes.Pipe(duplex=False)
+    manager = Manager(script, ports, told)
+    referees = [Referee(ports) for _ in ports.referees]
+    parts: list[tuple[Hear, Any]] = [(manager.hear, manager.play), *((one.hear, one.listen) for one in referees)]
+    parts += [(_hear_nothing, _nothing)] * script.players
+    children = [
+        processes.Process(target=agent, args=(sock, script, hear, meanwhile), daemon=True)
+        for sock, (hear, meanwhile) in zip(sockets, parts, strict=True)
+    ]
+    try:
+        for child in children:
+            child.start()
+        if not result.poll(LIMIT_SECONDS):
+            raise SystemExit(f"not over after {LIMIT_SECONDS} s")
+        print(json.dumps(result.recv()))
+    finally:
+        for child in children:
+            if child.pid is not None:
+                child.kill()
+                child.join()

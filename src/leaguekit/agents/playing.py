@@ -1,0 +1,372 @@
+"""The player's program: what answers a league's calls, asks the author's strategy for moves, and remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from leaguekit.agents.context import (
+    Context,
+    History,
+    MoveCall,
+    OpenMatch,
+    PastMatch,
+    past_match,
+    question_of,
+    record_of,
+    seconds_for,
+)
+from leaguekit.agents.logs import about
+from leaguekit.agents.registration import Identity, Kind, Registrar
+from leaguekit.agents.strategies import decide
+from leaguekit.agents.world import World
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import times, tokens
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import PlayerState
+from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
+from leaguekit.protocol.methods import PING, read_call
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, answer
+from leaguekit.store.base import StoreError
+from leaguekit.store.files import Views, ViewWriter, read_private
+from leaguekit.transport.base import Peer
+
+if TYPE_CHECKING:
+    from leaguekit.agents.player import Player
+
+PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
+GET_STATE = "get_player_state"
+# The attempts at a match that a player tries a token for if it has forgotten the invitation.
+MOST_ATTEMPTS = 9
+
+log = logging.getLogger(__name__)
+
+FromManager = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
+FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
+
+
+class PlayerAgent:
+    """One player in one league. Give ``handle`` to a server, ``register``, and wait until it is ``finished``.
+
+    ``seed`` makes the strategy's chance repeatable; ``wanted_id`` asks for an id, which a manager may grant.
+    """
+
+    def __init__(
+        self,
+        player: Player,
+        world: World,
+        manager_url: str,
+        endpoint: str,
+        *,
+        seed: int | None = None,
+        wanted_id: str | None = None,
+    ) -> None:
+        self.player = player
+        self.world = world
+        meta = m.PlayerMeta(
+            display_name=player.name,
+            version=player.version,
+            game_types=[*player.games],
+            contact_endpoint=endpoint,
+            protocol_version=PROTOCOL_VERSION,
+        )
+        self.registrar = Registrar(world, manager_url, PLAYER, meta, self._prepare, wanted_id=wanted_id)
+        self.league_id: str | None = None
+        self.round_id: int | None = None
+        self.standings: list[m.Standing] = []
+        self.history: dict[str, PastMatch] = {}
+        self.final: dict[str, Any] | None = None
+        self.finished = asyncio.Event()
+        self._seed = seed
+        self._matches: dict[str, OpenMatch] = {}
+        self._current: str | None = None
+        self._views = Views(world.data_root)
+        self._writer = ViewWriter(inline=world.inline)
+        self._handlers: dict[type[m.Message], Callable[[Any], Any]] = {
+            m.RoundAnnouncement: self._round_announced,
+            m.LeagueStandingsUpdate: self._standings_updated,
+            m.RoundCompleted: self._round_completed,
+            m.LeagueCompleted: self._league_completed,
+            m.GameInvitation: self._invited,
+            m.ChooseParityCall: self._asked,
+            m.GameMoveCall: self._asked,
+            m.GameOver: self._over,
+            m.GameError: self._told_of_error,
+        }
+
+    @property
+    def identity(self) -> Identity | None:
+        return self.registrar.identity
+
+    @property
+    def player_id(self) -> str | None:
+        return None if self.identity is None else self.identity.agent_id
+
+    @property
+    def state(self) -> PlayerState:
+        if self.identity is None:
+            return "UNREGISTERED"
+        if self._current is None:
+            return "REGISTERED" if self.round_id is None else "WAITING_FOR_ROUND"
+        return "WAITING_FOR_RESULT" if self._matches[self._current].chosen else "IN_MATCH"
+
+    async def close(self) -> None:
+        """Write what is still to be written."""
+        await self._writer.close()
+
+    # Registration.
+
+    async def register(self) -> Identity:
+        """Introduce the player to the manager, for as long as it takes. Raises RegistrationRefused."""
+        return await self.registrar.register()
+
+    async def _prepare(self, identity: Identity, came_back: bool) -> None:
+        self.league_id = identity.league_id
+        if came_back:
+            try:
+                await self.world.blocking(self._remember, identity)
+            except StoreError as error:
+                log.warning("%s", error)
+
+    def _remember(self, identity: Identity) -> None:
+        """Take up the history of this league that an earlier run wrote."""
+        content = read_private(self._views.history(identity.agent_id))
+        with contextlib.suppress(msgspec.DecodeError):
+            saved = msgspec.json.decode(content or b"", type=History)
+            if saved.league_id == identity.league_id:
+                self.history = {match.match_id: match for match in saved.matches}
+
+    # Answers.
+
+    async def handle(self, body: bytes, _peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is."""
+        return await answer(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+
+    async def _answer(self, call: Call) -> Any:
+        if call.method == PING:
+            return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id}
+        if call.method == GET_STATE:
+            return self.snapshot()
+        _, message = read_call(call, "player")
+        await self.registrar.settled()
+        result = self._handlers[type(message)](message)
+        return await result if asyncio.iscoroutine(result) else result
+
+    def snapshot(self) -> dict[str, Any]:
+        """What anybody may know: nothing of a match that is still in play but that there is one."""
+        matches = [*self.history.values()]
+        return {
+            "player_id": self.player_id,
+            "display_name": self.player.name,
+            "state": self.state,
+            "league_id": self.league_id,
+            "round": self.round_id,
+            "league_completed": self.finished.is_set(),
+            "record": record_of(matches),
+            "matches": matches,
+        }
+
+    def _round_announced(self, message: m.RoundAnnouncement) -> m.RoundAnnouncementAck:
+        self._check_manager(message)
+        self.round_id = message.round_id
+        return m.RoundAnnouncementAck(**self._acknowledged(message), round_id=message.round_id)
+
+    def _standings_updated(self, message: m.LeagueStandingsUpdate) -> m.StandingsUpdateAck:
+        self._check_manager(message)
+        self.standings = message.standings
+        return m.StandingsUpdateAck(**self._acknowledged(message), round_id=message.round_id)
+
+    def _round_completed(self, message: m.RoundCompleted) -> m.RoundCompletedAck:
+        self._check_manager(message)
+        # The next round's invitation may have overtaken this.
+        if self._current is not None and (self._matches[self._current].round_id or 0) <= message.round_id:
+            self._current = None
+        return m.RoundCompletedAck(**self._acknowledged(message), round_id=message.round_id)
+
+    def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
+        self._check_manager(message)
+        self._current = None
+        own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
+        self.final = {"standing": own, "champion": message.champion}
+        self._save()
+        self.finished.set()
+        place = "" if own is None else f"; {self.player.name} is number {own.rank} with {own.points} points"
+        log.info("The league is over%s.", place, extra=about(message))
+        return m.LeagueCompletedAck(**self._acknowledged(message))
+
+    def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
+        match = self._match(message, message.match_id)
+        self._check_addressee(message.player_id)
+        match.round_id, match.opponent_id, match.role = message.round_id, message.opponent_id, message.role_in_match
+        self.league_id = self.league_id or message.league_id
+        self.round_id = message.round_id
+        self._current = message.match_id
+        return m.GameJoinAck(
+            **self._of_match(message, message.match_id, match),
+            arrival_timestamp=times.written(self.world.now()),
+            accept=True,
+        )
+
+    async def _asked(self, call: MoveCall) -> m.ChooseParityResponse | m.GameMoveResponse:
+        match = self._match(call, call.match_id)
+        self._check_addressee(call.player_id)
+        match.chosen = False
+        self._current = call.match_id
+        seconds = seconds_for(call)
+        ctx = self._context(call, match, seconds)
+        move, fault, error = await decide(self.player.strategy, ctx, seconds, inline=self.world.inline)
+        if fault is not None:
+            told = (call.match_id, fault, move)
+            log.error("%s: %s; played %r instead.", *told, exc_info=error, extra=about(call))
+        match.chosen = True
+        common = self._of_match(call, call.match_id, match)
+        if isinstance(call, m.ChooseParityCall):
+            return m.ChooseParityResponse(**common, parity_choice=move)
+        return m.GameMoveResponse(**common, move_data=move)
+
+    def _context(self, call: MoveCall, match: OpenMatch, seconds: float) -> Context:
+        question = question_of(call)
+        known = call.context or None
+        history = tuple(self.history.values())
+        record = known.your_standings if known is not None and known.your_standings is not UNSET else record_of(history)
+        if record.points is UNSET:
+            record.points = 3 * record.wins + record.draws
+        if match.random is None:
+            match.random = self._chance(call.match_id, match.attempt)
+        return Context(
+            game_type=call.game_type,
+            move_type=question.move_type,
+            valid_options=[*question.valid_options],
+            view=question.context,
+            league_id=self.league_id,
+            player_id=str(self.player_id),
+            match_id=call.match_id,
+            round_id=call.round_id or (match.round_id if known is None else known.round_id),
+            opponent_id=match.opponent_id if known is None else known.opponent_id,
+            role=match.role,
+            record=record,
+            standings=self.standings,
+            history=history,
+            deadline=self.world.now() + timedelta(seconds=seconds),
+            random=match.random,
+            now=self.world.now,
+        )
+
+    def _chance(self, match_id: str, attempt: int) -> Random:
+        if self._seed is None:
+            return Random(self.world.entropy(16))  # noqa: S311 - a player's chance guards nothing
+        return Random(f"{self._seed}:{self.player_id}:{match_id}:{attempt}")  # noqa: S311
+
+    def _over(self, message: m.GameOver) -> m.GameOverAck:
+        me = self._me.agent_id
+        is_ours = message.match_id in self._matches or me in message.game_result.choices
+        match = self._match(message, message.match_id)
+        match.random = None
+        if self._current == message.match_id:
+            self._current = None
+        past = past_match(message, me, match)
+        if is_ours and self.history.get(past.match_id) != past:
+            # A match that was played again stands where it was played last.
+            self.history.pop(past.match_id, None)
+            self.history[past.match_id] = past
+            self._save()
+            log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=about(message))
+        return m.GameOverAck(**self._of_match(message, message.match_id, match), status="ACKNOWLEDGED")
+
+    def _told_of_error(self, message: m.GameError) -> m.GameErrorAck:
+        match_id = message.match_id or self._current
+        if match_id is None:
+            raise ProtocolError("E003", "match_id is missing, and there is no match in play.")
+        match = self._match(message, match_id)
+        told = (message.error_code, message.error_name or message.error_description, message.consequence or "")
+        log.warning("%s: the referee reports %s %s. %s", match_id, *told, extra=about(message))
+        return m.GameErrorAck(**self._of_match(message, match_id, match), status="ACKNOWLEDGED")
+
+    # Who is speaking, and how we show who we are.
+
+    @property
+    def _me(self) -> Identity:
+        if self.identity is None:
+            raise ProtocolError("E005", "This player has not registered.")
+        return self.identity
+
+    def _check_manager(self, message: FromManager) -> None:
+        if not self._me.may_be_manager(message.auth_token):
+            raise self._stranger()
+        self.league_id = self.league_id or message.league_id
+
+    def _check_addressee(self, player_id: str | UnsetType) -> None:
+        if player_id not in (UNSET, self.player_id):
+            raise ProtocolError("E005", f"This is {self.player_id}, not {player_id}.")
+
+    def _stranger(self) -> ProtocolError:
+        detail = "The auth_token is not the one that was made for this caller."
+        return ProtocolError("E012", detail, data={"player_id": self.player_id})
+
+    def _match(self, message: FromReferee, match_id: str) -> OpenMatch:
+        """The match that a referee's message is about."""
+        known = self._matches.get(match_id)
+        referee_id = read_sender(message.sender).id or ""
+        if isinstance(message, m.GameInvitation):
+            attempt = self._attempt(message, match_id, referee_id, (message.attempt or 1,))
+            if known is None or (known.attempt, known.referee_id) != (attempt, referee_id):
+                # A referee whose match was given to another is answered, but not followed.
+                if known is not None and attempt < known.attempt:
+                    return OpenMatch(referee_id, attempt)
+                known = self._matches[match_id] = OpenMatch(referee_id, attempt)
+        elif known is not None:
+            self._attempt(message, match_id, referee_id, (known.attempt,))
+        else:
+            attempt = self._attempt(message, match_id, referee_id, range(1, MOST_ATTEMPTS + 1))
+            known = self._matches[match_id] = OpenMatch(referee_id, attempt)
+        return known
+
+    def _attempt(self, message: FromReferee, match_id: str, referee_id: str, attempts: Sequence[int]) -> int:
+        """Which of these attempts at the match the message is of; under the scheme its token says so."""
+        me = self._me
+        if not me.derived:
+            return attempts[0]
+        for attempt in attempts:
+            if _shows(message, tokens.referee_to_player(me.key, str(me.league_id), match_id, attempt, referee_id)):
+                return attempt
+        raise self._stranger()
+
+    def _acknowledged(self, message: m.Request) -> dict[str, Any]:
+        """What every answer to the manager carries."""
+        token = self._me.auth_token or UNSET
+        return {**self._echo(message), "auth_token": token, "player_id": self.player_id, "status": "ACKNOWLEDGED"}
+
+    def _of_match(self, message: m.Request, match_id: str, match: OpenMatch) -> dict[str, Any]:
+        """What every answer to a referee carries: under the scheme, a token that was made for it and this match."""
+        me, token = self._me, self._me.auth_token or UNSET
+        if me.derived:
+            token = tokens.player_to_referee(me.key, str(me.league_id), match_id, match.attempt, match.referee_id)
+        return {**self._echo(message), "auth_token": token, "player_id": me.agent_id, "match_id": match_id}
+
+    def _echo(self, message: m.Request) -> m.Envelope:
+        return m.envelope(sender_of("player", self._me.agent_id), self.world.now(), message.conversation_id)
+
+    def _save(self) -> None:
+        me, matches = self._me, [*self.history.values()]
+        saved = History(
+            player_id=me.agent_id,
+            league_id=self.league_id,
+            display_name=self.player.name,
+            record=record_of(matches),
+            matches=matches,
+            final=self.final,
+        )
+        self._writer.put(self._views.history(me.agent_id), saved)
+
+
+def _shows(message: m.Request, token: str) -> bool:
+    return message.auth_token is not UNSET and tokens.same(message.auth_token, token)

@@ -1,0 +1,250 @@
+"""Registration: how a player or a referee comes into a league, and comes back with the token that it was given.
+
+Registrar            registers an agent, as often as need be
+Identity             who the agent is in its league
+Kind                 what differs between players and referees
+RegistrationRefused  the league does not take the agent
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from leaguekit.agents.calls import ask, cause_of, passes, reachable
+from leaguekit.agents.logs import about
+from leaguekit.agents.world import World
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
+from leaguekit.protocol.errors import CATALOGUE, ProtocolError
+from leaguekit.protocol.ids import sender_of
+from leaguekit.protocol.rpc import RpcRefusal
+from leaguekit.store.base import StoreError
+from leaguekit.store.files import read_private, safe_name, write_private
+from leaguekit.transport.addresses import read_url
+from leaguekit.transport.base import CallerLate, CallFailed, TimedOut, Unreachable
+
+log = logging.getLogger(__name__)
+
+PING_SECONDS = 10.0
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 5.0
+# How long a call by the manager waits for the answer that says how to know it.
+SETTLING_SECONDS = 2.0
+# Where an agent's files lie when its manager does not say which league this is.
+UNNAMED = "league"
+
+Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
+
+
+class RegistrationRefused(Exception):
+    """The league does not take the agent: why, and what to do. ``code`` is the catalogue's, if there is one."""
+
+    def __init__(self, reason: str, remedy: str, code: str | None = None) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        self.code = code
+        super().__init__(f"{reason.rstrip('.')}. {remedy}")
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Who an agent is in its league, as the registration's answer and the state file say."""
+
+    agent_id: str
+    auth_token: str | None
+    league_id: str | None
+    # Whether the league is one of ours: callers show derived tokens, and are to be shown some.
+    derived: bool = False
+
+    @property
+    def key(self) -> bytes:
+        return tokens.signing_key(self.auth_token or "")
+
+    def may_be_manager(self, shown: str | UnsetType) -> bool:
+        """Whether its manager shows this token; where tokens are not derived nobody can tell, and anybody may be."""
+        if not self.derived:
+            return True
+        expected = tokens.manager_to_agent(self.key, str(self.league_id), self.agent_id)
+        return shown is not UNSET and tokens.same(shown, expected)
+
+
+class Kind(NamedTuple):
+    """What differs between players and referees that register."""
+
+    role: Literal["player", "referee"]
+    request: Callable[..., m.Request]
+    response: type[Response]
+
+
+class _Pong(Struct):
+    class Result(Struct):
+        league_id: str
+
+    result: Result
+
+
+class Registrar:
+    """Registers an agent and keeps what it was given in a private file.
+
+    ``prepare`` is called with every identity, and whether an earlier run had it, before any call by the manager is
+    answered under it. ``wanted_id`` asks for an id, which a manager may grant.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        manager_url: str,
+        kind: Kind,
+        meta: m.PlayerMeta | m.RefereeMeta,
+        prepare: Callable[[Identity, bool], Awaitable[None]],
+        *,
+        wanted_id: str | None = None,
+    ) -> None:
+        self.name = meta.display_name
+        self.manager_url = manager_url
+        self.identity: Identity | None = None
+        self._world = world
+        self._kind = kind
+        self._meta = meta
+        self._prepare = prepare
+        self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
+        self._sender = sender_of(kind.role, wanted_id or self._slug)
+        self._one_at_a_time = asyncio.Lock()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    def folder(self, league_id: str | None) -> Path:
+        """Where this agent's own files of a league lie."""
+        own = f"{self._kind.role}-{safe_name(self.name)}"
+        return self._world.data_root / "agents" / safe_name(league_id or UNNAMED) / own
+
+    async def register(self) -> Identity:
+        """Be taken on, for as long as it takes. Raises RegistrationRefused."""
+        try:
+            read_url(self.manager_url)
+        except Unreachable as error:
+            raise RegistrationRefused(str(error), "Give the manager's URL as http://HOST:PORT/mcp.") from error
+        async with self._one_at_a_time:
+            return await self._register()
+
+    async def renew(self, refused: str | None) -> None:
+        """Register again, unless that has been done since this token was refused. Raises RegistrationRefused."""
+        async with self._one_at_a_time:
+            if self.identity is None or self.identity.auth_token == refused:
+                await self._register()
+
+    async def settled(self) -> Identity | None:
+        """Who the agent is; while an answer is awaited that may change it, wait for that."""
+        if not self._settled.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SETTLING_SECONDS):
+                    await self._settled.wait()
+        return self.identity
+
+    async def _register(self) -> Identity:
+        request: m.Request | None = None
+        failures = 0
+        while True:
+            try:
+                league_id = await self._league_there()
+                kept = await self._world.blocking(self._kept, league_id)
+                offered = UNSET if kept is None else kept.auth_token or UNSET
+                # Repeated to the letter: that is how a manager knows the retry of a lost answer.
+                if request is None or request.auth_token != offered:
+                    request = self._request(offered)
+                self._settled.clear()
+                return await self._taken_on(request, league_id, kept)
+            except (CallFailed, CallerLate) as failure:
+                why: Exception = failure
+            except RpcRefusal as refusal:
+                if not passes(refusal):
+                    raise _refused(_reason(refusal), cause_of(refusal)) from refusal
+                why = refusal
+            except ProtocolError as error:
+                reason = f"What answers at {self.manager_url} is no League Manager of league.v2: {error.detail}"
+                raise RegistrationRefused(reason, "Check the manager's URL; it ends in /mcp.", error.code) from error
+            finally:
+                self._settled.set()
+            if not failures:
+                log.warning("The manager does not take registrations yet (%s). Trying until it does.", why)
+            await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures, 5)))
+            failures += 1
+
+    async def _league_there(self) -> str | None:
+        """Which league the manager runs, if it says so: a token is offered only to the league it came from."""
+        try:
+            body = await reachable(self._world.caller, self.manager_url, PING_SECONDS)
+            return msgspec.json.decode(body, type=_Pong).result.league_id
+        except TimedOut:
+            # It may know no ping.
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def _kept(self, league_id: str | None) -> Identity | None:
+        """Who we were in that league, if we have been there."""
+        if league_id is None:
+            return None
+        path = self._state_file(league_id)
+        try:
+            content = read_private(path)
+            kept = None if content is None else msgspec.json.decode(content, type=Identity)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            log.warning("%s is left aside: %s", path, error)
+            return None
+        except StoreError as error:
+            log.warning("%s", error)
+            return None
+        return kept if kept is not None and kept.league_id == league_id else None
+
+    def _request(self, token: str | UnsetType) -> m.Request:
+        conversation = f"conv-{self._slug}-reg-{self._world.entropy(4).hex()}"
+        envelope = m.envelope(self._sender, self._world.now(), conversation)
+        return self._kind.request(**envelope, auth_token=token, **{f"{self._kind.role}_meta": self._meta})
+
+    async def _taken_on(self, request: m.Request, pinged: str | None, kept: Identity | None) -> Identity:
+        response = await ask(self._world.caller, self.manager_url, request, self._kind.response)
+        if response.status == "REJECTED":
+            raise _refused(response.reason or "No reason was given", response.error_code or None)
+        token = response.auth_token or (None if kept is None else kept.auth_token)
+        league_id = response.league_id or pinged
+        self.identity = identity = Identity(
+            agent_id=str(getattr(response, f"{self._kind.role}_id")),
+            auth_token=token,
+            league_id=league_id,
+            derived=response.token_scheme == tokens.SCHEME and bool(token and league_id),
+        )
+        if token and league_id:
+            try:
+                state = msgspec.json.encode(identity)
+                await self._world.blocking(write_private, self._state_file(league_id), state)
+            except StoreError as error:
+                log.warning("%s", error)
+        log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
+        await self._prepare(identity, kept is not None)
+        return identity
+
+    def _state_file(self, league_id: str) -> Path:
+        return self.folder(league_id) / "state.json"
+
+
+def _reason(refusal: RpcRefusal) -> str:
+    text, data = refusal.error.message, refusal.error.data
+    context = data.get("context") if isinstance(data, dict) else None
+    detail = context.get("detail") if isinstance(context, dict) else None
+    return f"{text}: {detail}" if detail else text
+
+
+def _refused(reason: str, code: str | None) -> RegistrationRefused:
+    remedy = CATALOGUE[code].remedy if code in CATALOGUE else "Ask the league's operator."
+    refused = RegistrationRefused(reason, remedy, code)
+    log.warning("The registration was refused: %s", refused)
+    return refused

@@ -1,0 +1,253 @@
+"""The operator's hand: who may use it, and what each command does to a league in play."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.league import queries
+from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
+from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
+
+DEEDS = ("start", "pause", "resume", "withdraw", "disqualify", "rematch", "correct")
+LOOKS = ("status", "standings", "schedule")
+GUARDED = ("agents", "query")
+
+
+async def refused(hall: Hall, command: Any, **fields: Any) -> tuple[int, str]:
+    answer = await hall.post("operator", {"command": command, "admin_token": ADMIN} | fields)
+    assert "result" not in answer
+    assert answer["error"]["data"]["message_type"] == "LEAGUE_ERROR"
+    return answer["error"]["code"], answer["error"]["data"]["error_code"]
+
+
+async def in_play(hall: Hall, players: int = 4) -> tuple[Scripted, list[Scripted]]:
+    """A league whose first round has been given out."""
+    referee, *others = await hall.scripted_league(players=players)
+    await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == players // 2)
+    return referee, others
+
+
+def points(hall: Hall) -> dict[str, int]:
+    return {row.player_id: row.points for row in queries.standings(hall.league)}
+
+
+def events(hall: Hall, kind: type) -> list[Any]:
+    return [event for one in hall.log.disk.events if isinstance(event := decode(one), kind)]
+
+
+@pytest.mark.parametrize("command", [*DEEDS, *GUARDED])
+@in_virtual_time
+async def test_what_changes_the_league_or_shows_where_agents_live_needs_the_admin_token(
+    tmp_path: Path, command: str
+) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, _ = await in_play(hall)
+        before = hall.league.digest()
+        assert await refused(hall, command, admin_token="") == (11, "E011")
+        assert await refused(hall, command, admin_token="adm-guessed") == (12, "E012")
+        # An agent's token is none of the operator's.
+        assert await refused(hall, command, admin_token=referee.token) == (12, "E012")
+        assert hall.league.digest() == before
+
+
+@pytest.mark.parametrize("command", LOOKS)
+@in_virtual_time
+async def test_looking_at_the_league_needs_no_token(tmp_path: Path, command: str) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        shown = (await hall.post("operator", {"command": command}))["result"]
+        assert shown["everybody_told"] is False
+        if command == "status":
+            assert (shown["league_id"], shown["state"], shown["paused"]) == (LEAGUE, "RUNNING_LEAGUE", False)
+            assert (shown["players"], shown["referees"], shown["total_matches"]) == (4, 1, 6)
+        elif command == "standings":
+            assert [row["player_id"] for row in shown["standings"]] == ["P01", "P02", "P03", "P04"]
+        else:
+            assert len(shown["schedule"]) == 6
+            second = await hall.operate("schedule", round_id=2)
+            assert [one["match_id"] for one in second["schedule"]] == ["R2M1", "R2M2"]
+
+
+@in_virtual_time
+async def test_the_operator_sees_where_agents_live_but_never_a_token(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, players = await in_play(hall)
+        answer = await hall.operate("agents")
+        assert {one["id"]: one["endpoint"] for one in answer["agents"]} == {
+            agent.id: agent.url for agent in [*players, referee]
+        }
+        assert not any(agent.token in str(answer) for agent in [*players, referee])
+
+
+@in_virtual_time
+async def test_the_operator_may_ask_what_agents_ask(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, _ = await in_play(hall)
+        answer = await hall.operate("query", query_type="GET_NEXT_MATCH", player_id="P02")
+        assert answer["success"] is True
+        assert answer["data"]["next_match"]["referee_endpoint"] == referee.url
+        assert (await hall.operate("query", query_type="GET_PLAYER_STATS", player_id="P77"))["success"] is False
+        assert await refused(hall, "query", query_type="GET_WEATHER") == (52, "E052")
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "number", "code"),
+    [
+        ("make_tea", {}, -32602, "E044"),
+        (7, {}, -32602, "E043"),
+        ("schedule", {"round_id": -1}, -32602, "E043"),
+        ("schedule", {"round_id": "first"}, -32602, "E043"),
+    ],
+)
+@in_virtual_time
+async def test_a_command_that_is_unknown_or_unreadable_is_malformed(
+    tmp_path: Path, command: Any, fields: dict[str, Any], number: int, code: str
+) -> None:
+    async with Hall(tmp_path) as hall:
+        assert await refused(hall, command, **fields) == (number, code)
+
+
+@in_virtual_time
+async def test_a_league_is_started_once_and_only_with_players_and_a_referee(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.scripted("player", 1)
+        await hall.scripted("player", 2)
+        assert await refused(hall, "start") == (30, "E030")
+        await hall.scripted("referee", 1)
+        shown = await hall.operate("start")
+        assert (shown["state"], shown["total_rounds"]) == ("RUNNING_LEAGUE", 1)
+        assert await refused(hall, "start") == (58, "E058")
+
+
+@in_virtual_time
+async def test_in_a_pause_what_is_in_play_ends_and_nothing_new_begins(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, players = await in_play(hall)
+        assert (await hall.operate("pause", reason="lunch"))["paused"] is True
+        for name in ("R1M1", "R1M2"):
+            assert "result" in await referee.report(name)
+        await asyncio.sleep(3_000)
+        assert [one.params["round_id"] for one in players[0].got("ROUND_ANNOUNCEMENT")] == [1]
+        assert players[0].got("ROUND_COMPLETED")
+        assert (await hall.operate("status"))["paused"] is True
+        assert (await hall.operate("resume", reason="fed"))["paused"] is False
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 4, seconds=1)
+        assert [event.reason for event in events(hall, LeaguePaused)] == ["lunch"]
+
+
+@pytest.mark.parametrize(("command", "ruling"), [("withdraw", "WITHDRAWAL"), ("disqualify", "DISQUALIFICATION")])
+@in_virtual_time
+async def test_a_player_that_leaves_loses_its_open_matches_now_and_the_others_in_their_rounds(
+    tmp_path: Path, command: str, ruling: str
+) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, players = await in_play(hall)
+        heard = len(players[0].arrived)
+        await hall.operate(command, player_id="P01", reason="it was asked to")
+        match = hall.league.matches["R1M1"]
+        assert match.result is not None
+        assert (match.result.winner, match.result.details.ruling) == ("P02", ruling)
+        assert points(hall)["P02"] == 3
+        # The referee did not know yet, and is told that the match is over.
+        assert (await referee.report("R1M1"))["error"]["code"] == 5003
+        assert hall.league.matches["R2M1"].result is None
+        await referee.report("R1M2")
+        await hall.until(lambda: hall.league.matches["R2M1"].result is not None)
+        while hall.league.state == "RUNNING_LEAGUE":
+            for open_match in [one for one in hall.league.matches.values() if one.in_play]:
+                await referee.report(open_match.id)
+            await asyncio.sleep(0.1)
+        await hall.end()
+        assert hall.league.table.rows["P01"].record.losses == 3
+        assert hall.league.table.rows["P01"].record.points == 0
+        assert len(players[0].arrived) == heard
+        ended = players[1].got("ROUND_COMPLETED")
+        assert [one.params["summary"]["technical_losses"] for one in ended] == [1, 1, 1]
+        assert await refused(hall, command, player_id="P01") == (58, "E058")
+        assert await refused(hall, command, player_id="P77") == (5, "E005")
+        if command == "withdraw":
+            assert [event.reason for event in events(hall, PlayerWithdrawn)] == ["it was asked to"]
+
+
+@in_virtual_time
+async def test_a_rematch_takes_the_result_back_and_has_the_match_played_again(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, players = await in_play(hall)
+        assert await refused(hall, "rematch", match_id="R1M1") == (51, "E051")
+        assert await refused(hall, "rematch", match_id="R9M9") == (50, "E050")
+        await referee.report("R1M1", won("P01", "P02"))
+        assert points(hall)["P01"] == 3
+        await hall.operate("rematch", match_id="R1M1", reason="the draw was wrong")
+        assert set(points(hall).values()) == {0}
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 3)
+        again = referee.got("MATCH_ASSIGNMENT")[2].params
+        assert (again["match_id"], again["attempt"]) == ("R1M1", 2)
+        await asyncio.sleep(2)
+        standings = players[0].got("LEAGUE_STANDINGS_UPDATE")[-1].params["standings"]
+        assert {row["points"] for row in standings} == {0}
+        assert "result" in await referee.report("R1M1", won("P02", "P01"))
+        assert points(hall) == {"P02": 3, "P01": 0, "P03": 0, "P04": 0}
+        assert [event.reason for event in events(hall, MatchReplayed)] == ["the draw was wrong"]
+
+
+@pytest.mark.parametrize(("outcome", "scores"), [("P02", (0, 3)), ("draw", (1, 1)), ("none", (0, 0)), ("P01", (3, 0))])
+@in_virtual_time
+async def test_a_correction_changes_the_table(tmp_path: Path, outcome: str, scores: tuple[int, int]) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, players = await in_play(hall)
+        await referee.report("R1M1", won("P01", "P02"))
+        await hall.operate("correct", match_id="R1M1", outcome=outcome, reason="the referee erred")
+        assert (points(hall)["P01"], points(hall)["P02"]) == scores
+        await asyncio.sleep(2)
+        rows = players[3].got("LEAGUE_STANDINGS_UPDATE")[-1].params["standings"]
+        assert {row["player_id"]: row["points"] for row in rows} == points(hall)
+        assert [event.reason for event in events(hall, ResultCorrected)] == ["the referee erred"]
+
+
+@in_virtual_time
+async def test_a_correction_must_name_one_of_the_players_a_draw_or_nobody(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await in_play(hall)
+        assert await refused(hall, "correct", match_id="R1M1", outcome="P03") == (-32602, "E044")
+        assert await refused(hall, "correct", match_id="R1M1") == (-32602, "E044")
+        assert await refused(hall, "correct", match_id="R9M9", outcome="draw") == (50, "E050")
+        assert await refused(hall, "correct", match_id="R2M1", outcome="draw") == (51, "E051")
+
+
+@in_virtual_time
+async def test_after_the_end_a_result_can_still_be_corrected_and_nobody_is_told_after_the_last_word(
+    tmp_path: Path,
+) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, players = await in_play(hall, players=2)
+        await referee.report("R1M1", won("P01", "P02"))
+        await hall.end()
+        shown = await hall.operate("correct", match_id="R1M1", outcome="P02", reason="found out later")
+        assert shown["everybody_told"] is True
+        assert points(hall) == {"P02": 3, "P01": 0}
+        await asyncio.sleep(60)
+        assert players[0].arrived[-1].kind == "LEAGUE_COMPLETED"
+        answer = await players[0].query("GET_STANDINGS")
+        assert answer["result"]["data"]["standings"][0]["player_id"] == "P02"
+        assert await refused(hall, "rematch", match_id="R1M1") == (31, "E031")
+        assert await refused(hall, "withdraw", player_id="P01") == (58, "E058")
+
+
+@in_virtual_time
+async def test_the_status_tells_how_long_the_league_has_been_in_play(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await asyncio.sleep(100)
+        assert (await hall.operate("status"))["seconds"] == 0
+        referee, _ = await in_play(hall, players=2)
+        await asyncio.sleep(7)
+        assert (await hall.operate("status"))["seconds"] == pytest.approx(7, abs=0.1)
+        await referee.report("R1M1")
+        await hall.end()
+        await asyncio.sleep(100)
+        status = await hall.operate("status")
+        assert status["seconds"] == pytest.approx(7, abs=0.1)
+        assert (status["state"], status["everybody_told"]) == ("LEAGUE_COMPLETED", True)

@@ -1,0 +1,204 @@
+"""Registration, the same for players and referees: what is waited for, what is final, what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from leaguekit.agents.player import Player, PlayerAgent
+from leaguekit.agents.referee import RefereeAgent
+from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
+from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.agents.world import World
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import MANAGER
+from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
+from leaguekit.protocol.reading import encode
+from leaguekit.protocol.refusals import manager_refusal
+from leaguekit.protocol.rpc import Call, answer
+from leaguekit.sim.loop import run
+from leaguekit.transport.base import Peer
+from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
+
+LEAGUE = "league_2025_even_odd"
+MANAGER_URL = "http://127.0.0.1:8000/mcp"
+AGENT_URL = "http://127.0.0.1:8001/mcp"
+IDS = {"player": "P01", "referee": "REF01"}
+PONG = {"status": "ok", "league_id": LEAGUE}
+
+
+def now() -> datetime:
+    return datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+
+
+def token_of(role: str) -> str:
+    return tokens.new_token(IDS[role], b"t" * 32)
+
+
+class ScriptedManager:
+    """Takes everybody, once it has given the answers that it is to give before."""
+
+    def __init__(self) -> None:
+        self.before: list[ProtocolError] = []
+        self.said: dict[str, Any] = {}
+        self.pong: Any = PONG
+        self.came: list[m.Request] = []
+
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        return await answer(body, self._answer, manager_refusal(now))
+
+    async def _answer(self, call: Call) -> Any:
+        if call.method == PING:
+            if self.pong is None:
+                await asyncio.Event().wait()
+            return self.pong
+        method, request = read_call(call, "league_manager")
+        assert isinstance(request, m.Request)
+        self.came.append(request)
+        if self.before:
+            raise self.before.pop(0)
+        role = "player" if isinstance(request, m.LeagueRegisterRequest) else "referee"
+        accepted = {"status": "ACCEPTED", "auth_token": token_of(role), "league_id": LEAGUE, "token_scheme": "derived"}
+        fields = {f"{role}_id": IDS[role]} | accepted | self.said
+        assert method is BY_REQUEST[type(request)]
+        return method.answer(**m.envelope(MANAGER, now(), request.conversation_id), **fields)
+
+
+class Office:
+    """A manager, and an agent of either role that registers with it."""
+
+    def __init__(self, root: Path, role: str, manager: ScriptedManager | None = None, name: str = "Alpha") -> None:
+        network = MemoryNetwork()
+        self.manager = manager or ScriptedManager()
+        network.listen(MANAGER_URL, self.manager.handle)
+        world = World(MemoryCaller(network), root, now, lambda size: b"e" * size, inline=True)
+        self.agent: PlayerAgent | RefereeAgent = (
+            PlayerAgent(Player(name, STRATEGIES["random"]), world, MANAGER_URL, AGENT_URL)
+            if role == "player"
+            else RefereeAgent(world, manager_url=MANAGER_URL, endpoint=AGENT_URL, name=name)
+        )
+
+    @property
+    def registrar(self) -> Registrar:
+        return self.agent.registrar
+
+    def register(self) -> tuple[Identity, float]:
+        """Who the agent has become, and how long that took."""
+
+        async def main() -> tuple[Identity, float]:
+            try:
+                return await self.agent.register(), asyncio.get_running_loop().time()
+            finally:
+                await self.agent.close()
+
+        return run(main())
+
+
+@pytest.fixture(params=["player", "referee"])
+def role(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def office(tmp_path: Path, role: str) -> Callable[..., Office]:
+    return lambda **more: Office(tmp_path, role, **more)
+
+
+def test_what_passes_is_waited_for_and_the_request_repeated_to_the_letter(office: Callable[..., Office]) -> None:
+    taking = office()
+    taking.manager.before = [ProtocolError("E059"), ProtocolError("E060"), ProtocolError("E059")]
+    identity, seconds = taking.register()
+    assert seconds == 0.25 + 0.5 + 1
+    assert identity.derived
+    assert len({encode(one) for one in taking.manager.came}) == 1
+    assert len(taking.manager.came) == 4
+
+
+@pytest.mark.parametrize("code", ["E012", "E018", "E019", "E020", "E047", "E058"])
+def test_everything_else_is_final(office: Callable[..., Office], code: str) -> None:
+    refusing = office()
+    refusing.manager.before = [ProtocolError(code)]
+    with pytest.raises(RegistrationRefused) as refused:
+        refusing.register()
+    assert refused.value.code == code
+    assert str(refused.value) == f"{refused.value.reason.rstrip('.')}. {refused.value.remedy}"
+    assert len(refusing.manager.came) == 1
+
+
+def test_who_comes_back_to_its_league_shows_its_token_and_in_another_it_does_not(
+    office: Callable[..., Office], role: str
+) -> None:
+    office().register()
+    back = office()
+    back.register()
+    elsewhere = office()
+    elsewhere.manager.pong = PONG | {"league_id": "another_league"}
+    elsewhere.register()
+    assert [one.manager.came[0].auth_token for one in (back, elsewhere)] == [token_of(role), msgspec.UNSET]
+
+
+def test_a_manager_that_does_not_repeat_a_token_means_the_one_that_it_was_shown(
+    office: Callable[..., Office], role: str
+) -> None:
+    office().register()
+    back = office()
+    back.manager.said = {"auth_token": None}
+    assert back.register()[0].auth_token == token_of(role)
+
+
+def test_a_manager_that_knows_no_ping_is_registered_with_without_a_token(office: Callable[..., Office]) -> None:
+    office().register()
+    deaf = office()
+    deaf.manager.pong = None
+    _, seconds = deaf.register()
+    assert seconds == 10
+    assert deaf.manager.came[0].auth_token is msgspec.UNSET
+
+
+def test_a_state_file_that_cannot_be_written_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "agents").write_text("a file where a folder should be")
+    identity, _ = Office(tmp_path, "player").register()
+    assert identity.agent_id == "P01"
+    assert "cannot be written" in caplog.text
+
+
+def test_a_player_and_a_referee_of_the_same_name_keep_their_files_apart(tmp_path: Path) -> None:
+    for role, name in (("player", "Alpha"), ("referee", "Alpha")):
+        Office(tmp_path, role, name=name).register()
+    folder = tmp_path / "agents" / LEAGUE
+    kept = {path.parent.name: json.loads(path.read_text())["agent_id"] for path in folder.glob("*/state.json")}
+    assert kept == {"player-Alpha": "P01", "referee-Alpha": "REF01"}
+
+
+def test_a_refused_token_is_renewed_once_however_many_ask(office: Callable[..., Office], role: str) -> None:
+    renewing = office()
+
+    async def main() -> None:
+        registrar = renewing.registrar
+        await registrar.register()
+        renewing.manager.said = {"auth_token": "tok-new"}
+        await asyncio.gather(*(registrar.renew(token_of(role)) for _ in range(3)))
+        identity = await registrar.settled()
+        assert identity is not None
+        assert identity.auth_token == "tok-new"
+        await renewing.agent.close()
+
+    run(main())
+    assert len(renewing.manager.came) == 2
+
+
+def test_only_where_tokens_are_derived_can_the_manager_be_told_from_others() -> None:
+    derived = Identity(agent_id="P01", auth_token="tok-p01", league_id=LEAGUE, derived=True)
+    right = tokens.manager_to_agent(derived.key, LEAGUE, "P01")
+    assert derived.may_be_manager(right)
+    assert not any(derived.may_be_manager(shown) for shown in ("", "tok-p01", right[:-1], msgspec.UNSET))
+    assert Identity(agent_id="P01", auth_token="tok-p01", league_id=LEAGUE).may_be_manager(msgspec.UNSET)

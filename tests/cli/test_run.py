@@ -1,0 +1,334 @@
+"""``league run`` and the operator's commands as a person or a program calls them: real processes, free ports.
+
+Commands that only ask, or are refused, run in this process: it is the same code, and a process takes half a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from leaguekit.cli import main
+from tests.programs import Program, league
+
+SIX = ("run", "--port", "0", "--players", "6", "--seed", "7", "--json")
+
+
+def played(*arguments: str | Path) -> dict[str, Any]:
+    program = league(*arguments)
+    assert (program.process.returncode, program.stderr) == (0, "")
+    assert program.stdout.count("\n") == 1
+    return json.loads(program.stdout)
+
+
+# A whole league
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return played(*SIX, "--data-dir", tmp_path_factory.mktemp("run"))
+
+
+def test_json_is_one_object_that_tells_how_the_league_went(seeded: dict[str, Any]) -> None:
+    assert set(seeded) == {
+        "league_id", "champion", "final_standings", "rounds", "matches", "technical_losses", "seconds",
+    }  # fmt: skip
+    assert re.fullmatch(r"league_\d{8}_\d{6}_even_odd_[0-9a-f]{4}", seeded["league_id"])
+    assert (seeded["rounds"], seeded["matches"], seeded["technical_losses"]) == (5, 15, 0)
+    assert 0 < seeded["seconds"] < 15
+    table = seeded["final_standings"]
+    assert [row["rank"] for row in table] == [1, 2, 3, 4, 5, 6]
+    assert all(row["played"] == row["wins"] + row["draws"] + row["losses"] == 5 for row in table)
+    assert all(row["points"] == 3 * row["wins"] + row["draws"] for row in table)
+    assert seeded["champion"] == {name: table[0][name] for name in ("player_id", "display_name", "points")}
+
+
+def test_the_nth_player_is_always_p0n(seeded: dict[str, Any]) -> None:
+    for row in seeded["final_standings"]:
+        assert row["player_id"] == f"P0{row['display_name'].rpartition(' ')[2]}"
+
+
+def test_the_same_seed_makes_the_same_league_whatever_the_concurrency(seeded: dict[str, Any], tmp_path: Path) -> None:
+    again = played(*SIX, "--max-concurrent", "1", "--referees", "1", "--data-dir", tmp_path)
+    assert again["league_id"] != seeded["league_id"]
+    assert again["final_standings"] == seeded["final_standings"]
+
+
+@pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")
+def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
+    command: Callable[..., Said], tmp_path: Path
+) -> None:
+    base = _free_block()
+    program = league("run", "--port", str(base), "--data-dir", tmp_path, "--strategies", "always_even,always_odd")
+    assert (program.process.returncode, program.stderr) == (0, "")
+    lines = program.stdout.splitlines()
+    assert re.fullmatch(r"League league_\w+: 4 players, 2 referees, even_odd", lines[0])
+    assert lines[1] == f"  manager: http://127.0.0.1:{base}/mcp"
+    assert [line for line in lines if line.startswith("Round")] == [f"Round {number} of 3" for number in (1, 2, 3)]
+    match = re.compile(r"  (R[123]M[12])   (P0\d) \((even|odd)\) – (P0\d) \((even|odd)\), number \d+: (draw|P0\d wins)")
+    told = [found for line in lines if (found := match.fullmatch(line))]
+    assert sorted(found[1] for found in told) == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
+    chosen = {found[place]: found[place + 1] for found in told for place in (2, 4)}
+    assert chosen == {"P01": "even", "P02": "odd", "P03": "even", "P04": "odd"}
+    head = next(number for number, line in enumerate(lines) if line.startswith("rank  player  name"))
+    assert {line.split()[1] for line in lines[head + 2 : head + 6]} == {"P01", "P02", "P03", "P04"}
+    first = lines[head + 2].split()
+    assert f"Champion: {' '.join(first[2:4])} ({first[1]}) with {first[-1]} points" in lines
+    assert any(re.match(r"6 matches in \d+\.\d\d s", line) for line in lines)
+    # The documents' ports, from whatever the manager's is: 8000, 8001 and 8002, 8101 to 8104.
+    config = json.loads((tmp_path / "config" / "agents" / "agents_config.json").read_text())
+    ports = [int(one["contact_endpoint"].split(":")[2].split("/")[0]) for one in config["referees"] + config["players"]]
+    assert sorted(ports) == [base + more for more in (1, 2, 101, 102, 103, 104)]
+    for name, port in {"run": 8000, "manager": 8000, "referee": 8001, "player": 8101}.items():
+        assert re.search(rf"--port.*?default\s+{port}", command(name, "--help").out, re.DOTALL)
+
+
+def _free_block() -> int:
+    """A port that is free, and so are those after it where referees and players go."""
+    for _ in range(50):
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            base = int(found.getsockname()[1])
+        if base < 65_000 and all(_is_free(base + more) for more in (0, 1, 2, 101, 102, 103, 104)):
+            return base
+    raise AssertionError("no free ports")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+# A league in progress
+
+
+class Said(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """Carries out a command in this process."""
+
+    def carry_out(*arguments: object) -> Said:
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return Said(code, *capfd.readouterr())
+
+    return carry_out
+
+
+class Running(NamedTuple):
+    """A league whose first round is announced, and begins only in a minute."""
+
+    program: Program
+    manager: str
+    data: Path
+
+    @property
+    def here(self) -> tuple[object, ...]:
+        return ("--manager", self.manager, "--data-dir", self.data)
+
+    @property
+    def ports(self) -> list[int]:
+        """Where all of its processes listen."""
+        config = json.loads((self.data / "config" / "agents" / "agents_config.json").read_text())
+        urls = [self.manager, *(one["contact_endpoint"] for one in config["referees"] + config["players"])]
+        return [int(url.split(":")[2].split("/")[0]) for url in urls]
+
+
+@contextlib.contextmanager
+def started(data: Path, players: int, referees: int) -> Iterator[Running]:
+    many = ["--players", str(players), "--referees", str(referees)]
+    with Program("run", "--port", "0", "--announce-lead", "60", "--data-dir", data, *many) as program:
+        running = Running(program, program.said(r"manager: (http://\S+)")[1], data)
+        program.said("Round 1 of")
+        deadline = time.monotonic() + 10
+        # The file of agents is written at most half a second after the last has come.
+        while len(running.ports) < 1 + players + referees:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield running
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Running]:
+    """A league to be ended."""
+    with started(tmp_path, 2, 1) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A league to be looked at; only the last of its tests changes anything."""
+    with started(tmp_path_factory.mktemp("shared"), 4, 2) as running:
+        yield running
+
+
+def _connections(ports: list[int]) -> list[socket.socket]:
+    return [socket.create_connection(("127.0.0.1", port), timeout=10) for port in ports]
+
+
+def _all_end(connections: list[socket.socket]) -> None:
+    """Wait until the other end of each connection is gone, and nobody listens there any more."""
+    for connection in connections:
+        port = connection.getpeername()[1]
+        with connection, contextlib.suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_ctrl_c_ends_every_process_and_returns_130(small: Running) -> None:
+    connections = _connections(small.ports)
+    assert len(connections) == 4
+    asked = time.monotonic()
+    small.program.process.send_signal(signal.SIGINT)
+    assert small.program.ended() == 130
+    assert time.monotonic() - asked < 8
+    assert small.program.stdout.endswith("Interrupted; every process is being ended.\n")
+    assert small.program.stderr == ""
+    _all_end(connections)
+
+
+def test_when_the_parent_is_killed_every_process_ends(small: Running) -> None:
+    connections = _connections(small.ports)
+    small.program.process.kill()
+    assert small.program.ended() == -signal.SIGKILL
+    _all_end(connections)
+
+
+def test_status_tells_where_the_league_stands(shared: Running, command: Callable[..., Said]) -> None:
+    told = command("status", *shared.here).out.splitlines()
+    assert re.fullmatch(r"league_\w+: RUNNING_LEAGUE", told[0])
+    assert told[1] == "round 1 of 3, 0 of 6 matches played, 4 players, 2 referees"
+    status = json.loads(command("status", *shared.here, "--json").out)
+    assert (status["state"], status["paused"], status["waits_for"]) == ("RUNNING_LEAGUE", False, [])
+
+
+def test_standings_and_schedule_are_tables(shared: Running, command: Callable[..., Said]) -> None:
+    assert command("standings", *shared.here).out.splitlines()[0].split()[:3] == ["rank", "player", "name"]
+    standings = json.loads(command("standings", *shared.here, "--json").out)["standings"]
+    assert [row["player_id"] for row in standings] == ["P01", "P02", "P03", "P04"]
+    schedule = command("schedule", *shared.here).out.splitlines()
+    assert schedule[0].split() == ["match", "A", "B", "result"]
+    assert [line.split()[0] for line in schedule[2:]] == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
+    second = json.loads(command("schedule", *shared.here, "--round", 2, "--json").out)["schedule"]
+    assert [one["match_id"] for one in second] == ["R2M1", "R2M2"]
+
+
+def test_agents_and_query_tell_the_operator_what_agents_may_know(shared: Running, command: Callable[..., Said]) -> None:
+    lines = command("agents", *shared.here).out.splitlines()
+    assert {line.split()[0] for line in lines[2:]} == {"P01", "P02", "P03", "P04", "REF01", "REF02"}
+    agents = json.loads(command("agents", *shared.here, "--json").out)["agents"]
+    assert {one["state"] for one in agents} == {"ACTIVE"}
+    endpoints = [f"http://127.0.0.1:{port}/mcp" for port in shared.ports[1:]]
+    assert sorted(one["endpoint"] for one in agents) == sorted(endpoints)
+    asked = json.loads(command("query", "GET_NEXT_MATCH", "--player", "P01", *shared.here, "--json").out)
+    assert asked["data"]["next_match"]["match_id"] == "R1M1"
+
+
+def test_the_operators_deeds_need_the_leagues_admin_token(
+    shared: Running, command: Callable[..., Said], tmp_path: Path
+) -> None:
+    nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
+    why = f"league pause: there is no admin token under {tmp_path}; name its file: --admin-token-file\n"
+    assert nowhere == (2, "", why)
+    (tmp_path / "token").write_text("adm-wrong")
+    wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
+    assert wrong == (2, "", "league pause: This is not the admin token of this league.\n")
+    assert json.loads(command("status", *shared.here, "--json").out)["paused"] is False
+
+
+@pytest.mark.parametrize("arguments", [["withdraw", "P99"], ["rematch", "R9M9"], ["correct", "R1M1", "P09"], ["start"]])
+def test_a_deed_that_cannot_be_done_is_refused_with_the_reason(
+    shared: Running, command: Callable[..., Said], arguments: list[str]
+) -> None:
+    done = command(*arguments, *shared.here)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"league {arguments[0]}: ")
+    assert done.err.count("\n") == 1
+
+
+def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Callable[..., Said]) -> None:
+    paused = league("pause", "--reason", "lunch", *map(str, shared.here))
+    assert (paused.process.returncode, paused.stderr) == (0, "")
+    assert paused.stdout.splitlines()[0].endswith(": RUNNING_LEAGUE (paused)")
+    assert json.loads(command("status", *shared.here, "--json").out)["paused"] is True
+    assert "(paused)" not in command("resume", "--reason", "lunch is over", *shared.here).out
+    command("withdraw", "P03", "--reason", "its author asked for it", *shared.here)
+    schedule = command("schedule", *shared.here, "--round", 1).out.splitlines()
+    assert [line.split() for line in schedule[2:]] == [["R1M1", "P01", "P02", "-"], ["R1M2", "P03", "P04", "P04"]]
+
+
+# What cannot be done
+
+
+def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        done = league("run", "--port", str(port), "--data-dir", tmp_path)
+    assert (done.process.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"league run: Port {port} at 127.0.0.1 is in use by another program. "
+        "Stop that program, or choose another port (0 takes a free one).\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["run", "--players", "1"], "a league needs at least --players 2 and --referees 1"),
+        (["run", "--referees", "0"], "a league needs at least --players 2 and --referees 1"),
+        (["run", "--max-concurrent", "11"], "--max-concurrent must be from 1 to 10"),
+        (["run", "--port", "70000"], "70000 is no port: choose one from 1 to 65535, or 0 for a free one."),
+        (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
+        (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),
+        (["manager", "--config", "nowhere.toml"], "cannot read nowhere.toml: "),
+        (["manager", "--max-players", "1"], "the settings are wrong: Expected `int` >= 2 - at `$.max_players`"),
+        (["manager", "--port", "0", "--host", "0.0.0.0"], "listening at 0.0.0.0, it must be told whom it may call"),
+        (["referee", "--manager", "http://127.0.0.1:9/mcp", "--max-concurrent", "0"], "--max-concurrent must be from"),
+        (["player", "--manager", "http://127.0.0.1:9/mcp", "--strategy", "luck"], "There is no strategy 'luck'"),
+        (["status", "--manager", "http://127.0.0.1:9/mcp"], "no manager answers at http://127.0.0.1:9/mcp"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    command: Callable[..., Said], arguments: list[str], why: str, tmp_path: Path
+) -> None:
+    done = command(*arguments, "--data-dir", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"league {arguments[0]}: {why}")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--strategies", "luck"], r"player \d failed: There is no strategy 'luck'; there are random, "),
+        (["--announce-lead", "-1"], r"manager failed: the settings are wrong: .*announce_lead"),
+    ],
+)
+def test_an_agent_that_fails_is_named_with_its_reason(arguments: list[str], why: str, tmp_path: Path) -> None:
+    done = league("run", "--port", "0", "--players", "2", "--referees", "1", *arguments, "--data-dir", tmp_path)
+    assert done.process.returncode == 2
+    assert re.fullmatch(rf"league run: {why}.*\n", done.stderr)

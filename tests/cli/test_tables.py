@@ -1,0 +1,92 @@
+"""Tables for the terminal: aligned whatever the names are, and harmless whoever chose them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from leaguekit.cli.tables import harmless, standings_table, table
+
+ROW = {
+    "rank": 1,
+    "player_id": "P01",
+    "display_name": "Alice",
+    "played": 3,
+    "wins": 2,
+    "draws": 1,
+    "losses": 0,
+    "points": 7,
+}
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        *("\x00", "\x07", "\b", "\t", "\n", "\r", "\x1b", "\x7f", "\x9b"),
+        *("\u061c", "\u200b", "\u200f", "\u2028", "\u202e", "\u2066", "\ufeff"),
+    ],
+    ids=ascii,
+)
+def test_what_would_move_colour_or_turn_the_terminal_is_made_visible_instead(sign: str) -> None:
+    assert harmless(f"a{sign}b") == "a�b"
+
+
+@pytest.mark.parametrize("text", ["Alice", "Zoë", "李雷", "O'Neill – 2nd", "", "🤖", "50 %"])
+def test_ordinary_names_stay_as_they_are(text: str) -> None:
+    assert harmless(text) == text
+
+
+def test_what_is_no_text_is_written_as_text() -> None:
+    assert harmless(7) == "7"
+    assert harmless(None) == "None"
+
+
+def test_an_escape_sequence_of_an_agent_never_reaches_the_terminal() -> None:
+    drawn = standings_table([ROW | {"display_name": "\x1b[2J\x1b]0;owned\x07"}])
+    assert "\x1b" not in drawn
+    assert "\x07" not in drawn
+    assert len(drawn.splitlines()) == 3
+
+
+def test_columns_are_as_wide_as_they_need_and_numbers_stand_to_the_right() -> None:
+    assert table(["id", "points"], [["P01", 7], ["P100", 12]]).splitlines() == [
+        "id    points",
+        "────────────",
+        "P01        7",
+        "P100      12",
+    ]
+
+
+def test_a_column_with_one_word_in_it_stands_to_the_left() -> None:
+    assert table(["match", "goals"], [["R1M1", 2], ["R1M2", "-"]]).splitlines()[2:] == ["R1M1   2", "R1M2   -"]
+
+
+@pytest.mark.parametrize("name", ["李雷", "ｆｕｌｌ", "e\u0301e\u0301", "Zoë", "a"])
+def test_columns_stay_aligned_beside_wide_and_combining_characters(name: str) -> None:
+    lines = table(["name", "points"], [[name, 7], ["Robertine", 12]]).splitlines()
+    assert {_columns(line) for line in lines} == {len("Robertine") + 2 + len("points")}
+
+
+def _columns(line: str) -> int:
+    """How far a terminal's cursor goes."""
+    widths = {"W": 2, "F": 2}
+    return sum(widths.get(unicodedata.east_asian_width(sign), 1) for sign in line if not unicodedata.combining(sign))
+
+
+def test_no_line_ends_in_blanks() -> None:
+    assert all(line == line.rstrip() for line in table(["a", "b"], [["long word", ""], ["", "x"]]).splitlines())
+
+
+def test_a_table_without_rows_has_its_heads() -> None:
+    assert table(["match", "result"], []).splitlines() == ["match  result", "─────────────"]
+
+
+def test_the_standings_have_a_row_a_player() -> None:
+    second = ROW | {"rank": 2, "player_id": "P02", "display_name": "Bob", "points": 4}
+    assert standings_table([ROW, second]).splitlines() == [
+        "rank  player  name   played  won  drawn  lost  points",
+        "─────────────────────────────────────────────────────",
+        "   1  P01     Alice       3    2      1     0       7",
+        "   2  P02     Bob         3    2      1     0       4",
+    ]
