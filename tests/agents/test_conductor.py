@@ -60,12 +60,12 @@ def points(hall: Hall) -> dict[str, int]:
 
 
 @pytest.mark.proves(
-    "000-L0036", "000-L0039", "000-L0042", "000-L0043", "000-L0044", "000-L0045", "000-L0046", "000-L0047",
-    "000-L0048", "000-L0070", "000-L0382", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814",
+    "000-L0039", "000-L0042", "000-L0043", "000-L0044", "000-L0045", "000-L0046", "000-L0047",
+    "000-L0070", "000-L0382", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814",
     "000-L1380", "000-L1542", "000-L1543", "000-L1544", "000-L1548", "000-L1549", "000-L1558", "001-L0007",
     "001-L0957", "001-L1116", "001-L1271", "001-L1865", "001-L1866", "002-L0003", "002-L0024", "002-L0026",
     "002-L0044", "002-L0083", "002-L0084", "002-L0106", "002-L0136", "002-L0137", "002-L0138", "002-L0139",
-    "002-L0244", "003-L0004b", "003-L0058", "003-L0064", "003-L0069", "003-L0296b", "004-L0002", "004-L0145",
+    "002-L0244", "003-L0058", "003-L0064", "003-L0069", "003-L0296b", "004-L0002", "004-L0145",
     "004-L0548", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0573",
 )  # fmt: skip
 @in_virtual_time
@@ -78,6 +78,13 @@ async def test_a_whole_league_is_played_and_every_message_of_it_is_as_the_schema
         assert "result" in await asked.query("GET_STANDINGS")
         assert "error" in await asked.query("GET_STANDINGS", auth_token="tok-p01-wrong")
         assert hall.faults() == []
+        assert not any(one.failure for one in hall.wire)
+        registered = hall.sent("REFEREE_REGISTER_REQUEST", "LEAGUE_REGISTER_REQUEST")
+        assert [one.answer["result"]["status"] for one in registered if one.answer] == ["ACCEPTED"] * 6
+        assert {one.answer["result"]["parity_choice"] for one in hall.sent("CHOOSE_PARITY_CALL") if one.answer} == {
+            "even",
+            "odd",
+        }
         answers = {
             "REFEREE_REGISTER_REQUEST": "REFEREE_REGISTER_RESPONSE",
             "LEAGUE_REGISTER_REQUEST": "LEAGUE_REGISTER_RESPONSE",
@@ -437,7 +444,8 @@ async def test_a_rounds_end_is_told_at_once_to_players_and_referees_and_its_summ
 
 
 @pytest.mark.proves(
-    "000-L0453", "000-L0455", "000-L0456", "001-L0748", "001-L0750", "001-L0895", "002-L0127", "004-L0372",
+    "000-L0036", "003-L0004b", "000-L0453", "000-L0455", "000-L0456", "001-L0748", "001-L0750", "001-L0895",
+    "002-L0127", "004-L0372",
     "004-L0373", "004-L0376", "004-L0554",
 )  # fmt: skip
 @in_virtual_time

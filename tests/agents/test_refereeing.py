@@ -271,7 +271,9 @@ async def test_nothing_is_sent_to_a_player_between_the_others_choice_and_its_own
     assert '"even"' not in json.dumps(told)
 
 
-@pytest.mark.proves("001-L1315", "000-L0632", "000-L0633", "000-L1357", "000-L1575", "003-L0181", "004-L0234")
+@pytest.mark.proves(
+    "001-L1205", "001-L1315", "000-L0632", "000-L0633", "000-L1357", "000-L1575", "003-L0181", "004-L0234"
+)
 @in_virtual_time
 async def test_the_report_waits_for_no_acknowledgement_of_the_end(scene: Scene) -> None:
     scene.player("P01", game_over=silent), scene.player("P02")
