@@ -209,8 +209,15 @@ def test_a_late_result_of_a_void_attempt_is_refused() -> None:
     _void(play, "R1M1")
     assert _refused(play, "R1M1", "REF01").code == "E050"
     play.assign()
-    assert play.match("R1M1").referee_id == "REF01"
-    assert _refused(play, "R1M1", "REF01", attempt=1).code == "E050"
+    assert play.match("R1M1").attempt == 2
+    assert _refused(play, "R1M1", str(play.match("R1M1").referee_id), attempt=1).code == "E050"
+
+
+def test_after_a_void_attempt_rather_another_referee_is_asked() -> None:
+    play = _play()
+    _void(play, "R1M1", referee_id="REF01")
+    play.assign()
+    assert play.match("R1M1").referee_id == "REF02"
 
 
 def test_only_the_attempt_in_hand_can_be_voided_and_only_by_its_referee() -> None:

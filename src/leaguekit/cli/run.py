@@ -24,6 +24,7 @@ from leaguekit.transport.server import CannotListen, listen
 POLL_SECONDS = 0.2
 MANAGER_ENDS_SECONDS = 2.0
 REFEREE_MATCHES = 10
+MOST_ROWS = 10
 EXAMPLES = """examples:
   league run                                       four players, two referees, even/odd
   league run --players 50 --referees 4 --seed 7    the same league every time
@@ -105,7 +106,7 @@ async def _follow(
     options: argparse.Namespace, league_id: str, manager: str, processes: Processes, stop: program.Stop
 ) -> int:
     """Show the league as it goes, until it is over."""
-    show = _Show(quiet=options.json)
+    show = _Show(quiet=options.json, paced=options.announce_lead > 0)
     show.say(f"League {league_id}: {options.players} players, {options.referees} referees, {options.game}")
     show.say(f"  manager: {manager}")
     caller = HttpCaller(AddressPolicy.local())
@@ -132,20 +133,27 @@ async def _follow(
 class _Show:
     """What is shown of a league in progress: plain lines."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
+    def __init__(self, *, quiet: bool, paced: bool) -> None:
+        # Between rounds that follow each other at once there is no table that a reader could look at.
+        self.paced = paced
+        self.quiet = quiet
         self.round = 0
         self.told: set[str] = set()
 
     def say(self, text: str) -> None:
-        if not self._quiet:
+        if not self.quiet:
             print(text, flush=True)
 
 
 async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], show: _Show) -> None:
     """Tell of rounds that began and matches that ended since the last look."""
+    if show.quiet:
+        return
     for round_id in range(max(1, show.round), status["current_round"] + 1):
         if round_id > show.round:
+            if show.paced and round_id > 1:
+                standings = (await ask_manager(caller, manager, {"command": "standings"}))["standings"]
+                show.say(f"\n{standings_table(standings[:MOST_ROWS])}")
             show.round = round_id
             show.say(f"\nRound {round_id} of {status['total_rounds']}")
         found = await ask_manager(caller, manager, {"command": "schedule", "round_id": round_id})

@@ -79,12 +79,20 @@ def assign(league: League, at: str) -> list[Event]:
         if busy.intersection(match.players) or any(league.players[player].playing for player in match.players):
             continue
         busy.update(match.players)
-        referee = match.planned if match.planned in free else max(free, key=lambda one: free[one])
+        referee = _referee_for(match, free)
         events.append(MatchAssigned(at=at, match_id=name, referee_id=referee, attempt=match.attempt + 1))
         free[referee] -= 1
         if not free[referee]:
             del free[referee]
     return events
+
+
+def _referee_for(match: Match, free: dict[str, int]) -> str:
+    """The planned referee if it has room; after an attempt that came to nothing, rather another than the same."""
+    if match.planned in free and match.planned != match.referee_id:
+        return str(match.planned)
+    others = [one for one in free if one != match.referee_id]
+    return max(others or free, key=lambda one: free[one])
 
 
 def living_referees(league: League) -> list[str]:
