@@ -79,9 +79,6 @@ class Manager:
     def hear(self, kind: str, _: Pair | None) -> None:
         self._counts[kind] += 1
         if kind == REPORT:
-            if self._counts[REPORT] == 1:
-                # Later ones within a round wait a second, and the end of a round comes first.
-                self._tell(self._ports.players, STANDINGS)
             self._left -= 1
             if not self._left:
                 self._round_over.set()

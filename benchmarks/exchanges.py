@@ -1,7 +1,7 @@
 """What a league sends: every kind of exchange with real bodies, and how many, recorded from a league in memory.
 
 There no time passes, so this is the least that a league sends: nobody waits long enough for reports of progress, and
-of the standings updates within rounds only the first goes out. What a real league sends beyond that is at its own cost.
+standings go out only at the end of a round. What a real league sends beyond that is at its own cost.
 """
 
 from __future__ import annotations
