@@ -97,7 +97,7 @@ async def read_http(reader: asyncio.StreamReader) -> HttpMessage:
         lines = head.decode("latin-1").split("\r\n")
         fields = {name.strip().lower(): value.strip() for name, _, value in (one.partition(":") for one in lines[1:])}
         if "transfer-encoding" in fields:
-            raise NotImplementedError("our programs send no chunks")
+            raise AssertionError("our programs send no chunks")
         body = await reader.readexactly(int(fields.get("content-length", "0")))
     except (asyncio.IncompleteReadError, ConnectionError) as error:
         raise NoConnection from error
