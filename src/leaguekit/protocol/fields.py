@@ -18,7 +18,6 @@ REQUIREMENT = "x-requirement"
 ERROR_CODE = "x-error-code"
 
 INT32_MAX = 2**31 - 1
-PROTOCOL = "league.v2"
 
 
 def said(description: str, requirement: str, **schema: Any) -> Meta:
