@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test check bench fuzz docs clean
+.PHONY: setup demo test long check bench fuzz docs clean
 
 setup: $(STAMP)
 
@@ -23,7 +23,11 @@ demo: setup
 	@$(BIN)/league run --port 0 --data-dir SHARED --announce-lead $$(test -t 1 && echo 4 || echo 0)
 
 test: setup
-	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
+	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+# What takes too long for `make test`: killed processes, stress.
+long: setup
+	@$(BIN)/python -m pytest -q -m long
 
 check: setup
 	@$(BIN)/ruff check .
