@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.store import files
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import Views, ViewWriter, read_private, safe_name, write_json, write_private
+from leaguekit.store.disk import DISK, Disk
+from leaguekit.store.files import Views, ViewWriter, as_json, safe_name
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -86,7 +86,7 @@ def test_no_id_leads_out_of_the_root(tmp_path: Path, hostile: str) -> None:
     views = Views(root)
     paths = [views.standings(hostile), views.rounds(hostile), views.match(hostile, hostile), views.history(hostile)]
     for path in paths:
-        write_json(path, {})
+        DISK.write(path, as_json({}))
     # Each is a file of its own, one folder deep where an id stands, and nothing lies anywhere else.
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(paths)
     assert all(os.path.realpath(path) == str(path) for path in paths)
@@ -114,7 +114,7 @@ def test_any_text_is_a_safe_name_of_its_own(one: str, other: str) -> None:
 
 def test_a_view_is_json_for_people_and_readable_for_others(tmp_path: Path) -> None:
     path = tmp_path / "made" / "on" / "the" / "way.json"
-    write_json(path, {"name": "Łódź", "rows": [1, None]})
+    DISK.write(path, as_json({"name": "Łódź", "rows": [1, None]}))
     assert path.read_text() == '{\n  "name": "Łódź",\n  "rows": [\n    1,\n    null\n  ]\n}\n'
     umask = os.umask(0o022)
     os.umask(umask)
@@ -123,7 +123,7 @@ def test_a_view_is_json_for_people_and_readable_for_others(tmp_path: Path) -> No
 
 def test_readers_never_see_half_a_view(tmp_path: Path) -> None:
     path = tmp_path / "standings.json"
-    write_json(path, [0] * 2_000)
+    DISK.write(path, as_json([0] * 2_000))
     seen: list[int] = []
     is_over = threading.Event()
 
@@ -145,7 +145,7 @@ def test_readers_never_see_half_a_view(tmp_path: Path) -> None:
     for reader in readers:
         reader.start()
     for version in range(1, 301):
-        write_json(path, [version] * 2_000)
+        DISK.write(path, as_json([version] * 2_000))
     is_over.set()
     for reader in readers:
         reader.join()
@@ -158,9 +158,10 @@ def test_a_view_is_whole_after_kill_9_of_its_writer(tmp_path: Path) -> None:
     program = """
 import os, sys
 from pathlib import Path
-from leaguekit.store.files import write_json
+from leaguekit.store.disk import DISK
+from leaguekit.store.files import as_json
 for version in range(10**6):
-    write_json(Path(sys.argv[1]), [version] * 5_000)
+    DISK.write(Path(sys.argv[1]), as_json([version] * 5_000))
     os.write(1, b"%d\\n" % version)
 """
     path = tmp_path / "view.json"
@@ -178,30 +179,30 @@ for version in range(10**6):
 def test_a_view_that_cannot_be_written_says_why_and_leaves_the_old_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     with pytest.raises(StoreError, match="its folder cannot be made"):
-        write_json(tmp_path / "file" / "view.json", {})
+        DISK.write(tmp_path / "file" / "view.json", as_json({}))
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(StoreError, match="cannot be written: Is a directory"):
-        write_json(tmp_path / "folder.json", {})
+        DISK.write(tmp_path / "folder.json", as_json({}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.json"]
     assert (tmp_path / "file").read_text() == "old"
 
 
 def test_private_state_is_its_owners_only_from_the_first_moment(tmp_path: Path) -> None:
     path = tmp_path / "league" / "state.json"
-    assert read_private(path) is None
+    assert DISK.read(path) is None
     umask = os.umask(0)
     try:
-        write_private(path, b"secret")
+        DISK.write(path, b"secret", private=True)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         path.chmod(0o644)
-        write_private(path, b"newer")
+        DISK.write(path, b"newer", private=True)
     finally:
         os.umask(umask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert read_private(path) == b"newer"
+    assert DISK.read(path) == b"newer"
     assert [file.name for file in path.parent.iterdir()] == ["state.json"]
     with pytest.raises(StoreError, match="cannot be read: Is a directory"):
-        read_private(tmp_path)
+        DISK.read(tmp_path)
 
 
 # The writer in the background
@@ -212,11 +213,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """What is really written, in order: (file name, value)."""
     done: list[tuple[str, Any]] = []
 
-    def write(path: Path, value: Any) -> None:
-        write_json(path, value)
-        done.append((path.name, value))
+    def write(self: Disk, path: Path, content: bytes) -> None:
+        really(self, path, content)
+        done.append((path.name, json.loads(content)))
 
-    monkeypatch.setattr(files, "write_json", write)
+    really = Disk.write
+    monkeypatch.setattr(Disk, "write", write)
     return done
 
 
@@ -265,12 +267,11 @@ def test_a_file_is_written_so_many_times_a_second_and_the_last_version_is_never_
 def test_a_slow_disk_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, versions = threading.Event(), []
 
-    def slowly(path: Path, value: Any) -> None:
+    def slowly(self: Disk, path: Path, content: bytes) -> None:
         assert go_on.wait(timeout=30)
-        versions.append(value)
-        write_json(path, value)
+        versions.append(json.loads(content))
 
-    monkeypatch.setattr(files, "write_json", slowly)
+    monkeypatch.setattr(Disk, "write", slowly)
 
     async def main() -> None:
         writer = ViewWriter(per_second=1000)

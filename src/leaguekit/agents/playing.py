@@ -37,7 +37,7 @@ from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, answer
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import Views, ViewWriter, read_private
+from leaguekit.store.files import Views, ViewWriter
 from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class PlayerAgent:
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
         self._views = Views(world.data_root)
-        self._writer = ViewWriter(inline=world.inline)
+        self._writer = ViewWriter(files=world.files, inline=world.inline)
         self._handlers: dict[type[m.Message], Callable[[Any], Any]] = {
             m.RoundAnnouncement: self._round_announced,
             m.LeagueStandingsUpdate: self._standings_updated,
@@ -139,7 +139,7 @@ class PlayerAgent:
 
     def _remember(self, identity: Identity) -> None:
         """Take up the history of this league that an earlier run wrote."""
-        content = read_private(self._views.history(identity.agent_id))
+        content = self.world.files.read(self._views.history(identity.agent_id))
         with contextlib.suppress(msgspec.DecodeError):
             saved = msgspec.json.decode(content or b"", type=History)
             if saved.league_id == identity.league_id:

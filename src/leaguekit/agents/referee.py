@@ -75,7 +75,8 @@ class RefereeAgent:
         )
         self.registrar = Registrar(world, manager_url, REFEREE, meta, self._prepare)
         self._reports = Reports(world, manager_url, self.registrar)
-        self._views, self._view_writer = Views(world.data_root), ViewWriter(inline=world.inline)
+        self._views = Views(world.data_root)
+        self._view_writer = ViewWriter(files=world.files, inline=world.inline)
         self._journal: Journal | None = None
         self.state: AgentState = "INIT"
         self.finished = asyncio.Event()
@@ -110,7 +111,7 @@ class RefereeAgent:
             self.state = "REGISTERED"
         if self._journal is None:
             path = self.registrar.folder(identity.league_id) / "journal.jsonl"
-            self._journal = await self._world.blocking(Journal, path)
+            self._journal = await self._world.blocking(Journal, path, self._world.files)
             left_over = [of_type(m.MatchResultReport, decode(entry)) for entry in self._journal.pending()]
             for report in left_over:
                 self._attempts[report.match_id] = report.attempt or 1

@@ -28,7 +28,7 @@ from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import read_private, safe_name, write_private
+from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import CallerLate, CallFailed, TimedOut, Unreachable
 
@@ -195,7 +195,7 @@ class Registrar:
             return None
         path = self._state_file(league_id)
         try:
-            content = read_private(path)
+            content = self._world.files.read(path)
             kept = None if content is None else msgspec.json.decode(content, type=Identity)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             log.warning("%s is left aside: %s", path, error)
@@ -225,12 +225,15 @@ class Registrar:
         if token and league_id:
             try:
                 state = msgspec.json.encode(identity)
-                await self._world.blocking(write_private, self._state_file(league_id), state)
+                await self._world.blocking(self._keep, self._state_file(league_id), state)
             except StoreError as error:
                 log.warning("%s", error)
         log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
         await self._prepare(identity, kept is not None)
         return identity
+
+    def _keep(self, path: Path, state: bytes) -> None:
+        self._world.files.write(path, state, private=True)
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"

@@ -31,7 +31,7 @@ class ManagerViews:
     def __init__(self, world: World, ledger: Ledger) -> None:
         self._ledger = ledger
         self._paths = Views(world.data_root)
-        self._writer = ViewWriter(inline=world.inline)
+        self._writer = ViewWriter(files=world.files, inline=world.inline)
         self._stale: dict[Make, None] = {}
         self._renewing: asyncio.Task[None] | None = None
         ledger.listeners.append(self._react)

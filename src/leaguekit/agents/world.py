@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from leaguekit.store.disk import DISK, Files
 from leaguekit.transport.base import Caller
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class World:
     data_root: Path = Path("SHARED")
     now: Callable[[], datetime] = _utc_now
     entropy: Callable[[int], bytes] = secrets.token_bytes
+    files: Files = DISK
     inline: bool = False
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:

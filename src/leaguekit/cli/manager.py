@@ -123,7 +123,8 @@ async def _serve(
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
     from leaguekit.store.base import StoreError
-    from leaguekit.store.files import read_private, safe_name, write_private
+    from leaguekit.store.disk import DISK
+    from leaguekit.store.files import safe_name
     from leaguekit.store.sqlite import SqliteLog
 
     caller = program.caller_for(options)
@@ -132,9 +133,9 @@ async def _serve(
     store = options.store or folder / "league.db"
     admin_file = folder / "admin_token"
     try:
-        known = read_private(admin_file)
+        known = DISK.read(admin_file)
         admin_token = known.decode() if known else f"adm-{secrets.token_urlsafe(32)}"
-        write_private(admin_file, admin_token.encode())
+        DISK.write(admin_file, admin_token.encode(), private=True)
         log = await SqliteLog.open(store)
     except StoreError as error:
         raise CommandError(str(error)) from None

@@ -1,15 +1,10 @@
-"""Files that are written whole or not at all: the JSON files that other tools read, and agents' private state.
-
-Nobody who reads such a file ever sees half of it: it is written beside its place and then moved there.
-"""
+"""The JSON files that other tools read: where they lie, and how they are written without holding up anybody."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import logging
-import os
-import secrets
 from asyncio import Future, TimerHandle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from leaguekit.store.base import StoreError
+from leaguekit.store.disk import DISK, Files
 
 ROOT = Path("SHARED")
 _LONGEST_NAME = 120
@@ -66,63 +62,9 @@ class Views:
         return self.root / "data" / "leagues" / safe_name(league_id)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON for people and tools, whole or not at all; makes the folders it needs."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-    _replace(path, text, mode=0o666, is_durable=False)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all, and durably."""
-    _replace(path, content, mode=0o600, is_durable=True)
-
-
-def read_private(path: Path) -> bytes | None:
-    """What ``write_private`` wrote, or None if there is nothing."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def make_folder_of(path: Path) -> None:
-    """Make the folder that a file is to lie in, and those above it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: its folder cannot be made ({error.strerror}).") from error
-
-
-def _replace(path: Path, content: bytes, *, mode: int, is_durable: bool) -> None:
-    # No safe name begins with a dot, so this is nobody's file.
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    make_folder_of(path)
-    try:
-        try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                file.write(content)
-                file.flush()
-                if is_durable:
-                    os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-        if is_durable:
-            _sync_folder(path.parent)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def as_json(value: Any) -> bytes:
+    """A value as JSON for people and tools."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 class ViewWriter:
@@ -132,7 +74,8 @@ class ViewWriter:
     waits. A file that cannot be written is logged, once until it can be again: views never stop a league.
     """
 
-    def __init__(self, per_second: float = 2.0, *, inline: bool = False) -> None:
+    def __init__(self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False) -> None:
+        self._files = files
         self._pause = 1 / per_second
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
         self._newest: dict[Path, Any] = {}
@@ -172,9 +115,9 @@ class ViewWriter:
     def _begin(self, path: Path) -> None:
         value = self._newest.pop(path)
         if self._thread is None:
-            self._finish(path, _write_view(path, value))
+            self._finish(path, self._write(path, value))
             return
-        writing = asyncio.get_running_loop().run_in_executor(self._thread, _write_view, path, value)
+        writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write, path, value)
         self._under_way[path] = writing
         writing.add_done_callback(lambda done: self._end(path, done))
 
@@ -195,10 +138,9 @@ class ViewWriter:
         if path in self._newest:
             self._begin(path)
 
-
-def _write_view(path: Path, value: Any) -> StoreError | None:
-    try:
-        write_json(path, value)
-    except StoreError as error:
-        return error
-    return None
+    def _write(self, path: Path, value: Any) -> StoreError | None:
+        try:
+            self._files.write(path, as_json(value))
+        except StoreError as error:
+            return error
+        return None

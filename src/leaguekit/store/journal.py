@@ -5,7 +5,6 @@ One JSON object a line: ``{"ruling": …}`` when a match is ruled on, ``{"delive
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from threading import Lock
 
@@ -13,8 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import make_folder_of, read_private, write_private
-from leaguekit.store.lock import WriterLock
+from leaguekit.store.disk import DISK, Files, GrowingFile
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -39,14 +37,13 @@ class Journal:
     Opening it drops a torn last line (nobody was told of that ruling) and what has been delivered.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: Files = DISK) -> None:
         self.path = path
-        make_folder_of(path)
-        self._lock = WriterLock(Path(os.path.realpath(path)))
+        self._lock = files.lock(path)
         try:
-            self._pending = _read(path)
-            write_private(path, b"".join(map(_ruling_line, self._pending.values())))
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+            self._pending = _read(path, files.read(path) or b"")
+            kept = b"".join(map(_ruling_line, self._pending.values()))
+            self._file: GrowingFile | None = files.grow(path, kept=kept)
         except BaseException:
             self._lock.release()
             raise
@@ -87,32 +84,31 @@ class Journal:
 
     def close(self) -> None:
         with self._writing, self._syncing:
-            if self._file >= 0:
-                os.close(self._file)
-                self._file = -1
+            if self._file is not None:
+                self._file.close()
+                self._file = None
                 self._lock.release()
 
     def _append(self, line: bytes) -> None:
-        if self._file < 0:
-            raise StoreError(f"The journal {self.path} is closed.")
-        if self._failure is not None:
-            raise StoreError(str(self._failure))
         try:
-            count = os.write(self._file, line)
+            self._opened().write(line)
         except OSError as error:
             raise self._failed(error.strerror) from error
-        if count < len(line):
-            raise self._failed("only a part of the line was written; its disk may be full")
 
     def _sync(self) -> None:
         upto = self._written
-        if self._failure is not None:
-            raise StoreError(str(self._failure))
         try:
-            os.fsync(self._file)
+            self._opened().sync()
         except OSError as error:
             raise self._failed(error.strerror) from error
         self._synced = upto
+
+    def _opened(self) -> GrowingFile:
+        if self._file is None:
+            raise StoreError(f"The journal {self.path} is closed.")
+        if self._failure is not None:
+            raise StoreError(str(self._failure))
+        return self._file
 
     def _failed(self, reason: str | None) -> StoreError:
         """From here on nothing is written: a line behind a torn one would be lost with it."""
@@ -126,9 +122,9 @@ def _ruling_line(entry: bytes) -> bytes:
     return b'{"ruling":%b}\n' % entry
 
 
-def _read(path: Path) -> dict[_Key, bytes]:
+def _read(path: Path, content: bytes) -> dict[_Key, bytes]:
     pending: dict[_Key, bytes] = {}
-    *lines, _torn = (read_private(path) or b"").split(b"\n")
+    *lines, _torn = content.split(b"\n")
     for number, text in enumerate(lines, 1):
         try:
             line = _line.decode(text)

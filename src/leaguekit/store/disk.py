@@ -1,0 +1,127 @@
+"""Files as agents need them: read and written whole, or growing line by line. A real disk, or a simulated one.
+
+Nobody who reads a file that is written whole ever sees half of it: it is written beside its place and then moved there.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Protocol
+
+from leaguekit.store.base import StoreError
+from leaguekit.store.lock import WriterLock
+
+
+class GrowingFile(Protocol):
+    """A file that lines are added to, by one program at a time. Raises OSError."""
+
+    def write(self, line: bytes) -> None:
+        """Add a line; one that is only partly written raises."""
+
+    def sync(self) -> None:
+        """Make durable what was written."""
+
+    def close(self) -> None:
+        """Let others have the file."""
+
+
+class Files(Protocol):
+    """A place for files. Every method raises StoreError if it cannot do what it is for."""
+
+    def read(self, path: Path) -> bytes | None:
+        """What a file holds, or None if there is none."""
+
+    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
+        """Write a file whole or not at all. A private one only its owner may read, and it is durable."""
+
+    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+        """Open a private file that holds ``kept`` and grows from there."""
+
+    def lock(self, path: Path) -> Lock:
+        """Be the one program that writes a file."""
+
+
+class Lock(Protocol):
+    def release(self) -> None:
+        """Let another program write it."""
+
+
+class Disk:
+    """The disk of this machine."""
+
+    def read(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
+
+    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
+        # No safe name begins with a dot, so this is nobody's file.
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        _make_folder_of(path)
+        try:
+            try:
+                mode = 0o600 if private else 0o666
+                with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    if private:
+                        os.fsync(file.fileno())
+                beside.replace(path)
+            except BaseException:
+                beside.unlink(missing_ok=True)
+                raise
+            if private:
+                _sync_folder(path.parent)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+
+    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+        self.write(path, kept, private=True)
+        try:
+            return _Growing(os.open(path, os.O_WRONLY | os.O_APPEND))
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+
+    def lock(self, path: Path) -> Lock:
+        _make_folder_of(path)
+        # By another name it would have another lock.
+        return WriterLock(Path(os.path.realpath(path)))
+
+
+DISK = Disk()
+
+
+class _Growing:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, line: bytes) -> None:
+        if os.write(self._descriptor, line) < len(line):
+            raise OSError(0, "only a part of the line was written; its disk may be full")
+
+    def sync(self) -> None:
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _make_folder_of(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: its folder cannot be made ({error.strerror}).") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
