@@ -18,7 +18,23 @@ class Stored(NamedTuple):
     event: bytes
 
 
-class EventLog(Protocol):
+class LogReader(Protocol):
+    """A log as others read it, also while its writer is at work."""
+
+    async def read(self, after: int = 0) -> list[Stored]:
+        """The committed events behind a number, in order."""
+
+    async def kept(self, name: str) -> bytes | None:
+        """What is kept beside the log under a name."""
+
+    async def names(self, prefix: str = "") -> list[str]:
+        """The names that begin so and under which something is kept, sorted."""
+
+    async def close(self) -> None:
+        """Release the store; a writer first commits what waits."""
+
+
+class EventLog(LogReader, Protocol):
     """Where a league's events are kept. One writer a log."""
 
     def append(self, events: Sequence[bytes]) -> Future[int]:
@@ -27,14 +43,5 @@ class EventLog(Protocol):
         Appends that are waiting together share one commit. A failed commit fails this future and all later ones.
         """
 
-    async def read(self, after: int = 0) -> list[Stored]:
-        """The committed events behind a number, in order."""
-
     async def keep(self, name: str, content: bytes) -> None:
-        """Keep a text beside the log under a name, replacing what was there (transcripts)."""
-
-    async def kept(self, name: str) -> bytes | None:
-        """What is kept under a name."""
-
-    async def close(self) -> None:
-        """Commit what waits, and release the store."""
+        """Keep a text beside the log under a name, replacing what was there (transcripts, the snapshot)."""

@@ -56,6 +56,10 @@ class MemoryLog:
         self._check_open()
         return self.disk.kept.get(name)
 
+    async def names(self, prefix: str = "") -> list[str]:
+        self._check_open()
+        return sorted(name for name in self.disk.kept if name.startswith(prefix))
+
     async def close(self) -> None:
         self._commit()
         self._closed = True

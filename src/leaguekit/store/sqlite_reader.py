@@ -1,0 +1,142 @@
+"""Reading a SQLite store: beside its writer, without a lock, and from a disk that may not be written to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from leaguekit.store import sqlite_schema
+from leaguekit.store.base import Stored, StoreError
+from leaguekit.store.versions import check_readable
+
+_T = TypeVar("_T")
+
+
+class SqliteReader:
+    """A LogReader on one SQLite file. Made by ``open``; belongs to the event loop that opened it."""
+
+    def __init__(
+        self,
+        path: Path,
+        loop: AbstractEventLoop,
+        connection: sqlite3.Connection,
+        copies: TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self.path = path
+        self._loop = loop
+        self._connection = connection
+        self._is_closed = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
+        self._copies = copies
+
+    @classmethod
+    async def open(cls, path: str | Path) -> SqliteReader:
+        """Open a store that is there; raises StoreError if it is missing, of another version, or no store."""
+        return await asyncio.to_thread(_open_reader, Path(path), asyncio.get_running_loop())
+
+    async def read(self, after: int = 0) -> list[Stored]:
+        return await self._in_thread(lambda: self._read(max(after, 0)))
+
+    async def kept(self, name: str) -> bytes | None:
+        return await self._in_thread(lambda: self._kept(name))
+
+    async def names(self, prefix: str = "") -> list[str]:
+        return await self._in_thread(lambda: self._names(prefix))
+
+    async def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            await asyncio.to_thread(self._end_reading)
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        if self._is_closed:
+            raise self._closed_error()
+        try:
+            return await self._loop.run_in_executor(self._thread, work)
+        except sqlite3.Error as error:
+            raise sqlite_schema.store_error(f"{self.path} cannot be read", error) from error
+
+    def _closed_error(self) -> StoreError:
+        return StoreError(f"The store {self.path} is closed.")
+
+    # In the reader's thread
+
+    def _read(self, after: int) -> list[Stored]:
+        rows = self._connection.execute("SELECT number, event FROM events WHERE number > ? ORDER BY number", (after,))
+        events = [Stored(number, event) for number, event in rows]
+        if events and events[-1].number != after + len(events):
+            raise StoreError(
+                f"{self.path} has a gap: {len(events)} events behind number {after}, the last of them numbered "
+                f"{events[-1].number}. Somebody has changed the file: restore a copy."
+            )
+        return events
+
+    def _kept(self, name: str) -> bytes | None:
+        row = self._connection.execute("SELECT content FROM kept WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
+
+    def _names(self, prefix: str) -> list[str]:
+        rows = self._connection.execute("SELECT name FROM kept WHERE name >= ? ORDER BY name", (prefix,))
+        return list(takewhile(lambda name: name.startswith(prefix), (name.decode() for (name,) in rows)))
+
+    def _end_reading(self) -> None:
+        self._thread.shutdown()
+        with suppress(sqlite3.Error):
+            self._connection.close()
+        if self._copies is not None:
+            self._copies.cleanup()
+
+
+def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
+    path = Path(os.path.realpath(path))
+    try:
+        # SQLite says of all of these only that it is unable to open the file.
+        os.close(os.open(path, os.O_RDONLY))
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder: name the file in it.")
+        return SqliteReader(path, loop, *_connect_readonly(path))
+    except FileNotFoundError:
+        raise StoreError(f"There is no store {path}: name the file that the league's manager writes.") from None
+    except (sqlite3.Error, OSError) as error:
+        raise sqlite_schema.store_error(f"{path} cannot be read as a store", error) from error
+
+
+def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
+    """A connection, and the folder that it needs."""
+    try:
+        return _checked(sqlite_schema.connect(path, "ro"), path), None
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            raise
+    # A file in WAL mode is read with the help of two files beside it, which cannot be made here. So nobody writes here
+    # either, and the file can be read as it is; unless a writer that was killed has left its last commits beside it.
+    journal = path.with_name(f"{path.name}-wal")
+    if not journal.exists() or not journal.stat().st_size:
+        return _checked(sqlite_schema.connect(path, "ro&immutable=1"), path), None
+    copies = TemporaryDirectory(prefix="leaguekit-")
+    try:
+        for source in (path, journal):
+            shutil.copyfile(source, Path(copies.name, source.name))
+        return _checked(sqlite_schema.connect(Path(copies.name, path.name), "ro"), path), copies
+    except BaseException:
+        copies.cleanup()
+        raise
+
+
+def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    try:
+        check_readable(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,69 @@
+"""The tables of a store on SQLite: connecting to a file, its version, and how it is brought up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from leaguekit.store.base import StoreError
+from leaguekit.store.versions import check_version
+
+# The statements that lead from one version to the next, from an empty file to version 1 first. Only ever added to.
+# Events are JSON texts, and stored as such so that people can query them with SQLite's JSON functions.
+MIGRATIONS: list[Sequence[str]] = [
+    (
+        "CREATE TABLE leaguekit (version INTEGER NOT NULL)",
+        "INSERT INTO leaguekit VALUES (0)",
+        "CREATE TABLE events (number INTEGER PRIMARY KEY, event TEXT NOT NULL)",
+        "CREATE TABLE kept (name TEXT PRIMARY KEY, content BLOB NOT NULL)",
+    ),
+]
+
+_WHAT_TO_DO = {
+    sqlite3.SQLITE_NOTADB: "It is no SQLite database: name another file.",
+    sqlite3.SQLITE_CORRUPT: "The file is damaged: restore a copy, or name another file.",
+    sqlite3.SQLITE_READONLY: "Make the file and its folder writable for this user, or name another file.",
+    sqlite3.SQLITE_CANTOPEN: "Make the file and its folder writable for this user, or name another file.",
+    sqlite3.SQLITE_FULL: "Make room on its disk, then start again: everything acknowledged so far is kept.",
+    sqlite3.SQLITE_IOERR: "Look after its disk, then start again: everything acknowledged so far is kept.",
+    sqlite3.SQLITE_BUSY: "Another program holds the database: end it, then start again.",
+}
+
+
+def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    """Connect to a file that is there; ``mode`` as SQLite's addresses have it: rw, ro, or ro&immutable=1."""
+    # Opened in one thread, used in another; never in two at once.
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    connection.text_factory = bytes
+    return connection
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the tables, 0 if there are none; raises StoreError if they are some other program's."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return 0
+    if b"leaguekit" not in tables:
+        raise StoreError(f"{path} is the SQLite database of some other program: name another file.")
+    (version,) = connection.execute("SELECT max(version) FROM leaguekit").fetchone()
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the tables up to date, within a transaction of the caller's."""
+    version = version_of(connection, path)
+    check_version(str(path), version, len(MIGRATIONS))
+    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("UPDATE leaguekit SET version = ?", (number,))
+
+
+def store_error(what: str, error: Exception) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", None)
+    advice = _WHAT_TO_DO.get(code & 0xFF, "") if code is not None else ""
+    reason = error.strerror if isinstance(error, OSError) else error
+    return StoreError(f"{what}: {reason}. {advice}".rstrip())
