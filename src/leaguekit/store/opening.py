@@ -1,51 +1,45 @@
-"""A store is opened by its address: the name of a file, or ``postgresql://user@host/database``."""
+"""A store is opened by its address: SQLite for the name of a file, PostgreSQL for ``postgresql://user@host/database``.
+
+A store holds one league. Several leagues in one PostgreSQL have a database each, or a schema each, which the address
+names as ``?search_path=spring`` and which must be there.
+"""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
 
+from leaguekit.store.addresses import is_postgres, shown
 from leaguekit.store.base import EventLog, LogReader, StoreError
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 
-# One slash is what a Path makes of two.
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(//?)", re.IGNORECASE)
-_POSTGRES = {"postgresql", "postgres"}
+__all__ = ["open_log", "open_reader", "shown"]
 
 
 async def open_log(address: str | Path) -> EventLog:
     """Open a store as its one writer, or make it."""
-    if not _is_postgres(address):
+    if not is_postgres(address):
         return await SqliteLog.open(address)
-    raise StoreError("PostgreSQL is not there yet.")
+    try:
+        from leaguekit.store.postgres import PostgresLog  # noqa: PLC0415  asyncpg is optional
+    except ModuleNotFoundError as error:
+        raise _missing(address, error) from None
+    return await PostgresLog.open(str(address))
 
 
 async def open_reader(address: str | Path) -> LogReader:
     """Open a store that is there to read it, also while its manager is at work."""
-    if not _is_postgres(address):
+    if not is_postgres(address):
         return await SqliteReader.open(address)
-    raise StoreError("PostgreSQL is not there yet.")
+    try:
+        from leaguekit.store.postgres_reader import PostgresReader  # noqa: PLC0415  asyncpg is optional
+    except ModuleNotFoundError as error:
+        raise _missing(address, error) from None
+    return await PostgresReader.open(str(address))
 
 
-def shown(address: str | Path) -> str:
-    """An address as it may be shown: without its password."""
-    text = str(address)
-    if _SCHEME.match(text) is None:
-        return text
-    # To the last @, for whoever forgets to percent-encode a password has anything in it.
-    text, mark, query = re.sub(r"(:/[^:@]*):.*@", r"\1:***@", text).partition("?")
-    fields = [(name, "***" if "password" in name else value) for name, value in parse_qsl(query)]
-    return f"{text}{mark}{urlencode(fields, safe='*/,:')}"
-
-
-def _is_postgres(address: str | Path) -> bool:
-    found = _SCHEME.match(str(address))
-    if found is None:
-        return False
-    if found[1].lower() in _POSTGRES and found[2] == "//":
-        return True
-    raise StoreError(
-        f"{shown(address)} is no address of a store: name a file, or a database as in postgresql://user@host/database."
+def _missing(address: str | Path, error: ModuleNotFoundError) -> StoreError:
+    return StoreError(
+        f"{shown(address)} cannot be opened: {error.name} is not installed. "
+        "Install it with: pip install 'leaguekit[postgres]'"
     )

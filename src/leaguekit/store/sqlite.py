@@ -12,28 +12,19 @@ import sqlite3
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import accumulate, chain
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import NamedTuple
 
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import StoreError
+from leaguekit.store.checks import check_version
+from leaguekit.store.groups import Waiting, events_of, tell_failure, tell_numbers, texts_of
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import SqliteReader
-from leaguekit.store.versions import check_version
 
 _APPEND = "INSERT INTO events VALUES (?, CAST(? AS TEXT))"
 _KEEP = "INSERT INTO kept VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
-
-
-class _Waiting(NamedTuple):
-    """An append or a text to keep, on its way to the writer."""
-
-    future: Future[int]
-    events: tuple[bytes, ...]
-    texts: tuple[tuple[str, bytes], ...] = ()
 
 
 class SqliteLog(SqliteReader):
@@ -55,7 +46,7 @@ class SqliteLog(SqliteReader):
         except StoreError:
             self._lock.release()
             raise
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._failure: str | None = None
         self._ended: Future[None] = loop.create_future()
         # Whoever exits without closing waits for no acknowledgement: the thread must not hold up the exit.
@@ -67,12 +58,12 @@ class SqliteLog(SqliteReader):
         return await asyncio.to_thread(cls, Path(path), asyncio.get_running_loop())
 
     def append(self, events: Sequence[bytes]) -> Future[int]:
-        return self._enqueue(_Waiting(self._loop.create_future(), tuple(events)))
+        return self._enqueue(Waiting(self._loop.create_future(), tuple(events)))
 
     async def keep(self, name: str, content: bytes) -> None:
-        await self._enqueue(_Waiting(self._loop.create_future(), (), ((name, content),)))
+        await self._enqueue(Waiting(self._loop.create_future(), (), ((name, content),)))
 
-    def _enqueue(self, waiting: _Waiting) -> Future[int]:
+    def _enqueue(self, waiting: Waiting) -> Future[int]:
         if self._is_closed:
             waiting.future.set_exception(self._closed_error())
         else:
@@ -105,7 +96,7 @@ class SqliteLog(SqliteReader):
         self._lock.release()
         self._tell(self._tell_ended)
 
-    def _write_group(self, waiting: list[_Waiting]) -> None:
+    def _write_group(self, waiting: list[Waiting]) -> None:
         before = self._last
         if self._failure is None:
             try:
@@ -113,16 +104,16 @@ class SqliteLog(SqliteReader):
             except Exception as error:  # noqa: BLE001  whatever it was, those who wait must hear of it
                 self._failure = str(sqlite_schema.store_error(f"The store {self.path} could not be written", error))
         if self._failure is None:
-            self._tell(_tell_numbers, waiting, before)
+            self._tell(tell_numbers, waiting, before)
         else:
-            self._tell(_tell_failure, waiting, self._failure)
+            self._tell(tell_failure, waiting, self._failure)
 
-    def _commit(self, waiting: list[_Waiting]) -> None:
+    def _commit(self, waiting: list[Waiting]) -> None:
         """One transaction. If it fails it is left open, for nothing is written after it; closing rolls it back."""
-        events = list(enumerate(chain.from_iterable(one.events for one in waiting), self._last + 1))
+        events = list(enumerate(events_of(waiting), self._last + 1))
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.executemany(_APPEND, events)
-        self._writer.executemany(_KEEP, chain.from_iterable(one.texts for one in waiting))
+        self._writer.executemany(_KEEP, texts_of(waiting).items())
         self._writer.execute("COMMIT")
         self._last += len(events)
 
@@ -133,19 +124,6 @@ class SqliteLog(SqliteReader):
 
     def _tell_ended(self) -> None:
         self._ended.set_result(None)
-
-
-def _tell_numbers(waiting: list[_Waiting], before: int) -> None:
-    counts = (len(one.events) for one in waiting)
-    for one, number in zip(waiting, list(accumulate(counts, initial=before))[1:], strict=True):
-        if not one.future.done():
-            one.future.set_result(number)
-
-
-def _tell_failure(waiting: list[_Waiting], reason: str) -> None:
-    for one in waiting:
-        if not one.future.done():
-            one.future.set_exception(StoreError(reason))
 
 
 def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:

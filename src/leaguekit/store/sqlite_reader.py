@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import Stored, StoreError
-from leaguekit.store.versions import check_readable
+from leaguekit.store.checks import check_numbers, check_readable
 
 _T = TypeVar("_T")
 
@@ -74,11 +74,7 @@ class SqliteReader:
     def _read(self, after: int) -> list[Stored]:
         rows = self._connection.execute("SELECT number, event FROM events WHERE number > ? ORDER BY number", (after,))
         events = [Stored(number, event) for number, event in rows]
-        if events and events[-1].number != after + len(events):
-            raise StoreError(
-                f"{self.path} has a gap: {len(events)} events behind number {after}, the last of them numbered "
-                f"{events[-1].number}. Somebody has changed the file: restore a copy."
-            )
+        check_numbers(str(self.path), after, events)
         return events
 
     def _kept(self, name: str) -> bytes | None:

@@ -1,8 +1,10 @@
-"""Versions of a store's tables: the writer brings an older one up to date, nobody touches a newer one."""
+"""What is checked before a store is trusted: the version of its tables, and that no event is missing."""
 
 from __future__ import annotations
 
-from leaguekit.store.base import StoreError
+from collections.abc import Sequence
+
+from leaguekit.store.base import Stored, StoreError
 
 
 def check_version(store: str, version: int, known: int) -> None:
@@ -23,4 +25,13 @@ def check_readable(store: str, version: int, known: int) -> None:
         raise StoreError(
             f"{store} was written by an older leaguekit: its version is {version}, and this program reads {known}. "
             "Start a manager on it once, which brings it up to date."
+        )
+
+
+def check_numbers(store: str, after: int, events: Sequence[Stored]) -> None:
+    """Refuse events that do not follow each other."""
+    if events and events[-1].number != after + len(events):
+        raise StoreError(
+            f"{store} has a gap: {len(events)} events behind number {after}, the last of them numbered "
+            f"{events[-1].number}. Somebody has changed the store: restore a copy."
         )

@@ -1,0 +1,78 @@
+"""Reading a PostgreSQL store, also beside its writer: a connection of its own, made again when it was dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from typing import Any
+
+import asyncpg
+
+from leaguekit.store import postgres_schema
+from leaguekit.store.addresses import shown
+from leaguekit.store.base import Stored, StoreError
+from leaguekit.store.checks import check_numbers, check_readable
+
+# As bytes they come without a detour by str.
+_READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number"
+_KEPT = "SELECT content FROM leaguekit_kept WHERE name = $1"
+_NAMES = "SELECT name FROM leaguekit_kept WHERE starts_with(name, $1) ORDER BY name"
+
+
+class PostgresReader:
+    """A LogReader on a PostgreSQL database. Made by ``open``; belongs to the event loop that opened it."""
+
+    def __init__(self, address: str, connection: asyncpg.Connection) -> None:
+        self.shown = shown(address)
+        self._address = address
+        self._connection = connection
+        # A connection does one thing at a time.
+        self._turn = asyncio.Lock()
+        self._is_closed = False
+
+    @classmethod
+    async def open(cls, address: str) -> PostgresReader:
+        """Open a store that is there; raises StoreError if it is not to be reached, or of another version."""
+        name = shown(address)
+        with postgres_schema.told_as(f"{name} cannot be read as a store"), ExitStack() as opened:
+            connection = await postgres_schema.connect(address)
+            opened.callback(connection.terminate)
+            check_readable(name, await postgres_schema.version_of(connection), len(postgres_schema.MIGRATIONS))
+            opened.pop_all()
+        return PostgresReader(address, connection)
+
+    async def read(self, after: int = 0) -> list[Stored]:
+        after = max(after, 0)
+        events = [Stored(number, event) for number, event in await self._fetch(_READ, after)]
+        check_numbers(self.shown, after, events)
+        return events
+
+    async def kept(self, name: str) -> bytes | None:
+        rows = await self._fetch(_KEPT, name)
+        return rows[0][0] if rows else None
+
+    async def names(self, prefix: str = "") -> list[str]:
+        return [name for (name,) in await self._fetch(_NAMES, prefix)]
+
+    async def close(self) -> None:
+        self._is_closed = True
+        async with self._turn:
+            await postgres_schema.disconnect(self._connection)
+
+    def _closed_error(self) -> StoreError:
+        return StoreError(f"The store {self.shown} is closed.")
+
+    async def _fetch(self, query: str, argument: str | int) -> Any:
+        if self._is_closed:
+            raise self._closed_error()
+        async with self._turn:
+            with postgres_schema.told_as(f"{self.shown} cannot be read"):
+                try:
+                    return await self._connection.fetch(query, argument)
+                except Exception as error:
+                    if not postgres_schema.is_dropped(error):
+                        raise
+                # Reading twice harms nobody.
+                self._connection.terminate()
+                self._connection = await postgres_schema.connect(self._address)
+                return await self._connection.fetch(query, argument)
