@@ -6,6 +6,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import postgres_server, postgres_url  # noqa: F401  fixtures
+
 # Examples are drawn the same way in every run of the suite; `make fuzz` sets the profile that looks further.
 settings.register_profile("suite", max_examples=100, derandomize=True, deadline=None)
 settings.register_profile(

@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
 from leaguekit.store.base import EventLog, Stored, StoreError
-from leaguekit.store.memory import MemoryDisk, MemoryLog
-from leaguekit.store.sqlite import SqliteLog
-
-# Opens the store of this test: again and again the same one.
-Opener = Callable[[], Awaitable[EventLog]]
-
-
-def _memory(_folder: Path) -> Opener:
-    disk = MemoryDisk()
-
-    async def open_log() -> EventLog:
-        return MemoryLog(disk)
-
-    return open_log
-
-
-def _sqlite(folder: Path) -> Opener:
-    return lambda: SqliteLog.open(folder / "league.db")
-
-
-@pytest.fixture(params=[_memory, _sqlite], ids=["memory", "sqlite"])
-def open_log(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
-    return request.param(tmp_path)
+from tests.store.places import Place
 
 
 def event(number: int) -> bytes:
     return b'{"n":%d}' % number
 
 
-def test_events_are_numbered_from_1_and_read_back_in_order(open_log: Opener) -> None:
+def test_events_are_numbered_from_1_and_read_back_in_order(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         assert await log.read() == []
         assert await log.append([event(1)]) == 1
         assert await log.append([event(2), event(3), event(4)]) == 4
@@ -53,11 +29,11 @@ def test_events_are_numbered_from_1_and_read_back_in_order(open_log: Opener) -> 
     asyncio.run(main())
 
 
-def test_an_event_comes_back_byte_for_byte(open_log: Opener) -> None:
+def test_an_event_comes_back_byte_for_byte(place: Place) -> None:
     texts = ['{"name":"Łódź ♞ 🂡"}'.encode(), b'{"a":"\\u0000\\n"}', b" [1, 2]\n", b'"%s"' % (b"x" * 300_000)]
 
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         await log.append(texts)
         assert [stored.event for stored in await log.read()] == texts
         await log.close()
@@ -65,9 +41,9 @@ def test_an_event_comes_back_byte_for_byte(open_log: Opener) -> None:
     asyncio.run(main())
 
 
-def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(open_log: Opener) -> None:
+def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         assert await log.append([]) == 0
         before = log.append([event(1), event(2)])
         assert await log.append([]) == 2
@@ -77,9 +53,9 @@ def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(ope
     asyncio.run(main())
 
 
-def test_append_takes_the_events_as_they_are_now(open_log: Opener) -> None:
+def test_append_takes_the_events_as_they_are_now(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         events = [event(1)]
         future = log.append(events)
         events.append(event(2))
@@ -90,9 +66,9 @@ def test_append_takes_the_events_as_they_are_now(open_log: Opener) -> None:
     asyncio.run(main())
 
 
-def test_only_what_is_committed_can_be_read(open_log: Opener) -> None:
+def test_only_what_is_committed_can_be_read(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         future = log.append([event(1)])
         assert not future.done()
         seen = await log.read()
@@ -104,7 +80,7 @@ def test_only_what_is_committed_can_be_read(open_log: Opener) -> None:
     asyncio.run(main())
 
 
-def test_concurrent_appends_keep_the_order_in_which_they_were_made(open_log: Opener) -> None:
+def test_concurrent_appends_keep_the_order_in_which_they_were_made(place: Place) -> None:
     made: list[bytes] = []
     done: list[int] = []
 
@@ -117,7 +93,7 @@ def test_concurrent_appends_keep_the_order_in_which_they_were_made(open_log: Ope
             assert made[number - len(mine) : number] == mine
 
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         await asyncio.gather(*(work(log, task) for task in range(40)))
         assert [stored.event for stored in await log.read()] == made
         assert [stored.number for stored in await log.read()] == list(range(1, len(made) + 1))
@@ -127,9 +103,9 @@ def test_concurrent_appends_keep_the_order_in_which_they_were_made(open_log: Ope
     asyncio.run(main())
 
 
-def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(open_log: Opener) -> None:
+def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         given_up, other = log.append([event(1)]), log.append([event(2)])
         given_up.cancel()
         assert await other == 2
@@ -139,9 +115,9 @@ def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(open_log: Opene
     asyncio.run(main())
 
 
-def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(open_log: Opener) -> None:
+def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(place: Place) -> None:
     async def session(first: int) -> None:
-        log = await open_log()
+        log = await place.open()
         assert [stored.number for stored in await log.read()] == list(range(1, first))
         assert await log.append([event(first), event(first + 1)]) == first + 1
         await log.close()
@@ -150,34 +126,34 @@ def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(open_log
         asyncio.run(session(first))
 
 
-def test_closing_commits_what_waits(open_log: Opener) -> None:
+def test_closing_commits_what_waits(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         futures = [log.append([event(number)]) for number in range(1, 101)]
         await log.close()
         assert [future.result() for future in futures] == list(range(1, 101))
-        log = await open_log()
+        log = await place.open()
         assert len(await log.read()) == 100
         await log.close()
 
     asyncio.run(main())
 
 
-def test_a_closed_log_refuses_everything_but_closing_again(open_log: Opener) -> None:
+def test_a_closed_log_refuses_everything_but_closing_again(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         await asyncio.gather(log.close(), log.close())
         await log.close()
-        for attempt in (log.append([event(1)]), log.read(), log.keep("a", b"b"), log.kept("a")):
+        for attempt in (log.append([event(1)]), log.read(), log.keep("a", b"b"), log.kept("a"), log.names()):
             with pytest.raises(StoreError, match="closed"):
                 await attempt
 
     asyncio.run(main())
 
 
-def test_texts_are_kept_by_name_and_replaced(open_log: Opener) -> None:
+def test_texts_are_kept_by_name_and_replaced(place: Place) -> None:
     async def main() -> None:
-        log = await open_log()
+        log = await place.open()
         assert await log.kept("R1M1") is None
         await log.keep("R1M1", b"first\x00\xff")
         assert await log.kept("R1M1") == b"first\x00\xff"
@@ -185,9 +161,46 @@ def test_texts_are_kept_by_name_and_replaced(open_log: Opener) -> None:
         await log.keep("../odd ' name", b"")
         assert await log.append([event(1)]) == 1, "texts take no numbers"
         await log.close()
-        log = await open_log()
+        log = await place.open()
         assert await log.kept("R1M1") == b"second"
         assert await log.kept("../odd ' name") == b""
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_names_are_found_by_how_they_begin_and_come_sorted(place: Place) -> None:
+    names = [
+        "transcript/R1M1",
+        "transcript/R10M1",
+        "transcript/R1M2",
+        "snapshot",
+        "transcript",
+        "Snapshot",
+        "Łódź",
+        "_%",
+    ]
+
+    async def main() -> None:
+        log = await place.open()
+        assert await log.names() == []
+        await asyncio.gather(*(log.keep(name, b"") for name in names))
+        assert await log.names() == sorted(names)
+        assert await log.names("transcript/") == ["transcript/R10M1", "transcript/R1M1", "transcript/R1M2"]
+        assert await log.names("transcript/R1M") == ["transcript/R1M1", "transcript/R1M2"]
+        assert await log.names("Łó") == ["Łódź"]
+        assert await log.names("_") == ["_%"]
+        assert await log.names("snapshots") == []
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_of_texts_kept_together_under_one_name_the_last_stays(place: Place) -> None:
+    async def main() -> None:
+        log = await place.open()
+        await asyncio.gather(*(log.keep("snapshot", b"%d" % version) for version in range(10)))
+        assert await log.kept("snapshot") == b"9"
         await log.close()
 
     asyncio.run(main())

@@ -17,6 +17,7 @@ import pytest
 
 from leaguekit.store.base import StoreError
 from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.sqlite_reader import SqliteReader
 
 WRITER = Path(__file__).with_name("writer_program.py")
 NOBODY = 65534
@@ -40,6 +41,19 @@ def run(program: str, *args: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+def files_of(path: Path) -> list[bytes]:
+    """The file and its journal as they lie there while the writer lives; closing it would tidy up."""
+    return [Path(f"{path}{end}").read_bytes() for end in ("", "-wal")]
+
+
+def lay(path: Path, *files: bytes) -> None:
+    """Put a file and its journal somewhere, and nothing else of that name."""
+    for old in path.parent.glob(f"{path.name}*"):
+        old.unlink()
+    for end, content in zip(("", "-wal"), files, strict=True):
+        Path(f"{path}{end}").write_bytes(content)
+
+
 async def opened_and_closed(path: Path) -> None:
     await (await SqliteLog.open(path)).close()
 
@@ -51,33 +65,6 @@ def refusal(path: Path) -> str:
 
 
 # Durability
-
-
-def test_every_acknowledged_event_survives_kill_9_and_the_numbering_has_no_gap(path: Path) -> None:
-    acknowledged: dict[int, bytes] = {}
-    for patience in (1, 3, 200, 10, 1000, 57, 400, 2):
-        with subprocess.Popen([sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE) as writer:
-            assert writer.stdout is not None
-            lines = [writer.stdout.readline() for _ in range(patience)]
-            writer.kill()
-            lines += writer.stdout.readlines()
-        for line in lines:
-            number, _, event = line.rstrip(b"\n").partition(b" ")
-            assert int(number) not in acknowledged, "a number was given twice"
-            acknowledged[int(number)] = event
-
-    async def everything() -> dict[int, bytes]:
-        log = await SqliteLog.open(path)
-        stored = await log.read()
-        await log.close()
-        return dict(stored)
-
-    stored = asyncio.run(everything())
-    assert len(acknowledged) >= 1673
-    assert list(stored) == list(range(1, len(stored) + 1))
-    assert acknowledged.items() <= stored.items()
-    with closing(outside(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def test_the_file_is_in_wal_mode_and_every_commit_is_synced(path: Path) -> None:
@@ -113,62 +100,41 @@ def test_people_can_query_the_events_as_json(path: Path) -> None:
     asyncio.run(main())
 
 
-# Group commit
+def test_a_torn_last_write_is_gone_and_everything_acknowledged_before_is_there(path: Path, tmp_path: Path) -> None:
+    """As after a power cut: the journal ends, or goes wrong, somewhere in what was written last."""
+    journal = path.with_name("league.db-wal")
+    sizes = [0]
 
-
-def test_appends_that_wait_together_share_a_commit_and_the_loop_goes_on_meanwhile(path: Path) -> None:
-    async def main() -> None:
+    async def write() -> list[bytes]:
         log = await SqliteLog.open(path)
-        statements: list[str] = []
-        log._writer.set_trace_callback(statements.append)
-        with closing(outside(path)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            futures = [log.append([b"1"])]
-            for _ in range(100):
-                futures += [log.append([b"2", b"3"]) for _ in range(5)]
-                await asyncio.sleep(0)
-            assert not any(future.done() for future in futures), "the writer waits for the lock, the loop does not"
-            other.execute("COMMIT")
-        finished: list[int] = []
-        for future in futures:
-            future.add_done_callback(lambda done: finished.append(done.result()))
-        assert await futures[-1] == 1001
-        assert finished == list(range(1, 1002, 2)), "told in order"
-        assert statements.count("COMMIT") <= 2
+        for number in range(1, 6):
+            await log.append([b'"%d %s"' % (number, b"x" * 3000 * number)])
+            sizes.append(journal.stat().st_size)
+        written = files_of(path)
         await log.close()
+        return written
 
-    asyncio.run(main())
-
-
-def test_fifty_tasks_need_far_fewer_commits_than_events(path: Path) -> None:
-    async def work(log: SqliteLog) -> None:
-        for _ in range(20):
-            await log.append([b"{}"])
+    async def found(content: bytes, journaled: bytes) -> int:
+        torn = tmp_path / "torn.db"
+        lay(torn, content, journaled)
+        reader = await SqliteReader.open(torn)
+        seen = await reader.read()
+        await reader.close()
+        log = await SqliteLog.open(torn)
+        assert await log.read() == seen
+        assert await log.append([b"next"]) == len(seen) + 1, "and it goes on from there"
+        await log.close()
+        return len(seen)
 
     async def main() -> None:
-        log = await SqliteLog.open(path)
-        statements: list[str] = []
-        log._writer.set_trace_callback(statements.append)
-        await asyncio.gather(*(work(log) for _ in range(50)))
-        assert len(await log.read()) == 1000
-        assert statements.count("COMMIT") <= 200
-        await log.close()
-
-    asyncio.run(main())
-
-
-def test_reading_a_long_log_does_not_wait_for_the_writer(path: Path) -> None:
-    async def main() -> None:
-        log = await SqliteLog.open(path)
-        await log.append([b"1"] * 1000)
-        with closing(outside(path)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            waiting = log.append([b"2"])
-            assert len(await log.read()) == 1000
-            assert not waiting.done()
-            other.execute("COMMIT")
-        assert await waiting == 1001
-        await log.close()
+        content, journaled = await write()
+        assert len(journaled) == sizes[-1], "nothing was moved to the file meanwhile"
+        for cut in sorted({size + more for size in sizes[1:] for more in (-4096, -1, 0, 1, 2000)}):
+            assert await found(content, journaled[:cut]) == sum(size <= cut for size in sizes[1:])
+        for at in (sizes[4] + 100, sizes[5] - 1):
+            wrong = bytearray(journaled)
+            wrong[at] ^= 1
+            assert await found(content, bytes(wrong)) == 4
 
     asyncio.run(main())
 
@@ -188,51 +154,6 @@ asyncio.run(main())
 
 
 # Failure
-
-
-def poison(path: Path) -> None:
-    with closing(outside(path)) as connection:
-        connection.execute(
-            "CREATE TRIGGER poison BEFORE INSERT ON events WHEN NEW.event LIKE '%poison%' "
-            "BEGIN SELECT RAISE(ABORT, 'poisoned'); END"
-        )
-
-
-def test_a_failed_commit_fails_every_later_append_and_leaves_no_gap(path: Path) -> None:
-    async def main() -> None:
-        log = await SqliteLog.open(path)
-        poison(path)
-        assert await log.append([b"1"]) == 1
-        futures = [log.append([text]) for text in (b"2", b'"poison"', b"3")]
-        for future in futures[1:]:
-            with pytest.raises(StoreError, match=r"league\.db could not be written: poisoned"):
-                await future
-        # The one before shares the fate of its group, if it was in it.
-        kept = 1 + (futures[0].exception() is None)
-        for attempt in (log.append([b"4"]), log.append([]), log.keep("text", b"text")):
-            with pytest.raises(StoreError, match="poisoned"):
-                await attempt
-        assert [stored.number for stored in await log.read()] == list(range(1, kept + 1)), "reading still works"
-        assert await log.kept("text") is None
-        await log.close()
-
-        log = await SqliteLog.open(path)
-        assert len(await log.read()) == kept
-        assert await log.append([b"5"]) == kept + 1
-        await log.close()
-
-    asyncio.run(main())
-
-
-def test_an_append_of_what_is_no_text_fails_the_log_and_hangs_nobody(path: Path) -> None:
-    async def main() -> None:
-        log = await SqliteLog.open(path)
-        for events in ([object()], [b"1"]):
-            with pytest.raises(StoreError, match="could not be written"):
-                await log.append(events)  # type: ignore[list-item]
-        await log.close()
-
-    asyncio.run(main())
 
 
 def test_a_disk_that_takes_no_more_is_told_and_loses_nothing_acknowledged(path: Path) -> None:
@@ -281,19 +202,6 @@ def test_a_full_database_says_to_make_room(path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_gap_that_somebody_made_is_noticed(path: Path) -> None:
-    async def main() -> None:
-        log = await SqliteLog.open(path)
-        await log.append([b"1", b"2", b"3"])
-        with closing(outside(path)) as connection:
-            connection.execute("DELETE FROM events WHERE number = 2")
-        with pytest.raises(StoreError, match="has a gap"):
-            await log.read()
-        await log.close()
-
-    asyncio.run(main())
-
-
 # Opening
 
 
@@ -331,16 +239,6 @@ def test_a_refused_opening_holds_no_lock(path: Path) -> None:
     refusal(path)
     path.unlink()
     asyncio.run(opened_and_closed(path))
-
-
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
-    asyncio.run(opened_and_closed(path))
-    with closing(outside(path)) as connection:
-        connection.execute("UPDATE leaguekit SET version = 2")
-    before = path.read_bytes()
-    words = refusal(path)
-    assert "newer leaguekit: its version is 2, and this program knows 1. Upgrade leaguekit" in words
-    assert path.read_bytes() == before
 
 
 def test_what_is_no_store_is_refused_and_left_alone(path: Path, tmp_path: Path) -> None:
@@ -411,3 +309,102 @@ def test_a_file_that_may_not_be_written_is_refused_in_plain_words(open_folder: P
     open_folder.chmod(0o777)
     (words,) = run(OPEN_AS_NOBODY, store)
     assert f"{store} cannot be opened as a store: Permission denied." in words
+
+
+# Reading
+
+
+READ_AS_NOBODY = OPEN_AS_NOBODY.replace(
+    "log = await SqliteLog.open(sys.argv[1])\n",
+    """
+    from leaguekit.store.opening import open_reader
+    log = await open_reader(sys.argv[1])
+    print([event.decode() for _, event in await log.read()], await log.names())
+""".lstrip(),
+)
+
+
+async def filled(path: Path) -> SqliteLog:
+    log = await SqliteLog.open(path)
+    await log.append([b"1", b"2"])
+    await log.keep("snapshot", b"s")
+    return log
+
+
+def protect(folder: Path, *, no_more: bool = False) -> None:
+    """Let nobody write, or the owner again."""
+    for file in folder.iterdir():
+        file.chmod(0o644 if no_more else 0o444)
+    folder.chmod(0o755 if no_more else 0o555)
+
+
+def test_a_store_that_was_closed_can_be_read_where_nothing_may_be_written(open_folder: Path) -> None:
+    async def main() -> None:
+        await (await filled(open_folder / "league.db")).close()
+
+    asyncio.run(main())
+    protect(open_folder)
+    assert run(READ_AS_NOBODY, open_folder / "league.db") == ["['1', '2'] ['snapshot']"]
+    assert sorted(file.name for file in open_folder.iterdir()) == ["league.db", "league.db.lock"]
+
+
+def test_what_a_killed_writer_left_beside_the_file_can_be_read_where_nothing_may_be_written(open_folder: Path) -> None:
+    path, other = open_folder / "league.db", open_folder / "other.db"
+
+    async def main() -> None:
+        log = await filled(path)
+        lay(other, *files_of(path))
+        await log.close()
+
+    asyncio.run(main())
+    before = set(Path(tempfile.gettempdir()).glob("leaguekit-*"))
+    protect(open_folder)
+    assert run(READ_AS_NOBODY, other) == ["['1', '2'] ['snapshot']"]
+    assert set(Path(tempfile.gettempdir()).glob("leaguekit-*")) <= before, "no copy is left behind"
+
+
+def test_a_store_that_is_written_by_somebody_else_can_be_read_without_leave_to_write(open_folder: Path) -> None:
+    async def main() -> None:
+        log = await filled(open_folder / "league.db")
+        protect(open_folder)
+        assert run(READ_AS_NOBODY, open_folder / "league.db") == ["['1', '2'] ['snapshot']"]
+        protect(open_folder, no_more=True)
+        assert await log.append([b"3"]) == 3
+        await log.close()
+
+    asyncio.run(main())
+
+
+def test_a_reader_takes_no_lock_and_needs_none(path: Path) -> None:
+    async def main() -> None:
+        await opened_and_closed(path)
+        path.with_name("league.db.lock").unlink()
+        reader = await SqliteReader.open(path)
+        assert not path.with_name("league.db.lock").exists()
+        log = await filled(path)
+        assert len(await reader.read()) == 2
+        await log.close()
+        await reader.close()
+
+    asyncio.run(main())
+
+
+def test_a_reader_is_told_what_is_wrong_and_makes_nothing(path: Path, open_folder: Path) -> None:
+    def words(path: Path) -> str:
+        with pytest.raises(StoreError) as refused:
+            asyncio.run(SqliteReader.open(path))
+        return str(refused.value)
+
+    assert f"There is no store {path}" in words(path)
+    assert list(path.parent.iterdir()) == []
+    assert f"{path.parent} is a folder" in words(path.parent)
+    path.write_bytes(b"Dear diary, " * 1000)
+    assert "It is no SQLite database: name another file." in words(path)
+    other = path.with_name("other.db")
+    with closing(outside(other)) as connection:
+        connection.execute("CREATE TABLE bookmarks (url)")
+    assert "database of some other program" in words(other)
+
+    private = open_folder / "league.db"
+    asyncio.run(opened_and_closed(private))
+    assert run(READ_AS_NOBODY, private) == [f"{private} cannot be read as a store: Permission denied."]

