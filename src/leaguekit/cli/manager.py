@@ -23,8 +23,11 @@ EXAMPLES = """examples:
   league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
   league manager                                        wait for `league start`
   league manager --config league.toml                   settings from a file: league_id, game_type, announce_lead …
+  league manager --store postgresql://me@db/league      keep the league in PostgreSQL
 
 The league's events are kept in one file (--store); the JSON files that other tools read are written under --data-dir.
+With --store postgresql://… they are kept in that database, or in the schema of it that ?search_path=… names: one league
+in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
 The admin token, which the operator's commands need, lies beside them in a file that only you can read.
 """
 
@@ -34,7 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=8000)
     parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help="the game (default even_odd)")
-    parser.add_argument("--store", metavar="FILE", type=Path, help="where the league's events are kept")
+    parser.add_argument(
+        "--store",
+        metavar="STORE",
+        help="where the league's events are kept: a file, or postgresql://user@host/database",
+    )
     starting = parser.add_mutually_exclusive_group()
     starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when so many have registered")
     starting.add_argument("--start-at", metavar="HH:MM", help="start at that time of day")
@@ -125,7 +132,7 @@ async def _serve(
     from leaguekit.store.base import StoreError
     from leaguekit.store.disk import DISK
     from leaguekit.store.files import safe_name
-    from leaguekit.store.sqlite import SqliteLog
+    from leaguekit.store.opening import open_log, shown
 
     caller = program.caller_for(options)
     served, endpoint = program.opened(options)
@@ -136,7 +143,7 @@ async def _serve(
         known = DISK.read(admin_file)
         admin_token = known.decode() if known else f"adm-{secrets.token_urlsafe(32)}"
         DISK.write(admin_file, admin_token.encode(), private=True)
-        log = await SqliteLog.open(store)
+        log = await open_log(store)
     except StoreError as error:
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
@@ -147,7 +154,7 @@ async def _serve(
         server = manager_server(manager, served)
         await server.start()
         program.say(f"League {manager.league_id} is at {endpoint}")
-        program.say(f"  events: {store}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
+        program.say(f"  events: {shown(store)}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
         if not known:
             program.say(f"  admin token (shown once): {admin_token}")
         try:

@@ -21,8 +21,8 @@ class Stored(NamedTuple):
 class LogReader(Protocol):
     """A log as others read it, also while its writer is at work."""
 
-    async def read(self, after: int = 0) -> list[Stored]:
-        """The committed events behind a number, in order."""
+    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
+        """The committed events behind a number, in order: all, or the first so many of them."""
 
     async def kept(self, name: str) -> bytes | None:
         """What is kept beside the log under a name."""

@@ -43,10 +43,11 @@ class MemoryLog:
             if not future.done():
                 future.set_result(len(self.disk.events))
 
-    async def read(self, after: int = 0) -> list[Stored]:
+    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         self._check_open()
         after = max(after, 0)
-        return [Stored(number, event) for number, event in enumerate(self.disk.events[after:], after + 1)]
+        events = self.disk.events[after : None if most is None else after + most]
+        return [Stored(number, event) for number, event in enumerate(events, after + 1)]
 
     async def keep(self, name: str, content: bytes) -> None:
         self._check_open()

@@ -13,8 +13,8 @@ from leaguekit.store.addresses import shown
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.checks import check_numbers, check_readable
 
-# As bytes they come without a detour by str.
-_READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number"
+# As bytes they come without a detour by str. To PostgreSQL a limit of NULL is none.
+_READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number LIMIT $2"
 _KEPT = "SELECT content FROM leaguekit_kept WHERE name = $1"
 _NAMES = "SELECT name FROM leaguekit_kept WHERE starts_with(name, $1) ORDER BY name"
 
@@ -41,9 +41,9 @@ class PostgresReader:
             opened.pop_all()
         return PostgresReader(address, connection)
 
-    async def read(self, after: int = 0) -> list[Stored]:
+    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         after = max(after, 0)
-        events = [Stored(number, event) for number, event in await self._fetch(_READ, after)]
+        events = [Stored(number, event) for number, event in await self._fetch(_READ, after, most)]
         check_numbers(self.shown, after, events)
         return events
 
@@ -62,17 +62,17 @@ class PostgresReader:
     def _closed_error(self) -> StoreError:
         return StoreError(f"The store {self.shown} is closed.")
 
-    async def _fetch(self, query: str, argument: str | int) -> Any:
+    async def _fetch(self, query: str, *arguments: str | int | None) -> Any:
         if self._is_closed:
             raise self._closed_error()
         async with self._turn:
             with postgres_schema.told_as(f"{self.shown} cannot be read"):
                 try:
-                    return await self._connection.fetch(query, argument)
+                    return await self._connection.fetch(query, *arguments)
                 except Exception as error:
                     if not postgres_schema.is_dropped(error):
                         raise
                 # Reading twice harms nobody.
                 self._connection.terminate()
                 self._connection = await postgres_schema.connect(self._address)
-                return await self._connection.fetch(query, argument)
+                return await self._connection.fetch(query, *arguments)

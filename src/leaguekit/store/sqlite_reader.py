@@ -19,6 +19,8 @@ from leaguekit.store import sqlite_schema
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.checks import check_numbers, check_readable
 
+_READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
+
 _T = TypeVar("_T")
 
 
@@ -44,8 +46,8 @@ class SqliteReader:
         """Open a store that is there; raises StoreError if it is missing, of another version, or no store."""
         return await asyncio.to_thread(_open_reader, Path(path), asyncio.get_running_loop())
 
-    async def read(self, after: int = 0) -> list[Stored]:
-        return await self._in_thread(lambda: self._read(max(after, 0)))
+    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
+        return await self._in_thread(lambda: self._read(max(after, 0), most))
 
     async def kept(self, name: str) -> bytes | None:
         return await self._in_thread(lambda: self._kept(name))
@@ -71,8 +73,9 @@ class SqliteReader:
 
     # In the reader's thread
 
-    def _read(self, after: int) -> list[Stored]:
-        rows = self._connection.execute("SELECT number, event FROM events WHERE number > ? ORDER BY number", (after,))
+    def _read(self, after: int, most: int | None) -> list[Stored]:
+        # To SQLite a negative limit is none.
+        rows = self._connection.execute(_READ, (after, -1 if most is None else most))
         events = [Stored(number, event) for number, event in rows]
         check_numbers(str(self.path), after, events)
         return events
