@@ -19,7 +19,8 @@ SOURCE = ROOT / "src" / "leaguekit"
 FLOORS = (
     ("protocol",),
     ("games",),
-    ("league", "match"),
+    ("match",),
+    ("league",),
     ("transport", "store"),
     ("agents",),
     ("kit", "sim", "web"),

@@ -80,3 +80,16 @@ class Game(ABC, Generic[PositionT]):
     @abstractmethod
     def choices(self, position: PositionT) -> dict[Side, str | None]:
         """What each side chose, as text, for the result; None for a side that chose nothing."""
+
+    def replayed(self, drawn: int | None, choices: dict[Side, str | None]) -> PositionT | None:
+        """The last position of a game, made again from what ``choices`` told of it; None if that is not enough.
+
+        A game of one turn needs no other than this. Raises ValueError if that was never legal.
+        """
+        position = self.start(drawn)
+        moves: dict[Side, Any] = {side: choices[side] for side in self.to_move(position)}
+        for side, move in moves.items():
+            if (fault := self.fault(position, side, move)) is not None:
+                raise ValueError(fault)
+        position = self.play(position, moves)
+        return None if self.to_move(position) else position

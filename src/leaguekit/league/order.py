@@ -1,0 +1,373 @@
+"""The order of events: what must hold in a league when an event happens in it.
+
+Fault          something that is not as it should be, although the event can be folded
+Impossible     an event that cannot have happened: folding it would fail, or count something twice
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from itertools import combinations, permutations
+
+from leaguekit.league import events as e
+from leaguekit.league.endpoints import place
+from leaguekit.league.outcomes import Fault
+from leaguekit.league.records import Match, Player, Referee
+from leaguekit.league.results import MOST_FAILURES, MOST_VOIDS, checked
+from leaguekit.league.state import League
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import PlayerId, RefereeId
+from leaguekit.protocol.messages import MatchResult
+from leaguekit.protocol.patterns import valid
+
+# What does not happen any more when a league is over.
+_PLAY = (
+    e.RegistrationsClosed,
+    e.LeagueStarted,
+    e.RoundAnnounced,
+    e.MatchAssigned,
+    e.ResultRecorded,
+    e.MatchForfeited,
+    e.AttemptVoided,
+    e.MatchHeld,
+    e.RefereeLost,
+    e.PlayerSuspended,
+    e.PlayerReturned,
+    e.RoundCompleted,
+    e.LeagueCompleted,
+    e.PlayerWithdrawn,
+    e.PlayerDisqualified,
+    e.MatchReplayed,
+)
+# Of very many wrong pairs a reader needs only some.
+_MOST_PAIRS = 5
+
+
+class Impossible(Exception):
+    """An event that cannot have happened."""
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(f"expected {expected}; there is {found}")
+        self.fault = Fault(expected, found)
+
+
+def faults_in_order(event: e.Event, league: League) -> Iterator[Fault]:
+    """What is wrong with an event that comes next in a league. Raises Impossible."""
+    if league.state == "LEAGUE_COMPLETED" and isinstance(event, _PLAY):
+        raise Impossible("no more play after the league's end", type(event).__name__)
+    return _faults(event, league)
+
+
+@singledispatch
+def _faults(event: e.Event, league: League) -> Iterator[Fault]:  # noqa: ARG001 - the others look at the league
+    """Some events may come at any time."""
+    return iter(())
+
+
+@_faults.register
+def _(_event: e.LeagueCreated, _league: League) -> Iterator[Fault]:
+    raise Impossible("one LeagueCreated", "a second one")
+
+
+# Agents
+
+
+@_faults.register
+def _(event: e.PlayerRegistered, league: League) -> Iterator[Fault]:
+    name = event.player_id
+    known = league.players.get(name)
+    if known is None:
+        if not valid(PlayerId, name):
+            raise Impossible("a player's id such as P01", repr(name))
+        if not league.is_open:
+            raise Impossible("no new players after the start", f"the new player {name}")
+        if len(league.table.rows) >= (most := league.settings.max_players):
+            yield Fault(f"at most {most} players", f"one more, {name}")
+    elif known.out is not None:
+        raise Impossible(f"no return of {name}, which has left the league", "its registration")
+    yield from _shared_with_others(name, event, league)
+    owner = league.names.get(event.meta.display_name, name)
+    if owner != name:
+        yield Fault(f"a name of its own for {name}", f"{event.meta.display_name!r}, which is {owner}'s")
+
+
+@_faults.register
+def _(event: e.RefereeRegistered, league: League) -> Iterator[Fault]:
+    name = event.referee_id
+    if name not in league.referees:
+        if not valid(RefereeId, name):
+            raise Impossible("a referee's id such as REF01", repr(name))
+        if len(league.referees) >= (most := league.settings.max_referees):
+            yield Fault(f"at most {most} referees", f"one more, {name}")
+    yield from _shared_with_others(name, event, league)
+
+
+def _shared_with_others(name: str, event: e.PlayerRegistered | e.RefereeRegistered, league: League) -> Iterator[Fault]:
+    owner = league.endpoints.get(str(place(event.meta.contact_endpoint)), name)
+    if owner != name:
+        yield Fault(f"an endpoint of its own for {name}", f"{owner}'s")
+    owner = league.verifiers.get(event.verifier, name)
+    if owner != name:
+        yield Fault(f"a token of its own for {name}", f"{owner}'s")
+
+
+@_faults.register
+def _(event: e.RefereeLost, league: League) -> Iterator[Fault]:
+    if _referee(event.referee_id, league).lost:
+        yield Fault("the loss of a referee that was there", f"that of {event.referee_id}, which was lost already")
+
+
+@_faults.register
+def _(event: e.RefereeReturned, league: League) -> Iterator[Fault]:
+    if not _referee(event.referee_id, league).lost:
+        yield Fault("the return of a referee that was lost", f"that of {event.referee_id}, which was there")
+
+
+@_faults.register
+def _(event: e.FailuresCounted, league: League) -> Iterator[Fault]:
+    _player(event.player_id, league)
+    if event.in_a_row < 0:
+        yield Fault("a number of failures", str(event.in_a_row))
+
+
+@_faults.register
+def _(event: e.PlayerSuspended, league: League) -> Iterator[Fault]:
+    player = _player(event.player_id, league)
+    if player.state != "ACTIVE" or player.failures < MOST_FAILURES:
+        yield Fault(
+            f"the suspension of an active player after {MOST_FAILURES} failures",
+            f"that of {player.id}, {player.state} after {player.failures}",
+        )
+
+
+@_faults.register
+def _(event: e.PlayerReturned, league: League) -> Iterator[Fault]:
+    player = _player(event.player_id, league)
+    if player.state != "SUSPENDED":
+        yield Fault("the return of a suspended player", f"that of {player.id}, which was {player.state}")
+
+
+@_faults.register(e.PlayerWithdrawn)
+@_faults.register(e.PlayerDisqualified)
+def _(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterator[Fault]:
+    if _player(event.player_id, league).out is not None:
+        raise Impossible(f"{event.player_id} leaving once", "a second time")
+    return iter(())
+
+
+# The course of the league
+
+
+@_faults.register
+def _(_event: e.RegistrationsClosed, league: League) -> Iterator[Fault]:
+    if not league.is_open:
+        raise Impossible("one end of the registrations", "a second one")
+    return iter(())
+
+
+@_faults.register
+def _(event: e.LeagueStarted, league: League) -> Iterator[Fault]:
+    if league.state != "CREATING_SCHEDULE":
+        raise Impossible("one start, after the end of the registrations", f"a start in {league.state}")
+    playing = {player for pairs in event.rounds for pair in pairs for player in pair}
+    if unknown := sorted(playing - set(league.table.rows)):
+        raise Impossible("a schedule of the players that are registered", f"{', '.join(unknown)} in it")
+    for number, pairs in enumerate(event.rounds, start=1):
+        often = Counter(player for pair in pairs for player in pair)
+        if twice := [player for player, times in often.items() if times > 1]:
+            yield Fault(f"everybody at most once in round {number}", f"{', '.join(twice)} more than once")
+    if league.settings.rounds == "double":
+        wanted, met = list(permutations(league.table.rows, 2)), [pair for pairs in event.rounds for pair in pairs]
+        how_often = "twice, once on each side"
+    else:
+        wanted = [_unordered(pair) for pair in combinations(league.table.rows, 2)]
+        met = [_unordered(pair) for pairs in event.rounds for pair in pairs]
+        how_often = "once"
+    missing, too_often = Counter(wanted) - Counter(met), Counter(met) - Counter(wanted)
+    if missing or too_often:
+        said = [f"{what} {_pairs(pairs)}" for what, pairs in (("no", missing), ("one more", too_often)) if pairs]
+        yield Fault(f"everybody against everybody {how_often}", " and ".join(said))
+
+
+def _unordered(pair: tuple[str, str]) -> tuple[str, str]:
+    return (min(pair), max(pair))
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    texts = [f"{a}–{b}" for a, b in pairs]
+    more = f" and {len(texts) - _MOST_PAIRS} more" if len(texts) > _MOST_PAIRS else ""
+    return ", ".join(texts[:_MOST_PAIRS]) + more
+
+
+@_faults.register
+def _(event: e.RoundAnnounced, league: League) -> Iterator[Fault]:
+    following, there_are = league.current_round + 1, len(league.rounds)
+    if event.round_id != following or following > there_are:
+        wanted = f"round {following}" if following <= there_are else "no more rounds"
+        raise Impossible(f"{wanted} (of {there_are})", f"the announcement of round {event.round_id}")
+    matches = league.rounds[following - 1].matches
+    if len(event.referees) != len(matches) or not set(event.referees) <= set(league.referees):
+        raise Impossible(f"a known referee for each of {len(matches)} matches", ", ".join(event.referees) or "none")
+    if league.round_in_play:
+        yield Fault(f"the end of round {league.current_round} first", f"the announcement of round {following}")
+    if league.paused:
+        yield Fault("no new round while the league is paused", f"the announcement of round {following}")
+
+
+@_faults.register
+def _(event: e.RoundCompleted, league: League) -> Iterator[Fault]:
+    if not 1 <= event.round_id <= league.current_round:
+        raise Impossible("the end of a round that was announced", f"that of round {event.round_id}")
+    round_ = league.rounds[event.round_id - 1]
+    if round_.completed:
+        yield Fault(f"one end of round {round_.id}", "a second one")
+    if open_ones := [name for name in round_.matches if league.matches[name].result is None]:
+        yield Fault(f"the end of round {round_.id} when all its matches have ended", f"{', '.join(open_ones)} open")
+
+
+@_faults.register
+def _(_event: e.LeagueCompleted, league: League) -> Iterator[Fault]:
+    open_ones = [match.id for match in league.matches.values() if match.result is None]
+    if open_ones or not league.matches:
+        found = ", ".join(open_ones) if open_ones else "no match"
+        yield Fault("the league's end when all its matches have ended", f"{found} open" if open_ones else found)
+    if open_rounds := [str(round_.id) for round_ in league.rounds if not round_.completed]:
+        yield Fault("the league's end after that of all its rounds", f"no end of round {', '.join(open_rounds)}")
+
+
+@_faults.register(e.LeaguePaused)
+@_faults.register(e.LeagueResumed)
+def _(event: e.LeaguePaused | e.LeagueResumed, league: League) -> Iterator[Fault]:
+    if league.paused == isinstance(event, e.LeaguePaused):
+        yield Fault("pauses and their ends in turn", f"another {type(event).__name__}")
+
+
+# Matches
+
+
+@_faults.register
+def _(event: e.MatchAssigned, league: League) -> Iterator[Fault]:
+    match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
+    if match.id not in league.waiting:
+        raise Impossible("a match that waits for a referee", f"one that {_situation(match, league)}")
+    if event.attempt != match.attempt + 1:
+        yield Fault(f"attempt {match.attempt + 1}", f"attempt {event.attempt}")
+    if match.voids >= MOST_VOIDS:
+        yield Fault(f"the operator's word after {match.voids} void attempts", "another assignment")
+    if league.paused:
+        yield Fault("no new match while the league is paused", "an assignment")
+    if not referee.free:
+        busy = "is lost" if referee.lost else f"has {len(referee.in_hand)} of {referee.capacity} matches in hand"
+        yield Fault("a referee that is free", f"{referee.id}, which {busy}")
+    for player in (league.players[name] for name in match.players):
+        if player.playing is not None:
+            yield Fault(f"{player.id} in one match at a time", f"it in {player.playing} as well")
+        if player.out is not None:
+            yield Fault(f"no match of {player.id}, which has left the league", "an assignment")
+
+
+@_faults.register
+def _(event: e.ResultRecorded, league: League) -> Iterator[Fault]:
+    match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
+    if not match.in_play:
+        raise Impossible("a result of an attempt that is open", f"one of a match that {_situation(match, league)}")
+    _check_result(match, event.result)
+    if (event.attempt, referee.id) != (match.attempt, match.referee_id):
+        yield Fault(
+            f"the result of attempt {match.attempt} by {match.referee_id}",
+            f"that of attempt {event.attempt} by {referee.id}",
+        )
+    if referee.lost:
+        yield Fault(f"no result of {referee.id}, which is lost", "its result")
+
+
+@_faults.register
+def _(event: e.MatchForfeited, league: League) -> Iterator[Fault]:
+    match = _unfinished(event.match_id, league)
+    if not 1 <= len(set(event.losers) & set(match.players)) == len(event.losers):
+        raise Impossible(f"{match.a} or {match.b} losing", ", ".join(event.losers) or "nobody")
+    causes = {league.players[name].out for name in event.losers}
+    if None in causes or event.ruling not in causes:
+        gone = ", ".join(f"{name}: {league.players[name].out or 'in the league'}" for name in event.losers)
+        yield Fault("a loss of players that have left, by what they left for", f"{event.ruling} ({gone})")
+
+
+@_faults.register
+def _(event: e.AttemptVoided, league: League) -> Iterator[Fault]:
+    match = _match(event.match_id, league)
+    if not match.in_play:
+        raise Impossible("an open attempt to be void", f"a match that {_situation(match, league)}")
+    if event.attempt != match.attempt:
+        yield Fault(f"attempt {match.attempt} to be void", f"attempt {event.attempt}")
+
+
+@_faults.register
+def _(event: e.MatchHeld, league: League) -> Iterator[Fault]:
+    match = _match(event.match_id, league)
+    if match.id not in league.waiting:
+        raise Impossible("a match that waits to be held", f"one that {_situation(match, league)}")
+    if match.voids < MOST_VOIDS:
+        yield Fault(f"a match held after {MOST_VOIDS} void attempts", f"one held after {match.voids}")
+
+
+@_faults.register
+def _(event: e.MatchReplayed, league: League) -> Iterator[Fault]:
+    match = _match(event.match_id, league)
+    if match.result is None and not match.held:
+        raise Impossible("a match that has ended or is held", f"one that {_situation(match, league)}")
+    for name in match.players:
+        if league.players[name].out is not None:
+            yield Fault(f"no rematch of {name}, which has left the league", "a rematch")
+
+
+@_faults.register
+def _(event: e.ResultCorrected, league: League) -> Iterator[Fault]:
+    match = _match(event.match_id, league)
+    if match.round_id > league.current_round:
+        raise Impossible("a match whose round was announced", f"one of round {match.round_id}")
+    _check_result(match, event.result)
+    return iter(())
+
+
+def _check_result(match: Match, result: MatchResult) -> None:
+    try:
+        checked(match, result)
+    except ProtocolError as error:
+        raise Impossible("3–0 for a win, 1–1 for a draw, 0–0 if both lose", error.detail) from None
+
+
+def _situation(match: Match, league: League) -> str:
+    if match.result is not None:
+        return f"ended at {match.ended_at}"
+    if match.held:
+        return "waits for the operator"
+    if match.in_play:
+        return f"{match.referee_id} has in hand"
+    return "waits for a referee" if match.id in league.waiting else "was not announced"
+
+
+def _unfinished(name: str, league: League) -> Match:
+    match = _match(name, league)
+    if match.result is not None or match.round_id > league.current_round:
+        raise Impossible("a match that is still to end", f"one that {_situation(match, league)}")
+    return match
+
+
+def _match(name: str, league: League) -> Match:
+    if name not in league.matches:
+        raise Impossible("a match of the schedule", name)
+    return league.matches[name]
+
+
+def _player(name: str, league: League) -> Player:
+    if name not in league.players:
+        raise Impossible("a player of the league", name)
+    return league.players[name]
+
+
+def _referee(name: str, league: League) -> Referee:
+    if name not in league.referees:
+        raise Impossible("a referee of the league", name)
+    return league.referees[name]

@@ -1,0 +1,156 @@
+"""Whether a referee's result is what the rules make of it: the match played again, and the draw held against its seed.
+
+What a referee left out cannot be judged; that is said, and is no fault: the documents ask for less than our own
+referees tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from leaguekit.games import GAMES
+from leaguekit.games.base import Game, Side
+from leaguekit.league.records import Match
+from leaguekit.match.draw import match_seed, opens
+from leaguekit.match.rulings import RULINGS, Ruling
+from leaguekit.protocol.messages import MatchResult, ResultDetails
+
+
+class Fault(NamedTuple):
+    """Something that is not as it should be."""
+
+    expected: str
+    found: str
+
+
+class Judgement(NamedTuple):
+    """What came of judging a result: what is wrong, what could not be judged, and what was."""
+
+    faults: list[Fault]
+    not_checkable: list[str]
+    is_replayed: bool
+    is_opened: bool
+    is_derived: bool
+
+
+class _NotCheckable(Exception):
+    """The referee, or the game, tells too little."""
+
+
+class _Wrong(Exception):
+    """What is told is wrong."""
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(expected)
+        self.fault = Fault(expected, found)
+
+
+def judge(game_type: str, match: Match, attempt: int, result: MatchResult, seed: bytes | None) -> Judgement:
+    """Judge a result that fits itself; ``seed`` is the league's, if it is known."""
+    details = result.details
+    faults = _ruling_faults(details)
+    game = GAMES.get(game_type)
+    if game is None:
+        return Judgement(faults, [f"the game {game_type} is not known here"], False, False, False)
+    derived = None if seed is None else game.draw(match_seed(seed, match.id, attempt))
+    not_checkable: list[str] = []
+    done: list[bool] = []
+    checks: tuple[Callable[[], bool], ...] = (
+        lambda: _check_outcome(game, match, result),
+        lambda: _check_opening(game, details, derived),
+        lambda: _check_derivation(game, details, derived),
+    )
+    for check in checks:
+        try:
+            done.append(check())
+        except _Wrong as wrong:
+            faults.append(wrong.fault)
+            done.append(True)
+        except _NotCheckable as reason:
+            not_checkable.append(str(reason))
+            done.append(False)
+    return Judgement(faults, not_checkable, *done)
+
+
+def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
+    """Play the match again; whether there was anything to play."""
+    details = result.details
+    if details.status == "TECHNICAL_LOSS":
+        return False
+    choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
+    number = details.drawn_number or None
+    if None in choices.values():
+        raise _NotCheckable("the referee did not tell what was chosen")
+    if number is None and _draws(game):
+        raise _NotCheckable("the referee did not tell what was drawn")
+    try:
+        position = game.replayed(number, choices)
+    except ValueError as error:
+        raise _Wrong(f"choices that {game.name} allows", f"{_shown(details)} ({error})") from None
+    if position is None:
+        raise _NotCheckable(f"the choices in {game.name} do not tell its moves")
+    outcome = game.outcome(position)
+    by_side: dict[Side | None, str | None] = {"A": match.a, "B": match.b, None: None}
+    winner = None if outcome is None else by_side[outcome.winner]
+    if winner != result.winner:
+        raise _Wrong(f"{_won(winner)}, by {_shown(details)}", _won(result.winner))
+    return True
+
+
+def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None) -> bool:
+    """Open the commitment to the draw; whether there was one."""
+    if not _draws(game):
+        return False
+    if details.draw_commitment is UNSET:
+        raise _NotCheckable("the referee did not commit to its draw")
+    if details.draw_nonce is UNSET:
+        raise _Wrong("the nonce that opens the draw's commitment", "none")
+    number = details.drawn_number or derived
+    if number is None:
+        raise _NotCheckable("nothing was drawn, and the league's seed is not known")
+    if not opens(details.draw_commitment, details.draw_nonce, number):
+        raise _Wrong(
+            f"the commitment to {number} under its nonce {details.draw_nonce}",
+            f"the commitment {details.draw_commitment}",
+        )
+    return True
+
+
+def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | None) -> bool:
+    """Compare the draw with that from the league's seed; whether there was one."""
+    number = details.drawn_number or None
+    if number is None or not _draws(game):
+        return False
+    if derived is None:
+        raise _NotCheckable("the league's seed is not known")
+    if derived != number:
+        if details.draw_commitment is UNSET:
+            raise _NotCheckable("the referee drew a number of its own")
+        raise _Wrong(f"the number {derived}, drawn from the league's seed", f"the number {number}")
+    return True
+
+
+def _ruling_faults(details: ResultDetails) -> list[Fault]:
+    # Only our own referees name rulings from the list.
+    if details.ruling is UNSET or details.ruling not in list(Ruling):
+        return []
+    row = RULINGS[Ruling(details.ruling)]
+    if row.status == details.status and row.ruled_by != "manager":
+        return []
+    return [Fault(f"a referee's ruling of {details.status}", f"the ruling {details.ruling}")]
+
+
+def _draws(game: Game[Any]) -> bool:
+    return game.draw(b"") is not None
+
+
+def _won(winner: str | None) -> str:
+    return "a draw" if winner is None else f"a win of {winner}"
+
+
+def _shown(details: ResultDetails) -> str:
+    chosen = " and ".join(f"{player}'s {choice}" for player, choice in details.choices.items())
+    return chosen if not details.drawn_number else f"{chosen} and the number {details.drawn_number}"
