@@ -17,12 +17,12 @@ from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import PlayersWord, Refereeing
 from leaguekit.agents.registration import Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
+from leaguekit.agents.views import match_view
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Void
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
@@ -275,9 +275,9 @@ class RefereeAgent:
         verdict, report = ruled
         await match.tell_result(verdict)
         await self._deliver(report)
-        entries = match.transcript.entries()
-        self._show(report, entries)
-        await self._reports.hand_in(match.messages.transcript(entries))
+        transcript = match.messages.transcript(match.transcript.entries())
+        self._show(report, transcript)
+        await self._reports.hand_in(transcript)
 
     async def _ruled(self, match: Refereeing) -> tuple[Verdict, m.MatchResultReport] | Void:
         """Play a match and write its ruling down; if that fails, nobody may hear of the ruling."""
@@ -309,15 +309,21 @@ class RefereeAgent:
         for report in reports:
             await self._deliver(report)
 
-    def _show(self, report: m.MatchResultReport, transcript: list[m.TranscriptEntry]) -> None:
+    def _show(self, report: m.MatchResultReport, transcript: m.MatchTranscript) -> None:
         """Write the match to the file that other tools read."""
-        shown = msgspec.to_builtins(report)
-        shown |= {
-            "referee_id": self.referee_id,
-            "reported_at": times.written(self._world.now()),
-            "transcript": transcript,
-        }
-        self._view_writer.put(self._views.match(report.league_id, report.match_id), shown)
+        path, view = match_view(
+            self._views,
+            league_id=report.league_id,
+            round_id=report.round_id,
+            match_id=report.match_id,
+            game_type=report.game_type,
+            attempt=transcript.attempt,
+            referee_id=self.referee_id,
+            reported_at=transcript.timestamp,
+            result=report.result,
+            transcript=transcript.entries,
+        )
+        self._view_writer.put(path, view)
 
     def _remember(self, match: Refereeing) -> None:
         self._matches.pop(match.match.match_id, None)

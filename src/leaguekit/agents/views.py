@@ -1,10 +1,10 @@
-"""The JSON files that other tools read, kept by the manager as views of the league."""
+"""The JSON files that other tools read: what is in them, and how the manager keeps its own as views of the league."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.records import Player, Referee
+from leaguekit.league.state import League
+from leaguekit.protocol.messages import MatchResult, TranscriptEntry
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 
@@ -83,25 +85,63 @@ class ManagerViews:
             self._writer.put(path, view)
 
     def _agents(self) -> tuple[Path, Any]:
-        league = self._ledger.league
-        config = {
-            "league_id": league.settings.league_id,
-            "players": [_described(player) for player in league.players.values()],
-            "referees": [_described(referee) for referee in league.referees.values()],
-        }
-        return self._paths.agents_config(), config
+        return agents_view(self._ledger.league, self._paths)
 
     def _standings(self) -> tuple[Path, Any]:
-        league = self._ledger.league
-        league_id = league.settings.league_id
-        view = {"league_id": league_id, "round_id": league.current_round, "standings": queries.standings(league)}
-        return self._paths.standings(league_id), view
+        return standings_view(self._ledger.league, self._paths)
 
     def _rounds(self) -> tuple[Path, Any]:
-        league = self._ledger.league
-        league_id = league.settings.league_id
-        status: dict[str, Any] = msgspec.to_builtins(queries.status(league))
-        return self._paths.rounds(league_id), {"league_id": league_id, **status, "matches": queries.schedule(league)}
+        return rounds_view(self._ledger.league, self._paths)
+
+
+def agents_view(league: League, paths: Views) -> tuple[Path, Any]:
+    """The agents' configuration, and where it lies; there are no tokens in it."""
+    config = {
+        "league_id": league.settings.league_id,
+        "players": [_described(player) for player in league.players.values()],
+        "referees": [_described(referee) for referee in league.referees.values()],
+    }
+    return paths.agents_config(), config
+
+
+def standings_view(league: League, paths: Views) -> tuple[Path, Any]:
+    league_id = league.settings.league_id
+    view = {"league_id": league_id, "round_id": league.current_round, "standings": queries.standings(league)}
+    return paths.standings(league_id), view
+
+
+def rounds_view(league: League, paths: Views) -> tuple[Path, Any]:
+    league_id = league.settings.league_id
+    status: dict[str, Any] = msgspec.to_builtins(queries.status(league))
+    return paths.rounds(league_id), {"league_id": league_id, **status, "matches": queries.schedule(league)}
+
+
+def match_view(
+    paths: Views,
+    *,
+    league_id: str,
+    round_id: int,
+    match_id: str,
+    game_type: str,
+    attempt: int,
+    referee_id: str | None,
+    reported_at: str,
+    result: MatchResult,
+    transcript: Sequence[TranscriptEntry],
+) -> tuple[Path, Any]:
+    """A match as its referee reported it: nothing but what is kept in the log or beside it, to be made again."""
+    view = {
+        "league_id": league_id,
+        "round_id": round_id,
+        "match_id": match_id,
+        "game_type": game_type,
+        "attempt": attempt,
+        "referee_id": referee_id,
+        "reported_at": reported_at,
+        "result": result,
+        "transcript": transcript,
+    }
+    return paths.match(league_id, match_id), view
 
 
 def _described(agent: Player | Referee) -> dict[str, Any]:
