@@ -27,6 +27,11 @@ COMMANDS = {
     "disqualify": ("put a player out of a league", "operate"),
     "rematch": ("have a match played again", "operate"),
     "correct": ("settle the result of a match", "operate"),
+    "verify": ("check everything that must hold in a league's log", "verify"),
+    "log": ("what happened in a league, a line an event", "log"),
+    "replay": ("what happened in a match, message by message", "replay"),
+    "export": ("results, standings, agents and events for other programs", "export"),
+    "rebuild-files": ("make the JSON files again from a league's log", "rebuild_files"),
     "explain": ("say what a message is, and everything that is wrong with it", "explain"),
     "schema": ("print or write the JSON Schema of the messages", "schema"),
 }

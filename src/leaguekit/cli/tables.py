@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -13,6 +14,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u206
 def harmless(text: object) -> str:
     """Text from an agent, without what would move the cursor, colour the terminal or turn the writing around."""
     return _CONTROL.sub("�", str(text))
+
+
+def json_line(value: object) -> str:
+    """A value as JSON on one line, with the same signs escaped: nothing is lost, and nothing moves the terminal."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -75,18 +75,23 @@ _COUNTED: dict[type, str] = {
 
 
 class Audit:
-    """Takes a log event by event; after ``close``, ``findings`` is what is wrong and ``faults`` how much is."""
+    """Takes a log event by event; after ``close``, ``findings`` has the first that is wrong, ``faults`` how much is."""
 
     def __init__(self) -> None:
         self.league = League()
         self.findings: list[Finding] = []
         self.faults = 0
+        self.warnings = 0
         self.counts = Counts()
         self._is_created = False
         self._seed: bytes | None = None
         self._standing: dict[str, Counted] = {}
         self._number = 0
         self._at = ""
+
+    @property
+    def league_id(self) -> str | None:
+        return self.league.settings.league_id if self._is_created else None
 
     def take(self, number: int, text: bytes) -> e.Event | None:
         """Check the next event; None for one that cannot be read, or cannot have happened."""
@@ -125,6 +130,7 @@ class Audit:
 
     def _note(self, fault: Fault, match_id: str | None = None, *, is_warning: bool = False) -> None:
         self.faults += not is_warning
+        self.warnings += is_warning
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(Finding(self._number, match_id, *fault, is_warning))
 

@@ -1,0 +1,74 @@
+"""``league rebuild-files``: make the JSON files that other tools read again, from a league's log."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from leaguekit.agents.views import agents_view, match_view, rounds_view, standings_view
+from leaguekit.cli import stores
+from leaguekit.cli.tables import harmless
+from leaguekit.league.events import ResultRecorded
+from leaguekit.league.state import League
+from leaguekit.store.base import LogReader
+from leaguekit.store.disk import DISK
+from leaguekit.store.files import Views, as_json
+
+EXAMPLES = """examples:
+  league rebuild-files                                    of the newest league under SHARED
+  league rebuild-files league.db --data-dir elsewhere
+
+Made again are config/agents/agents_config.json, standings.json and rounds.json of the league, and a file for each match
+that a referee reported, under --data-dir: the same that the manager and its referees wrote. Players' own histories are
+theirs, and stay as they are.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    stores.add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    return stores.run(options, lambda reader: _rebuild(reader, options.data_dir))
+
+
+async def _rebuild(reader: LogReader, data_dir: Path) -> int:
+    league, paths = League(), Views(data_dir)
+    await stores.feed(reader, league.apply)
+    views = [view(league, paths) for view in (agents_view, standings_view, rounds_view)]
+    print(harmless(f"{league.settings.league_id}: {league.state}"))
+    for path, view in views:
+        DISK.write(path, as_json(view))
+        print(f"  {path}")
+    matches: set[Path] = set()
+    with stores.Progress("matches written") as progress:
+        async for one in stores.stored(reader):
+            # Of a match that was played again the last report stays.
+            if isinstance(event := stores.read(one), ResultRecorded):
+                path, view = await _match(reader, event, league, paths)
+                DISK.write(path, as_json(view))
+                matches.add(path)
+                progress.show(len(matches))
+    print(f"  {paths.match(league.settings.league_id, 'R1M1').parent}: {len(matches):,} matches")
+    return 0
+
+
+async def _match(reader: LogReader, report: ResultRecorded, league: League, paths: Views) -> tuple[Path, Any]:
+    transcript = await stores.transcript(reader, report.match_id)
+    if transcript is not None and transcript.attempt != report.attempt:
+        transcript = None
+    return match_view(
+        paths,
+        league_id=league.settings.league_id,
+        round_id=league.matches[report.match_id].round_id,
+        match_id=report.match_id,
+        game_type=league.settings.game_type,
+        attempt=report.attempt,
+        referee_id=report.referee_id,
+        reported_at=report.at if transcript is None else transcript.timestamp,
+        result=report.result,
+        transcript=[] if transcript is None else transcript.entries,
+    )

@@ -1,0 +1,252 @@
+"""``league replay``: one match as its referee saw it, in words."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from leaguekit.cli import CommandError, stores
+from leaguekit.cli.tables import harmless, json_line
+from leaguekit.league import events as e
+from leaguekit.league.outcomes import Judgement, judge
+from leaguekit.league.records import Match
+from leaguekit.league.telling import Teller, sentence
+from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.protocol.ids import match_id
+from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
+from leaguekit.store.base import LogReader
+
+# A message that is none of those we know.
+MOST_OF_MESSAGE = 200
+EXAMPLES = """examples:
+  league replay R2M3                    of the newest league under SHARED
+  league replay league.db R2M3
+  league replay R2M3 --json             one JSON object: events, transcript, and what was verified
+
+Shown are the match's events, every message that its referee sent and got, the ruling with its evidence, and whether
+the draw is the one that was committed to. Only our own referees hand a transcript in; of others the log knows less.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    stores.add_options(parser)
+    parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    return stores.run(options, lambda reader: _replay(reader, options.match_id, as_json=options.json))
+
+
+async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
+    story = _Story(name)
+    await stores.feed(reader, story.take)
+    if story.match is None:
+        there_are = f"there are {', '.join(story.others)} …" if story.others else "it has no schedule yet"
+        raise CommandError(f"there is no match {name} in this league; {there_are}")
+    story.transcript = await stores.transcript(reader, name)
+    lines = [json_line(story.as_json())] if as_json else map(harmless, story.as_text())
+    print("\n".join(lines))
+    return 0
+
+
+class _Story:
+    """All that is known of one match."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.match: Match | None = None
+        # The first matches that there are, for who has named one that there is not.
+        self.others: list[str] = []
+        self.transcript: MatchTranscript | None = None
+        self._names: dict[str, str] = {}
+        self._events: list[e.Event] = []
+        self._game = ""
+        self._seed: bytes | None = None
+
+    def take(self, event: e.Event) -> None:
+        match event:
+            case e.LeagueCreated():
+                self._game = event.settings.game_type
+                self._seed = bytes.fromhex(event.settings.seed_hex or "")
+            case e.PlayerRegistered():
+                self._names[event.player_id] = event.meta.display_name
+            case e.LeagueStarted():
+                self._find(event.rounds)
+        if getattr(event, "match_id", None) == self._name:
+            self._events.append(event)
+
+    def _find(self, rounds: list[list[tuple[str, str]]]) -> None:
+        for number, pairs in enumerate(rounds, start=1):
+            for order, (a, b) in enumerate(pairs, start=1):
+                name = match_id(number, order)
+                if name == self._name:
+                    self.match = Match(id=name, round_id=number, a=a, b=b)
+                if len(self.others) < 5:
+                    self.others.append(name)
+
+    @property
+    def _recorded(self) -> e.ResultRecorded | None:
+        """What a referee reported last."""
+        reports = [event for event in self._events if isinstance(event, e.ResultRecorded)]
+        return reports[-1] if reports else None
+
+    def _judgement(self, match: Match) -> Judgement | None:
+        recorded = self._recorded
+        if recorded is None:
+            return None
+        judged = judge(self._game, match, recorded.attempt, recorded.result, self._seed)
+        if self.transcript is not None and self.transcript.attempt == recorded.attempt:
+            judged.faults.extend(faults_in_transcript(recorded, self.transcript))
+        return judged
+
+    def as_json(self) -> dict[str, Any]:
+        match = self._known()
+        judged = self._judgement(match)
+        return {
+            "match_id": match.id,
+            "round_id": match.round_id,
+            "game_type": self._game,
+            "players": [{"player_id": name, "display_name": self._names[name]} for name in match.players],
+            "events": [Teller().as_json(event) for event in self._events],
+            "transcript": None if self.transcript is None else msgspec.to_builtins(self.transcript),
+            "verification": None if judged is None else msgspec.to_builtins(judged._asdict()),
+        }
+
+    def as_text(self) -> Iterator[str]:
+        match = self._known()
+        a, b = (f"{name} ({self._names[name]})" for name in match.players)
+        yield f"{match.id}: {a} – {b}, {self._game}, round {match.round_id}"
+        yield ""
+        yield from (f"  {event.at}  {sentence(event).removeprefix(f'{match.id}: ')}" for event in self._events)
+        if not self._events:
+            yield "  Nothing has happened yet."
+        yield from self._transcript_text()
+        if (recorded := self._recorded) is not None:
+            yield from _ruling(recorded)
+        if (judged := self._judgement(match)) is not None:
+            yield from _verified(judged)
+
+    def _known(self) -> Match:
+        if self.match is None:
+            raise RuntimeError("the match was looked for before")
+        return self.match
+
+    def _transcript_text(self) -> Iterator[str]:
+        transcript, recorded = self.transcript, self._recorded
+        if transcript is None:
+            if recorded is not None:
+                yield ""
+                yield f"There is no transcript: {recorded.referee_id} handed none in."
+            return
+        yield ""
+        yield f"Attempt {transcript.attempt} as {transcript.sender} saw it, in seconds since it began:"
+        for entry in transcript.entries:
+            yield f"{entry.seconds:10.3f}  {_line(entry)}"
+
+
+def _line(entry: TranscriptEntry) -> str:
+    who = "" if entry.player_id is UNSET else entry.player_id
+    way = {"sent": f"to   {who}", "received": f"from {who}", "failed": f"with {who}" if who else ""}.get(entry.what, "")
+    said = [] if entry.note is UNSET else [entry.note]
+    if entry.message_type is not UNSET:
+        said = [f"{entry.message_type}: {_words(entry.message_type, entry.body or {})}".removesuffix(": "), *said]
+    what = {"failed": "failed ", "ruled": "ruled "}.get(entry.what, "")
+    return f"{way:10} {what}{'; '.join(said)}".rstrip()
+
+
+def _words(kind: str, body: dict[str, Any]) -> str:
+    """A message in words; it may be anybody's, so nothing in it is sure."""
+    in_words = _WORDS.get(kind)
+    if in_words is not None:
+        return in_words(body)
+    if kind.endswith("_ACK"):
+        return ""
+    text = msgspec.json.encode(body).decode()
+    return text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]}…"
+
+
+def _call(body: dict[str, Any]) -> str:
+    request, context = _inner(body, "move_request"), _inner(body, "context")
+    asked = f"{request.get('move_type')}, one of {_json(request.get('valid_options'))}" if request else "even or odd?"
+    committed = str(context.get("draw_commitment", ""))
+    return f"{asked} until {body.get('deadline')}" + (f"; draw committed to as {committed[:12]}…" if committed else "")
+
+
+def _error(body: dict[str, Any]) -> str:
+    detail = _inner(body, "context").get("detail")
+    return f"{body.get('error_code')} {body.get('error_name')}: {detail} {body.get('consequence', '')}".rstrip()
+
+
+_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "GAME_INVITATION": lambda body: f"you are {body.get('role_in_match')} against {body.get('opponent_id')}",
+    "GAME_JOIN_ACK": lambda body: "accepted" if body.get("accept") is True else "declined",
+    "CHOOSE_PARITY_CALL": _call,
+    "CHOOSE_PARITY_RESPONSE": lambda body: _json(body.get("parity_choice")),
+    "GAME_MOVE_CALL": _call,
+    "GAME_MOVE_RESPONSE": lambda body: _json(body.get("move_data")),
+    "GAME_ERROR": _error,
+    "GAME_OVER": lambda body: str(body.get("reason", "")),
+}
+
+
+def _inner(body: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = body.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:
+    details = recorded.result.details
+    yield ""
+    yield f"Ruling: {details.ruling or details.status}"
+    if details.evidence:
+        yield from (f"  {line}" for line in _outline(details.evidence))
+    if details.draw_commitment and details.draw_nonce:
+        yield ""
+        yield f"Draw: {details.drawn_number or 'told to nobody'}"
+        yield f"  nonce {details.draw_nonce}"
+        yield f"  committed to before the choices as SHA-256 of nonce:number, {details.draw_commitment}"
+
+
+def _outline(value: dict[str, Any]) -> Iterator[str]:
+    """Whatever evidence there is: plain facts on one line, the rest below it."""
+    plain = [f"{name} {_plain(inner)}" for name, inner in value.items() if not isinstance(inner, dict | list)]
+    if plain:
+        yield ", ".join(plain)
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            yield f"{name}:"
+            yield from (f"  {line}" for line in _outline(inner))
+        elif isinstance(inner, list):
+            yield f"{name}:"
+            for one in inner:
+                yield from (f"  {line}" for line in (_outline(one) if isinstance(one, dict) else [_plain(one)]))
+
+
+def _verified(judged: Judgement) -> Iterator[str]:
+    yield ""
+    yield "Verified:"
+    done = {
+        "the result is what the game's rules make of the choices": judged.is_replayed,
+        "the draw is the one that was committed to": judged.is_opened,
+        "the draw is the one that the league's seed gives": judged.is_derived,
+    }
+    faults = [f"  WRONG: expected {fault.expected}, found {fault.found}" for fault in judged.faults]
+    yield from faults or (f"  {what}" for what, is_done in done.items() if is_done)
+    yield from (f"  not checkable: {reason}" for reason in judged.not_checkable)
+    if not faults and not judged.not_checkable and not any(done.values()):
+        yield "  nothing: the match was not played"

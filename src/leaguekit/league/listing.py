@@ -1,0 +1,130 @@
+"""A league as flat tables, for other programs: results, standings and agents, without what opens anything."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from leaguekit.league import events as e
+from leaguekit.league.records import Player, Referee
+from leaguekit.league.state import League, technical_loss
+from leaguekit.protocol.ids import match_numbers
+from leaguekit.protocol.messages import MatchResult, Standing
+
+
+class ResultRow(Struct, kw_only=True):
+    """A match that has ended, and who decided it: its referee, the manager, or the operator."""
+
+    match_id: str
+    round_id: int
+    player_A_id: str
+    player_A_name: str
+    player_B_id: str
+    player_B_name: str
+    winner: str | None
+    status: str | None
+    ruling: str | None
+    score_A: int
+    score_B: int
+    choice_A: str | None
+    choice_B: str | None
+    drawn_number: int | None
+    draw_commitment: str | None
+    draw_nonce: str | None
+    decided_by: str
+    attempt: int
+    ended_at: str
+    reason: str | None
+
+
+class AgentRow(Struct, kw_only=True, omit_defaults=True):
+    """A player or a referee; where it listens only if that was asked for."""
+
+    agent_id: str
+    role: str
+    display_name: str
+    version: str
+    state: str
+    game_types: list[str]
+    registered_at: str
+    contact_endpoint: str | None = None
+
+
+class Listing:
+    """Takes a league event by event, and then gives its tables."""
+
+    def __init__(self) -> None:
+        self.league = League()
+        self._rows: dict[str, ResultRow] = {}
+
+    def take(self, event: e.Event) -> None:
+        self.league.apply(event)
+        match event:
+            case e.ResultRecorded():
+                self._put(event, event.result, event.referee_id, None)
+            case e.ResultCorrected():
+                self._put(event, event.result, "operator", event.reason)
+            case e.MatchForfeited():
+                match = self.league.matches[event.match_id]
+                winner = None if len(event.losers) == 2 else match.opponent_of(event.losers[0])
+                self._put(event, technical_loss(match, winner, event.ruling, {}), "manager", event.reason)
+            case e.MatchReplayed():
+                self._rows.pop(event.match_id, None)
+
+    def _put(
+        self,
+        event: e.ResultRecorded | e.ResultCorrected | e.MatchForfeited,
+        result: MatchResult,
+        decided_by: str,
+        reason: str | None,
+    ) -> None:
+        match = self.league.matches[event.match_id]
+        details, names = result.details, self.league.players
+        self._rows[match.id] = ResultRow(
+            match_id=match.id,
+            round_id=match.round_id,
+            player_A_id=match.a,
+            player_A_name=names[match.a].meta.display_name,
+            player_B_id=match.b,
+            player_B_name=names[match.b].meta.display_name,
+            winner=result.winner,
+            status=details.status or None,
+            ruling=details.ruling or None,
+            score_A=result.score[match.a],
+            score_B=result.score[match.b],
+            choice_A=details.choices.get(match.a),
+            choice_B=details.choices.get(match.b),
+            drawn_number=details.drawn_number or None,
+            draw_commitment=details.draw_commitment or None,
+            draw_nonce=details.draw_nonce or None,
+            decided_by=decided_by,
+            attempt=match.attempt,
+            ended_at=event.at,
+            reason=reason or None,
+        )
+
+    def results(self) -> list[ResultRow]:
+        """Each match that has ended once, in the order of the schedule."""
+        return sorted(self._rows.values(), key=lambda row: match_numbers(row.match_id))
+
+    def standings(self) -> list[Standing]:
+        """The whole table, however long."""
+        return list(self.league.table.standings().values())
+
+    def agents(self, *, endpoints: bool = False) -> list[AgentRow]:
+        agents: list[Player | Referee] = [
+            *sorted(self.league.players.values(), key=lambda player: int(player.id[1:])),
+            *self.league.referees.values(),
+        ]
+        return [
+            AgentRow(
+                agent_id=agent.id,
+                role="player" if isinstance(agent, Player) else "referee",
+                display_name=agent.meta.display_name,
+                version=agent.meta.version,
+                state=agent.state,
+                game_types=[str(game) for game in agent.meta.game_types],
+                registered_at=agent.registered.at,
+                contact_endpoint=agent.meta.contact_endpoint if endpoints else None,
+            )
+            for agent in agents
+        ]

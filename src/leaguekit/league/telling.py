@@ -1,0 +1,120 @@
+"""Events as people read them, one sentence each, and as programs may: without what opens anything.
+
+Names, reasons and choices are agents' own words: who prints them makes them harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from leaguekit.league import events as e
+from leaguekit.protocol.messages import MatchResult
+
+# By these an agent is recognised, and a registration can be repeated: they are nobody else's business.
+_SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp")
+_PRIVATE = ("contact_endpoint",)
+
+
+class Teller:
+    """Tells a league's events, in order, to whoever may know how it went.
+
+    The seed is told with the league's end, for then it gives nothing away; where agents live, only if asked for.
+    """
+
+    def __init__(self, *, endpoints: bool = False) -> None:
+        self._endpoints = endpoints
+        self._seed_hex: str | None = None
+
+    def as_json(self, event: e.Event) -> dict[str, Any]:
+        told: dict[str, Any] = msgspec.to_builtins(event)
+        match event:
+            case e.LeagueCreated():
+                self._seed_hex = told["settings"].pop("seed_hex", None)
+            case e.LeagueCompleted():
+                told["seed_hex"] = self._seed_hex
+            case e.PlayerRegistered() | e.RefereeRegistered():
+                for name in _SECRET if self._endpoints else (*_SECRET, *_PRIVATE):
+                    told.pop(name, None)
+                    told["meta"].pop(name, None)
+        return told
+
+    def as_text(self, event: e.Event) -> str:
+        if isinstance(event, e.LeagueCreated):
+            self._seed_hex = event.settings.seed_hex
+        seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
+        return f"{sentence(event)}{seed}"
+
+
+def sentence(event: e.Event) -> str:
+    """What happened."""
+    tell = _SENTENCES.get(type(event))
+    return type(event).__name__ if tell is None else tell(event)
+
+
+def outcome(result: MatchResult) -> str:
+    """How a match ended: who won, by what."""
+    (one, _), (other, _) = result.score.items()
+    details = result.details
+    loser = other if result.winner == one else one
+    if details.status == "TECHNICAL_LOSS":
+        ruling = f" ({details.ruling})" if details.ruling else ""
+        if result.winner is None:
+            return f"{one} and {other} both lose without play{ruling}"
+        return f"{result.winner} wins, {loser} loses without play{ruling}"
+    said = f"{one} and {other} draw" if result.winner is None else f"{result.winner} beats {loser}"
+    played = [f"{player} {choice}" for player, choice in details.choices.items() if choice is not None]
+    if details.drawn_number:
+        played.append(f"number {details.drawn_number}")
+    return f"{said} ({', '.join(played)})" if played else said
+
+
+def _created(event: e.LeagueCreated) -> str:
+    settings = event.settings
+    return f"The league {settings.league_id} is created: {settings.game_type}, {settings.rounds} round-robin"
+
+
+def _started(event: e.LeagueStarted) -> str:
+    matches = sum(map(len, event.rounds))
+    return f"The league starts: {len(event.rounds)} rounds, {matches} matches"
+
+
+def _forfeited(event: e.MatchForfeited) -> str:
+    losers = " and ".join(event.losers)
+    return f"{event.match_id}: lost by {losers} ({event.ruling}){_because(event.reason)}"
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+_SENTENCES: dict[type, Callable[[Any], str]] = {
+    e.LeagueCreated: _created,
+    e.PlayerRegistered: lambda event: f"{event.player_id} is registered: {event.meta.display_name}",
+    e.RefereeRegistered: lambda event: f"{event.referee_id} is registered: {event.meta.display_name}",
+    e.RegistrationsClosed: lambda _event: "Registrations are closed",
+    e.LeagueStarted: _started,
+    e.RoundAnnounced: lambda event: f"Round {event.round_id} is announced",
+    e.MatchAssigned: lambda event: f"{event.match_id}: {event.referee_id} is given attempt {event.attempt}",
+    e.ResultRecorded: lambda event: f"{event.match_id}: {outcome(event.result)}; reported by {event.referee_id}",
+    e.MatchForfeited: _forfeited,
+    e.AttemptVoided: lambda event: f"{event.match_id}: attempt {event.attempt} is void{_because(event.reason)}",
+    e.MatchHeld: lambda event: f"{event.match_id}: waits for the operator, too many attempts were void",
+    e.RefereeLost: lambda event: f"{event.referee_id} is lost{_because(event.reason)}",
+    e.RefereeReturned: lambda event: f"{event.referee_id} answers again",
+    e.FailuresCounted: lambda event: f"{event.player_id} has left {event.in_a_row} calls in a row unanswered",
+    e.PlayerSuspended: lambda event: f"{event.player_id} is suspended",
+    e.PlayerReturned: lambda event: f"{event.player_id} answers again",
+    e.RoundCompleted: lambda event: f"Round {event.round_id} is over",
+    e.LeagueCompleted: lambda _event: "The league is over",
+    e.LeaguePaused: lambda event: f"The operator pauses the league{_because(event.reason)}",
+    e.LeagueResumed: lambda event: f"The operator lets the league go on{_because(event.reason)}",
+    e.PlayerWithdrawn: lambda event: f"{event.player_id} withdraws{_because(event.reason)}",
+    e.PlayerDisqualified: lambda event: f"{event.player_id} is disqualified{_because(event.reason)}",
+    e.MatchReplayed: lambda event: f"{event.match_id}: is to be played again{_because(event.reason)}",
+    e.ResultCorrected: lambda event: (
+        f"{event.match_id}: corrected by the operator, {outcome(event.result)}{_because(event.reason)}"
+    ),
+}
