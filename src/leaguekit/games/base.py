@@ -81,15 +81,28 @@ class Game(ABC, Generic[PositionT]):
     def choices(self, position: PositionT) -> dict[Side, str | None]:
         """What each side chose, as text, for the result; None for a side that chose nothing."""
 
-    def replayed(self, drawn: int | None, choices: dict[Side, str | None]) -> PositionT | None:
-        """The last position of a game, made again from what ``choices`` told of it; None if that is not enough.
+    def moves(self, choice: str) -> list[Any] | None:  # noqa: ARG002 - games that can read it do
+        """A side's moves, read back from its choice; None if this game cannot, and results are then taken as told."""
+        return None
 
-        A game of one turn needs no other than this. Raises ValueError if that was never legal.
-        """
-        position = self.start(drawn)
-        moves: dict[Side, Any] = {side: choices[side] for side in self.to_move(position)}
-        for side, move in moves.items():
-            if (fault := self.fault(position, side, move)) is not None:
-                raise ValueError(fault)
-        position = self.play(position, moves)
-        return None if self.to_move(position) else position
+
+def settled(game: Game[Any], drawn: int | None, choices: dict[Side, str | None]) -> Outcome | None:
+    """How a game ends in which this was drawn and chosen; None if the game cannot tell. Raises ValueError if it cannot
+    have been played to an end so."""
+    read = {side: game.moves(choice) for side, choice in choices.items() if choice is not None}
+    if None in read.values():
+        return None
+    position = game.start(drawn)
+    left = {side: [*(read.get(side) or ())] for side in SIDES}
+    while (outcome := game.outcome(position)) is None:
+        moves: dict[Side, Any] = {}
+        for side in game.to_move(position):
+            if not left[side]:
+                raise ValueError(f"{{{side}}} has not chosen")
+            moves[side] = left[side].pop(0)
+            if (fault := game.fault(position, side, moves[side])) is not None:
+                raise ValueError(f"{{{side}}} cannot have chosen that: {fault}")
+        position = game.play(position, moves)
+    if any(left.values()):
+        raise ValueError("somebody chose after the end")
+    return outcome

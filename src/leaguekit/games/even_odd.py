@@ -79,3 +79,6 @@ class EvenOdd(Game[Position]):
 
     def choices(self, position: Position) -> dict[Side, str | None]:
         return {"A": position.A, "B": position.B}
+
+    def moves(self, choice: str) -> list[Any]:
+        return [choice]

@@ -57,3 +57,6 @@ class RockPaperScissors(Game[Position]):
 
     def choices(self, position: Position) -> dict[Side, str | None]:
         return {"A": position.A, "B": position.B}
+
+    def moves(self, choice: str) -> list[Any]:
+        return [choice]

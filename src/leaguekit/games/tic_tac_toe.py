@@ -89,18 +89,6 @@ class TicTacToe(Game[Position]):
     def choices(self, position: Position) -> dict[Side, str | None]:
         return {side: ",".join(map(str, position.of(side))) or None for side in SIDES}
 
-    def replayed(self, drawn: int | None, choices: dict[Side, str | None]) -> Position:
-        marked: dict[Side, list[str]] = {side: (choices[side] or "").split(",") for side in SIDES}
-        position = self.start(drawn)
-        while to_move := self.to_move(position):
-            (side,) = to_move
-            if not marked[side]:
-                raise ValueError(f"The game is not over, and {side} made no further move")
-            cell = marked[side].pop(0)
-            move = int(cell) if cell.isdecimal() else cell
-            if (fault := self.fault(position, side, move)) is not None:
-                raise ValueError(fault)
-            position = self.play(position, {side: move})
-        if any(marked.values()):
-            raise ValueError("There are moves after the game was over")
-        return position
+    def moves(self, choice: str) -> list[Any]:
+        # What is no cell is for the rules to refuse.
+        return [int(cell) if cell.isdecimal() else cell for cell in choice.split(",")]

@@ -273,7 +273,7 @@ def _(event: e.ResultRecorded, league: League) -> Iterator[Fault]:
     match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
     if not match.in_play:
         raise Impossible("a result of an attempt that is open", f"one of a match that {_situation(match, league)}")
-    _check_result(match, event.result)
+    yield from _in_result(match, event.result)
     if (event.attempt, referee.id) != (match.attempt, match.referee_id):
         yield Fault(
             f"the result of attempt {match.attempt} by {match.referee_id}",
@@ -327,15 +327,16 @@ def _(event: e.ResultCorrected, league: League) -> Iterator[Fault]:
     match = _match(event.match_id, league)
     if match.round_id > league.current_round:
         raise Impossible("a match whose round was announced", f"one of round {match.round_id}")
-    _check_result(match, event.result)
-    return iter(())
+    yield from _in_result(match, event.result)
 
 
-def _check_result(match: Match, result: MatchResult) -> None:
+def _in_result(match: Match, result: MatchResult) -> Iterator[Fault]:
+    if set(result.score) != set(match.players):
+        raise Impossible(f"points for {match.a} and {match.b}", f"points for {' and '.join(result.score)}")
     try:
         checked(match, result)
     except ProtocolError as error:
-        raise Impossible("3–0 for a win, 1–1 for a draw, 0–0 if both lose", error.detail) from None
+        yield Fault("3–0 for a win, 1–1 for a draw, 0–0 if both lose", f"this: {error.detail}")
 
 
 def _situation(match: Match, league: League) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from leaguekit.games import GAMES
-from leaguekit.games.base import Game, Side
+from leaguekit.games.base import Game, Side, settled
 from leaguekit.league.records import Match
 from leaguekit.match.draw import match_seed, opens
 from leaguekit.match.rulings import RULINGS, Ruling
@@ -87,14 +87,14 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
     if number is None and _draws(game):
         raise _NotCheckable("the referee did not tell what was drawn")
     try:
-        position = game.replayed(number, choices)
+        outcome = settled(game, number, choices)
     except ValueError as error:
-        raise _Wrong(f"choices that {game.name} allows", f"{_shown(details)} ({error})") from None
-    if position is None:
+        why = str(error).replace("{A}", match.a).replace("{B}", match.b)
+        raise _Wrong(f"choices that {game.name} allows", f"{_shown(details)} ({why})") from None
+    if outcome is None:
         raise _NotCheckable(f"the choices in {game.name} do not tell its moves")
-    outcome = game.outcome(position)
     by_side: dict[Side | None, str | None] = {"A": match.a, "B": match.b, None: None}
-    winner = None if outcome is None else by_side[outcome.winner]
+    winner = by_side[outcome.winner]
     if winner != result.winner:
         raise _Wrong(f"{_won(winner)}, by {_shown(details)}", _won(result.winner))
     return True

@@ -30,6 +30,9 @@ class Teller:
 
     def as_json(self, event: e.Event) -> dict[str, Any]:
         told: dict[str, Any] = msgspec.to_builtins(event)
+        if type(event) not in _SENTENCES:
+            # Nobody has judged yet what else may be told of it.
+            return {name: told[name] for name in ("event", "at")}
         match event:
             case e.LeagueCreated():
                 self._seed_hex = told["settings"].pop("seed_hex", None)

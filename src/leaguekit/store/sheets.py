@@ -17,7 +17,7 @@ def defused(cell: object) -> object:
 
 
 def csv_row(cells: Sequence[object]) -> str:
-    """One line of a CSV file."""
+    """One line of a CSV file, as RFC 4180 has it."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow([defused("" if cell is None else cell) for cell in cells])
+    csv.writer(line).writerow([defused("" if cell is None else cell) for cell in cells])
     return line.getvalue()

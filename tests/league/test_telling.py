@@ -1,0 +1,109 @@
+"""Events as people and programs are told them: every kind in a sentence, and none with a secret."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+
+from leaguekit.league import events as e
+from leaguekit.league.telling import Teller, outcome, sentence
+from leaguekit.protocol import messages as m
+from tests.played import by_hand, played
+
+SECRETS = ("verifier", "key", "seat", "conversation_id", "timestamp", "seed_hex")
+
+
+def events(lines: list[bytes]) -> list[e.Event]:
+    return [e.decode(line) for line in lines]
+
+
+def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
+    told: dict[type, str] = {}
+    for event in events(by_hand().log):
+        told.setdefault(type(event), sentence(event))
+    assert set(told) == set(get_args(e.Event))
+    assert list(told.values()) == [
+        "The league league_2025_even_odd is created: even_odd, single round-robin",
+        "REF01 is registered: Referee",
+        "P01 is registered: Agent 1",
+        "Registrations are closed",
+        "The league starts: 5 rounds, 10 matches",
+        "Round 1 is announced",
+        "R1M1: REF01 is given attempt 1",
+        "P01 has left 5 calls in a row unanswered",
+        "P01 is suspended",
+        "P01 answers again",
+        "R1M1: attempt 1 is void: late",
+        "R1M1: waits for the operator, too many attempts were void",
+        "R1M1: is to be played again: again",
+        "REF01 is lost: silent",
+        "REF01 answers again",
+        "R1M1: P01 beats P02 (P01 even, P02 odd, number 8); reported by REF02",
+        "Round 1 is over",
+        "R1M1: corrected by the operator, P01 and P02 draw (P01 odd, P02 odd, number 8): wrong",
+        "The operator pauses the league: lunch",
+        "The operator lets the league go on: go on",
+        "P02 withdraws: ill",
+        "P03 is disqualified: cheated",
+        "R2M1: lost by P03 (DISQUALIFICATION): cheated",
+        "The league is over",
+    ]
+
+
+def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
+    class DrawPostponed(e._Event, frozen=True, kw_only=True):
+        secret: str
+
+    event: Any = DrawPostponed(at="2025-01-15T10:30:00Z", secret="s")
+    assert sentence(event) == "DrawPostponed"
+    assert Teller().as_json(event) == {"event": "DrawPostponed", "at": "2025-01-15T10:30:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("winner", "score", "details", "said"),
+    [
+        ("P02", (0, 3), {"status": "WIN", "choices": {}}, "P02 beats P01"),
+        ("P01", (3, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 wins, P02 loses without play"),
+        (
+            "P01",
+            (3, 0),
+            {"status": "TECHNICAL_LOSS", "choices": {}, "ruling": "JOIN_TIMEOUT"},
+            "P01 wins, P02 loses without play (JOIN_TIMEOUT)",
+        ),
+        (None, (0, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 and P02 both lose without play"),
+        (None, (1, 1), {"status": "DRAW", "choices": {"P01": "rock", "P02": None}}, "P01 and P02 draw (P01 rock)"),
+    ],
+)
+def test_outcomes_are_told_with_what_is_known_of_them(
+    winner: str | None, score: tuple[Any, Any], details: dict[str, Any], said: str
+) -> None:
+    points: Any = dict(zip(("P01", "P02"), score, strict=True))
+    assert outcome(m.MatchResult(winner=winner, score=points, details=m.ResultDetails(**details))) == said
+
+
+@pytest.mark.parametrize("endpoints", [False, True])
+def test_nothing_that_opens_anything_is_told_to_programs(endpoints: bool) -> None:
+    for lines in (played().log, by_hand().log):
+        teller = Teller(endpoints=endpoints)
+        told = [teller.as_json(event) for event in events(lines)]
+        *before, last = told
+        text = json.dumps(before)
+        for line in lines:
+            event = json.loads(line)
+            secrets = [event[name] for name in SECRETS if name in event and name != "timestamp"]
+            assert not any(json.dumps(secret) in text for secret in secrets)
+        assert not any(f'"{name}"' in text for name in SECRETS)
+        assert ("contact_endpoint" in text) == endpoints
+        assert last["event"] == "LeagueCompleted"
+
+
+def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:
+    *before, last = events(played().log)
+    teller = Teller()
+    assert "5e5e" not in json.dumps([teller.as_json(event) for event in before])
+    assert teller.as_json(last)["seed_hex"] == "5e" * 32
+    teller = Teller()
+    assert "5e5e" not in "".join(teller.as_text(event) for event in before)
+    assert teller.as_text(last) == f"The league is over; its seed was {'5e' * 32}"

@@ -1,0 +1,125 @@
+"""Leagues that were really played, in virtual time: their logs, their transcripts, and ways to tamper with them."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from leaguekit.league.audit import Audit
+from leaguekit.league.events import ResultRecorded
+from leaguekit.protocol.messages import MatchTranscript
+from leaguekit.protocol.reading import decode, of_type
+from leaguekit.sim import loop
+from leaguekit.store.sqlite import SqliteLog
+from leaguekit.transport.memory import MemoryCaller, Times
+from tests.agents.leagues import Hall, Json
+from tests.league.test_fold import _whole as whole
+
+# What they choose does not depend on chance.
+FOUR = ("always_even", "always_even", "always_odd", "always_odd")
+
+
+class Played(NamedTuple):
+    """A league's log, and what was kept beside it."""
+
+    log: list[bytes]
+    kept: dict[str, bytes]
+
+    def store(self, path: Path) -> Path:
+        """The same in a file."""
+        asyncio.run(self._store(path))
+        return path
+
+    async def _store(self, path: Path) -> None:
+        log = await SqliteLog.open(path)
+        log.append(self.log)
+        for name, text in self.kept.items():
+            await log.keep(name, text)
+        await log.close()
+
+
+@functools.cache
+def played(game: str = "even_odd", *strategies: str) -> Played:
+    """A league of real agents without any incident."""
+    with tempfile.TemporaryDirectory() as root:
+        return loop.run(_play(Path(root), game, strategies or FOUR))
+
+
+async def _play(root: Path, game: str, strategies: tuple[str, ...]) -> Played:
+    async with Hall(root, game_type=game) as hall:
+        transcripts = Transcripts(hall)
+        await hall.fill(*strategies)
+        await hall.operate("start")
+        await hall.end()
+        return await transcripts.played()
+
+
+class Transcripts:
+    """What referees hand in, which in a hall nobody else takes."""
+
+    def __init__(self, hall: Hall) -> None:
+        self._hall = hall
+        self._saw = hall.network.tap
+        self._bodies: list[bytes] = []
+        hall.network.tap = self._see
+
+    def _see(self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: Times) -> None:
+        if "/transcripts/" in url:
+            self._bodies.append(body)
+        elif self._saw is not None:
+            self._saw(caller, url, body, came, when)
+
+    async def played(self) -> Played:
+        """Let the manager take them, and give what the league has come to."""
+        for body in self._bodies:
+            transcript = of_type(MatchTranscript, decode(body))
+            await self._hall.manager.keep_transcript(transcript, transcript.match_id)
+        return Played([*self._hall.log.disk.events], dict(self._hall.log.disk.kept))
+
+
+@functools.cache
+def by_hand() -> Played:
+    """A league in which everything happens that can, with results that a test made up."""
+    return Played(whole().log, {})
+
+
+class Log:
+    """A log to tamper with: its events as JSON, each by its kind and how many of them came before it."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.events: list[Json] = [json.loads(line) for line in lines]
+
+    def at(self, kind: str, nth: int = 0) -> int:
+        return [place for place, event in enumerate(self.events) if event["event"] == kind][nth]
+
+    def of(self, kind: str, nth: int = 0) -> Json:
+        return self.events[self.at(kind, nth)]
+
+    def drop(self, kind: str, nth: int = 0) -> None:
+        del self.events[self.at(kind, nth)]
+
+    def repeat(self, kind: str, nth: int = 0, *, last: bool = False) -> None:
+        """Let an event come a second time, right after itself or at the end."""
+        place = self.at(kind, nth)
+        self.events.insert(len(self.events) if last else place + 1, json.loads(json.dumps(self.events[place])))
+
+    def insert(self, place: int, kind: str, **fields: Any) -> None:
+        self.events.insert(place, {"event": kind, "at": self.events[place - 1]["at"]} | fields)
+
+    def lines(self) -> list[bytes]:
+        return [json.dumps(event).encode() for event in self.events]
+
+
+def audited(lines: list[bytes], kept: dict[str, bytes] | None = None) -> Audit:
+    """The audit of a whole log, as ``league verify`` makes it."""
+    audit = Audit()
+    for number, line in enumerate(lines, start=1):
+        event = audit.take(number, line)
+        if isinstance(event, ResultRecorded) and (text := (kept or {}).get(f"transcript/{event.match_id}")):
+            audit.transcript(event, text)
+    audit.close()
+    return audit
