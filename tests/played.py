@@ -58,6 +58,28 @@ async def _play(root: Path, game: str, strategies: tuple[str, ...]) -> Played:
         return await transcripts.played()
 
 
+@functools.cache
+def troubled() -> Played:
+    """A league of real agents in which P03 never chooses, and the operator corrects a result."""
+    with tempfile.TemporaryDirectory() as root:
+        return loop.run(_play_troubled(Path(root)))
+
+
+async def _play_troubled(root: Path) -> Played:
+    async def never(kind: str) -> None:
+        if kind == "CHOOSE_PARITY_CALL":
+            await asyncio.Event().wait()
+
+    async with Hall(root) as hall:
+        transcripts = Transcripts(hall)
+        await hall.fill("always_even", "always_odd", referees=1)
+        await hall.player("always_even", gate=never)
+        await hall.operate("start")
+        await hall.end()
+        await hall.operate("correct", match_id="R1M1", outcome="P01", reason="the referee erred")
+        return await transcripts.played()
+
+
 class Transcripts:
     """What referees hand in, which in a hall nobody else takes."""
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leaguekit.cli import main
+from tests.cli.conftest import Said
 from tests.programs import Program, league
 
 SIX = ("run", "--port", "0", "--players", "6", "--seed", "7", "--json")
@@ -113,28 +113,6 @@ def _is_free(port: int) -> bool:
 
 
 # A league in progress
-
-
-class Said(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    """Carries out a command in this process."""
-
-    def carry_out(*arguments: object) -> Said:
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        return Said(code, *capfd.readouterr())
-
-    return carry_out
 
 
 class Running(NamedTuple):

@@ -32,7 +32,7 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "The league starts: 5 rounds, 10 matches",
         "Round 1 is announced",
         "R1M1: REF01 is given attempt 1",
-        "P01 has left 5 calls in a row unanswered",
+        "P01 leaves calls unanswered, 5 in a row",
         "P01 is suspended",
         "P01 answers again",
         "R1M1: attempt 1 is void: late",
@@ -40,9 +40,9 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "R1M1: is to be played again: again",
         "REF01 is lost: silent",
         "REF01 answers again",
-        "R1M1: P01 beats P02 (P01 even, P02 odd, number 8); reported by REF02",
+        "R1M1: P01 beats P02 (P01 even; P02 odd; number 8), as REF02 reports",
         "Round 1 is over",
-        "R1M1: corrected by the operator, P01 and P02 draw (P01 odd, P02 odd, number 8): wrong",
+        "R1M1: corrected by the operator, P01 and P02 draw (P01 odd; P02 odd; number 8): wrong",
         "The operator pauses the league: lunch",
         "The operator lets the league go on: go on",
         "P02 withdraws: ill",
@@ -50,6 +50,11 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "R2M1: lost by P03 (DISQUALIFICATION): cheated",
         "The league is over",
     ]
+
+
+def test_an_answer_after_failures_is_told_as_one() -> None:
+    answered = e.FailuresCounted(at="2025-01-15T10:30:00Z", player_id="P01", in_a_row=0)
+    assert sentence(answered) == "P01 answers"
 
 
 def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
@@ -65,14 +70,14 @@ def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
     ("winner", "score", "details", "said"),
     [
         ("P02", (0, 3), {"status": "WIN", "choices": {}}, "P02 beats P01"),
-        ("P01", (3, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 wins, P02 loses without play"),
+        ("P01", (3, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 wins, P02 loses technically"),
         (
             "P01",
             (3, 0),
             {"status": "TECHNICAL_LOSS", "choices": {}, "ruling": "JOIN_TIMEOUT"},
-            "P01 wins, P02 loses without play (JOIN_TIMEOUT)",
+            "P01 wins, P02 loses technically (JOIN_TIMEOUT)",
         ),
-        (None, (0, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 and P02 both lose without play"),
+        (None, (0, 0), {"status": "TECHNICAL_LOSS", "choices": {}}, "P01 and P02 both lose technically"),
         (None, (1, 1), {"status": "DRAW", "choices": {"P01": "rock", "P02": None}}, "P01 and P02 draw (P01 rock)"),
     ],
 )

@@ -217,7 +217,7 @@ def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:
         yield from (f"  {line}" for line in _outline(details.evidence))
     if details.draw_commitment and details.draw_nonce:
         yield ""
-        yield f"Draw: {details.drawn_number or 'told to nobody'}"
+        yield f"Draw: {details.drawn_number or 'not revealed, for the match was not played out'}"
         yield f"  nonce {details.draw_nonce}"
         yield f"  committed to before the choices as SHA-256 of nonce:number, {details.draw_commitment}"
 

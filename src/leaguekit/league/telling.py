@@ -65,13 +65,13 @@ def outcome(result: MatchResult) -> str:
     if details.status == "TECHNICAL_LOSS":
         ruling = f" ({details.ruling})" if details.ruling else ""
         if result.winner is None:
-            return f"{one} and {other} both lose without play{ruling}"
-        return f"{result.winner} wins, {loser} loses without play{ruling}"
+            return f"{one} and {other} both lose technically{ruling}"
+        return f"{result.winner} wins, {loser} loses technically{ruling}"
     said = f"{one} and {other} draw" if result.winner is None else f"{result.winner} beats {loser}"
     played = [f"{player} {choice}" for player, choice in details.choices.items() if choice is not None]
     if details.drawn_number:
         played.append(f"number {details.drawn_number}")
-    return f"{said} ({', '.join(played)})" if played else said
+    return f"{said} ({'; '.join(played)})" if played else said
 
 
 def _created(event: e.LeagueCreated) -> str:
@@ -89,6 +89,12 @@ def _forfeited(event: e.MatchForfeited) -> str:
     return f"{event.match_id}: lost by {losers} ({event.ruling}){_because(event.reason)}"
 
 
+def _failures(event: e.FailuresCounted) -> str:
+    if not event.in_a_row:
+        return f"{event.player_id} answers"
+    return f"{event.player_id} leaves calls unanswered, {event.in_a_row} in a row"
+
+
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
@@ -101,13 +107,13 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.LeagueStarted: _started,
     e.RoundAnnounced: lambda event: f"Round {event.round_id} is announced",
     e.MatchAssigned: lambda event: f"{event.match_id}: {event.referee_id} is given attempt {event.attempt}",
-    e.ResultRecorded: lambda event: f"{event.match_id}: {outcome(event.result)}; reported by {event.referee_id}",
+    e.ResultRecorded: lambda event: f"{event.match_id}: {outcome(event.result)}, as {event.referee_id} reports",
     e.MatchForfeited: _forfeited,
     e.AttemptVoided: lambda event: f"{event.match_id}: attempt {event.attempt} is void{_because(event.reason)}",
     e.MatchHeld: lambda event: f"{event.match_id}: waits for the operator, too many attempts were void",
     e.RefereeLost: lambda event: f"{event.referee_id} is lost{_because(event.reason)}",
     e.RefereeReturned: lambda event: f"{event.referee_id} answers again",
-    e.FailuresCounted: lambda event: f"{event.player_id} has left {event.in_a_row} calls in a row unanswered",
+    e.FailuresCounted: _failures,
     e.PlayerSuspended: lambda event: f"{event.player_id} is suspended",
     e.PlayerReturned: lambda event: f"{event.player_id} answers again",
     e.RoundCompleted: lambda event: f"Round {event.round_id} is over",

@@ -1,0 +1,564 @@
+"""Looking into a store: verify, log, replay, export and rebuild-files, on leagues that were really played."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.sim import loop
+from leaguekit.store.sqlite import SqliteLog
+from tests.agents.leagues import Hall
+from tests.cli.conftest import Said
+from tests.played import Log, Played, Transcripts, by_hand, played, troubled
+from tests.programs import Program
+
+Command = Callable[..., Said]
+SEED = "5e" * 32
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.fixture(scope="module")
+def store(folder: Path) -> Path:
+    return played().store(folder / "league.db")
+
+
+@pytest.fixture(scope="module")
+def eventful(folder: Path) -> Path:
+    return by_hand().store(folder / "eventful.db")
+
+
+@pytest.fixture(scope="module")
+def trouble(folder: Path) -> Path:
+    return troubled().store(folder / "troubled.db")
+
+
+def tampered(path: Path, tamper: Callable[[Log], Any], league: Played | None = None) -> Path:
+    """A store whose log was changed by somebody."""
+    log = Log((league or played()).log)
+    tamper(log)
+    return Played(log.lines(), {}).store(path)
+
+
+# Which store
+
+
+def test_the_newest_store_is_taken_and_named(command: Command, tmp_path: Path) -> None:
+    stores = [tmp_path / "agents" / name / "manager" / "league.db" for name in ("older", "newer", "oldest")]
+    for path, hours in zip(stores, (2, 1, 3), strict=True):
+        path.parent.mkdir(parents=True)
+        played().store(path)
+        os.utime(path, (time.time() - 3_600 * hours,) * 2)
+    assert command("verify", "--data-dir", tmp_path).err == f"Reading {stores[1]}\n"
+    # What a manager at work has written lies beside its store.
+    stores[2].with_name("league.db-wal").touch()
+    assert command("verify", "--data-dir", tmp_path).err == f"Reading {stores[2]}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["verify"], ["log"], ["replay", "R1M1"], ["export"], ["rebuild-files"]], ids=lambda value: value[0]
+)
+def test_a_store_that_is_not_there_is_said_in_one_line(command: Command, arguments: list[str], tmp_path: Path) -> None:
+    done = command(*arguments, "--data-dir", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        f"league {arguments[0]}: there is no league under {tmp_path}; name its store, or its folder with --data-dir\n"
+    )
+    name, *rest = arguments
+    for path, why in ((tmp_path / "no.db", "There is no store"), (Path(__file__), "It is no SQLite database")):
+        done = command(name, path, *rest)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert why in done.err
+
+
+@pytest.mark.parametrize("arguments", [["replay", "R1M1"], ["export"], ["rebuild-files"]], ids=lambda value: value[0])
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        (lambda lines: [], "no league was ever created in this store"),
+        (lambda lines: [lines[0], b'{"event":"?"}'], "event 2 cannot be read: Invalid value"),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_said_in_one_line(
+    command: Command, arguments: list[str], log: Callable[[list[bytes]], list[bytes]], why: str, tmp_path: Path
+) -> None:
+    name, *rest = arguments
+    path = Played(log(played().log), {}).store(tmp_path / "league.db")
+    done = command(name, path, *rest, "--data-dir", tmp_path)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith(f"league {name}: {why}")
+
+
+@pytest.mark.parametrize("name", ["export", "rebuild-files"])
+def test_a_log_that_cannot_be_folded_is_for_verify(command: Command, name: str, tmp_path: Path) -> None:
+    path = tampered(tmp_path / "league.db", lambda log: log.repeat("ResultRecorded"))
+    done = command(name, path, "--data-dir", tmp_path)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "event 14 does not fit those before it" in done.err
+    assert done.err.endswith("`league verify` checks the whole log\n")
+
+
+# verify
+
+
+def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, store: Path) -> None:
+    done = command("verify", store)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "league_2025_even_odd: LEAGUE_COMPLETED",
+        "       28 events in their order",
+        "        4 players and 2 referees",
+        "        6 matches in 3 rounds, 6 of them ended and counted once",
+        "        0 technical losses, 0 of them ruled by the manager",
+        "        0 void attempts, 0 rematches, 0 corrections",
+        "        6 reports of referees, 6 of them played again by the rules",
+        "        6 draws opened, 6 made again from the league's seed",
+        "        6 transcripts held against the results",
+        "OK: everything holds, and the table is the one that its results make",
+    ]
+
+
+def test_verify_counts_what_cannot_be_checked(command: Command, eventful: Path) -> None:
+    done = command("verify", eventful)
+    assert done.code == 0
+    assert "        4 not checkable: the referee did not commit to its draw" in done.out.splitlines()
+
+
+def test_verify_names_what_is_wrong_and_fails(command: Command, tmp_path: Path) -> None:
+    path = tampered(tmp_path / "league.db", lambda log: log.of("ResultRecorded")["result"].update(winner="P01"))
+    done = command("verify", path)
+    assert done.code == 1
+    fault, *others, end = done.out.splitlines()[9:]
+    assert fault == (
+        "    FAULT event 13 (R1M1): expected 3–0 for a win, 1–1 for a draw, 0–0 if both lose, "
+        "found this: The winner P01, the score 1–1 and DRAW do not go together."
+    )
+    assert (len(others), end) == (1, "NOT OK: 2 faults")
+
+
+def test_verify_warns_of_a_clock_that_was_set_back_and_passes(command: Command, tmp_path: Path) -> None:
+    path = tampered(tmp_path / "league.db", lambda log: log.of("RoundAnnounced", 1).update(at="2025-01-15T10:29:59Z"))
+    done = command("verify", path)
+    assert done.code == 0
+    assert "  warning event 16: expected no time before" in done.out
+    assert done.out.endswith("the table is the one that its results make; 1 warnings\n")
+
+
+def test_verify_speaks_json_to_programs(command: Command, store: Path, tmp_path: Path) -> None:
+    told = json.loads(command("verify", store, "--json").out)
+    assert (told["league_id"], told["state"], told["ok"]) == ("league_2025_even_odd", "LEAGUE_COMPLETED", True)
+    assert (told["counts"]["draws_opened"], told["findings"]) == (6, [])
+    done = command("verify", tampered(tmp_path / "league.db", lambda log: log.drop("LeagueCompleted")), "--json")
+    told = json.loads(done.out)
+    assert (done.code, told["ok"], told["faults"], told["warnings"]) == (1, False, 1, 0)
+    assert told["findings"] == [
+        {
+            "number": 27,
+            "match_id": None,
+            "expected": "LeagueCompleted, for all matches have ended",
+            "found": "no such event",
+            "is_warning": False,
+        }
+    ]
+
+
+def test_of_very_many_faults_the_first_are_shown(command: Command, tmp_path: Path) -> None:
+    path = tampered(tmp_path / "league.db", lambda log: log.drop("LeagueStarted"), by_hand())
+    lines = command("verify", path).out.splitlines()
+    assert sum("FAULT" in line for line in lines) == 20
+    faults = json.loads(command("verify", path, "--json").out)["faults"]
+    assert lines[-2:] == [
+        f"          … and {faults - 20} more (--json has the first {faults})",
+        f"NOT OK: {faults} faults",
+    ]
+
+
+def test_an_empty_store_is_no_league(command: Command, tmp_path: Path) -> None:
+    done = command("verify", Played([], {}).store(tmp_path / "league.db"))
+    assert done.code == 1
+    assert done.out.splitlines()[0] == "No league: WAITING_FOR_REGISTRATIONS"
+
+
+# log
+
+
+def test_the_log_is_a_line_an_event(command: Command, trouble: Path) -> None:
+    done = command("log", trouble)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert len(lines) == 22
+    assert lines[2] == "     3  2025-01-15T10:30:00Z  P01 is registered: Player 1"
+    assert lines[13] == (
+        "    14  2025-01-15T10:32:06Z  R2M1: P01 wins, P03 loses technically (CHOICE_TIMEOUT), as REF01 reports"
+    )
+    assert lines[20] == f"    21  2025-01-15T10:34:12Z  The league is over; its seed was {SEED}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [
+        (["--after", "19"], [20, 21, 22]),
+        (["--match", "R1M1"], [9, 10, 22]),
+        (["--agent", "P03"], [5, 13, 14, 17, 18, 19]),
+        (["--agent", "REF01"], [2, 9, 10, 13, 14, 18, 19]),
+        (["--agent", "P03", "--match", "R2M1"], [13, 14]),
+        (["--match", "R9M9"], []),
+    ],
+    ids=lambda value: " ".join(map(str, value)),
+)
+def test_the_log_of_a_match_or_an_agent_is_what_concerns_it(
+    command: Command, trouble: Path, asked: list[str], numbers: list[int]
+) -> None:
+    told = command("log", trouble, *asked, "--json").out.splitlines()
+    assert [json.loads(line)["number"] for line in told] == numbers
+    assert [int(line.split()[0]) for line in command("log", trouble, *asked).out.splitlines()] == numbers
+
+
+def test_the_seed_is_told_even_to_who_reads_the_end_only(command: Command, trouble: Path) -> None:
+    last = json.loads(command("log", trouble, "--after", 20, "--json").out.splitlines()[0])
+    assert (last["event"], last["seed_hex"]) == ("LeagueCompleted", SEED)
+
+
+def test_the_log_is_followed_while_it_is_written_until_ctrl_c(tmp_path: Path) -> None:
+    path, lines = tmp_path / "league.db", played().log
+
+    async def write(program: Program | None, events: list[bytes]) -> None:
+        log = await SqliteLog.open(path)
+        await log.append(events)
+        if program is not None:
+            # While its writer is at work.
+            program.said("Round 1 is over")
+        await log.close()
+
+    asyncio.run(write(None, lines[:10]))
+    with Program("log", path, "--follow") as program:
+        program.said("Round 1 is announced")
+        asyncio.run(write(program, lines[10:15]))
+        program.process.send_signal(signal.SIGINT)
+        assert program.ended() == 130
+    assert [int(line.split()[0]) for line in program.stdout.splitlines()] == list(range(1, 16))
+    assert program.stderr == ""
+
+
+# replay
+
+
+def test_a_match_is_told_message_by_message_with_its_ruling_evidence_and_draw(command: Command, trouble: Path) -> None:
+    done = command("replay", trouble, "R2M1")
+    assert (done.code, done.err) == (0, "")
+    details = Log(troubled().log).of("ResultRecorded", 1)["result"]["details"]
+    commitment, nonce = details["draw_commitment"], details["draw_nonce"]
+    blocks = [block.splitlines() for block in done.out.split("\n\n")]
+    head, events, transcript, ruling, draw, verified = blocks
+    assert head == ["R2M1: P03 (Player 3) – P01 (Player 1), even_odd, round 2"]
+    assert events == [
+        "  2025-01-15T10:30:00Z  REF01 is given attempt 1",
+        "  2025-01-15T10:32:06Z  P01 wins, P03 loses technically (CHOICE_TIMEOUT), as REF01 reports",
+    ]
+    assert transcript[:9] == [
+        "Attempt 1 as referee:REF01 saw it, in seconds since it began:",
+        "     0.000  to   P03   GAME_INVITATION: you are PLAYER_A against P01",
+        "     0.000  to   P01   GAME_INVITATION: you are PLAYER_B against P03",
+        "     0.000  from P03   GAME_JOIN_ACK: accepted",
+        "     0.000  from P01   GAME_JOIN_ACK: accepted",
+        "     0.000  to   P03   CHOOSE_PARITY_CALL: even or odd? until 2025-01-15T10:30:30Z; "
+        f"draw committed to as {commitment[:12]}…",
+        "     0.000  to   P01   CHOOSE_PARITY_CALL: even or odd? until 2025-01-15T10:30:30Z; "
+        f"draw committed to as {commitment[:12]}…",
+        '     0.000  from P01   CHOOSE_PARITY_RESPONSE: "even"',
+        "    30.000  with P03   failed E001: no answer from http://127.0.0.1:8103/mcp in time",
+    ]
+    assert "   126.000             ruled CHOICE_TIMEOUT: P03 did not choose in time - P01 wins by default" in transcript
+    assert (
+        "   126.000  to   P03   GAME_ERROR: E001 TIMEOUT_ERROR: No answer came in time. "
+        "Technical loss: no tries are left." in transcript
+    )
+    assert ruling[:6] == [
+        "Ruling: CHOICE_TIMEOUT",
+        "  stage COLLECTING_CHOICES",
+        "  players:",
+        "    P03:",
+        "      phase OUT, answered true, failures 4, refused_posts 0, last_wrong null",
+        "      events:",
+    ]
+    assert draw == [
+        "Draw: not revealed, for the match was not played out",
+        f"  nonce {nonce}",
+        f"  committed to before the choices as SHA-256 of nonce:number, {commitment}",
+    ]
+    assert verified == ["Verified:", "  the draw is the one that was committed to"]
+
+
+def test_a_match_that_was_played_out_is_verified_in_all_respects(command: Command, store: Path) -> None:
+    lines = command("replay", store, "R3M2").out.splitlines()
+    assert "Draw: 7" in lines
+    assert lines[-4:] == [
+        "Verified:",
+        "  the result is what the game's rules make of the choices",
+        "  the draw is the one that was committed to",
+        "  the draw is the one that the league's seed gives",
+    ]
+
+
+def test_moves_of_other_games_are_told(command: Command, tmp_path: Path) -> None:
+    path = played("tic_tac_toe", "random", "random").store(tmp_path / "league.db")
+    out = command("replay", path, "R1M1").out
+    assert "GAME_MOVE_CALL: place_mark, one of [0,1,2,3,4,5,6,7,8] until" in out
+    assert "from P01   GAME_MOVE_RESPONSE: " in out
+    assert "Draw:" not in out
+
+
+def test_of_a_foreign_referees_match_the_log_tells_what_it_knows(command: Command, eventful: Path) -> None:
+    lines = command("replay", eventful, "R1M1").out.splitlines()
+    assert lines[11:] == [
+        "  2025-01-15T10:30:28Z  P01 beats P02 (P01 even; P02 odd; number 8), as REF02 reports",
+        "  2025-01-15T10:30:31Z  corrected by the operator, P01 and P02 draw (P01 odd; P02 odd; number 8): wrong",
+        "",
+        "There is no transcript: REF02 handed none in.",
+        "",
+        "Ruling: WIN",
+        "",
+        "Verified:",
+        "  the result is what the game's rules make of the choices",
+        "  not checkable: the referee did not commit to its draw",
+        "  not checkable: the referee drew a number of its own",
+    ]
+
+
+def test_a_match_that_nobody_played_is_told_in_a_line(command: Command, eventful: Path, tmp_path: Path) -> None:
+    assert command("replay", eventful, "R2M1").out.splitlines() == [
+        "R2M1: P01 (Agent 1) – P03 (Agent 3), even_odd, round 2",
+        "",
+        "  2025-01-15T10:30:36Z  lost by P03 (DISQUALIFICATION): cheated",
+    ]
+    begun = Played(by_hand().log[:12], {}).store(tmp_path / "begun.db")
+    assert command("replay", begun, "R1M1").out.splitlines()[2:] == ["  Nothing has happened yet."]
+
+
+def test_a_referee_that_told_players_another_thing_is_exposed(command: Command, tmp_path: Path) -> None:
+    log, kept = played()
+    told = kept["transcript/R1M1"].replace(b'"number_parity":"odd"', b'"number_parity":"even"')
+    path = Played(log, kept | {"transcript/R1M1": told}).store(tmp_path / "league.db")
+    out = command("replay", path, "R1M1").out
+    assert '  WRONG: expected number_parity "odd" in GAME_OVER to P01, found number_parity "even"' in out
+    assert command("verify", path).code == 1
+
+
+def test_a_replay_speaks_json_to_programs(command: Command, store: Path, eventful: Path) -> None:
+    told = json.loads(command("replay", store, "R3M2", "--json").out)
+    assert (told["match_id"], told["round_id"], told["game_type"]) == ("R3M2", 3, "even_odd")
+    assert told["players"][0] == {"player_id": "P02", "display_name": "Player 2"}
+    assert [event["event"] for event in told["events"]] == ["MatchAssigned", "ResultRecorded"]
+    assert told["transcript"]["entries"][0]["message_type"] == "GAME_INVITATION"
+    assert (told["verification"]["faults"], told["verification"]["is_opened"]) == ([], True)
+    bare = json.loads(command("replay", eventful, "R2M1", "--json").out)
+    assert (bare["transcript"], bare["verification"]) == (None, None)
+
+
+def test_a_match_that_there_is_not_is_answered_with_those_that_there_are(
+    command: Command, store: Path, tmp_path: Path
+) -> None:
+    assert command("replay", store, "R9M1") == Said(
+        2, "", "league replay: there is no match R9M1 in this league; there are R1M1, R1M2, R2M1, R2M2, R3M1 …\n"
+    )
+    new = Played(played().log[:3], {}).store(tmp_path / "new.db")
+    assert command("replay", new, "R1M1").err == (
+        "league replay: there is no match R1M1 in this league; it has no schedule yet\n"
+    )
+
+
+# Whatever agents write
+
+
+HOSTILE = "\x1b[2J\x9b1m\u202e=1+1"
+
+
+@pytest.fixture(scope="module")
+def hostile(folder: Path) -> Path:
+    """A league whose first player has a name, and whose referee a ruling, that would do things to a terminal."""
+
+    def tamper(log: Log) -> None:
+        log.of("PlayerRegistered")["meta"]["display_name"] = f"={HOSTILE}"
+        log.of("ResultRecorded")["result"]["details"]["choices"]["P01"] = HOSTILE
+        log.of("ResultRecorded")["result"]["details"]["evidence"] = {HOSTILE: [HOSTILE, {"a": HOSTILE}]}
+
+    return tampered(folder / "hostile.db", tamper)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify"],
+        ["verify", "--json"],
+        ["log"],
+        ["log", "--json"],
+        ["replay", "R1M1"],
+        ["replay", "R1M1", "--json"],
+        *(
+            ["export", "--what", what, "--format", form]
+            for what in ("results", "agents", "events")
+            for form in ("json", "csv")
+        ),
+    ],
+    ids=" ".join,
+)
+def test_nothing_that_agents_write_moves_the_terminal(command: Command, hostile: Path, arguments: list[str]) -> None:
+    name, *rest = arguments
+    out = command(name, hostile, *rest).out
+    assert "2J" in out
+    assert not set("\x1b\x9b\u202e") & set(out)
+
+
+def test_nothing_that_agents_write_is_calculated_by_a_spreadsheet(command: Command, hostile: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(command("export", hostile, "--format", "csv").out, newline="")))
+    assert rows[0]["player_A_name"] == "'=�[2J�1m�=1+1"
+    for what in ("results", "standings", "agents", "events"):
+        out = command("export", hostile, "--format", "csv", "--what", what).out
+        cells = [cell for row in csv.reader(io.StringIO(out, newline="")) for cell in row]
+        assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+
+
+# export
+
+
+def exported(command: Command, *arguments: object) -> list[dict[str, Any]]:
+    return list(json.loads(command("export", *arguments).out))
+
+
+def test_results_are_exported_as_json_unless_told_otherwise(command: Command, store: Path) -> None:
+    rows = exported(command, store)
+    assert [row["match_id"] for row in rows] == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
+    assert rows[5]["winner"] == "P03"
+
+
+@pytest.mark.parametrize("what", ["results", "standings", "agents", "events"])
+def test_the_formats_tell_the_same(command: Command, store: Path, what: str) -> None:
+    rows = exported(command, store, "--what", what)
+    lines = command("export", store, "--what", what, "--format", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == rows
+    sheet = list(csv.DictReader(io.StringIO(command("export", store, "--what", what, "--format", "csv").out)))
+    assert len(sheet) == len(rows) > 3
+    for cells, row in zip(sheet, rows, strict=True):
+        for name, cell in cells.items():
+            value = row.get(name)
+            assert cell == ("" if value is None else " ".join(value) if isinstance(value, list) else str(value))
+
+
+def test_a_league_without_results_exports_none(command: Command, tmp_path: Path) -> None:
+    path = Played(played().log[:5], {}).store(tmp_path / "league.db")
+    assert command("export", path).out == "[]\n"
+    assert command("export", path, "--format", "jsonl").out == ""
+    assert command("export", path, "--format", "csv").out.count("\n") == 1
+
+
+def test_into_a_folder_everything_is_exported_and_into_a_file_one_thing(
+    command: Command, store: Path, tmp_path: Path
+) -> None:
+    done = command("export", store, "--format", "csv", "--out", f"{tmp_path}/new/")
+    files = [
+        tmp_path / "new" / f"league_2025_even_odd-{what}.csv" for what in ("results", "standings", "agents", "events")
+    ]
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "".join(f"Wrote {file}\n" for file in files)
+    assert sorted((tmp_path / "new").iterdir()) == sorted(files)
+    command("export", store, "--what", "standings", "--out", tmp_path)
+    assert len(json.loads((tmp_path / "league_2025_even_odd-standings.json").read_text())) == 4
+    command("export", store, "--out", tmp_path / "a" / "results.json")
+    assert len(json.loads((tmp_path / "a" / "results.json").read_text())) == 6
+    refused = command("export", store, "--out", tmp_path / "a" / "results.json" / "b")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert refused.err.startswith(f"league export: cannot write {tmp_path / 'a' / 'results.json' / 'b'}: ")
+
+
+@pytest.mark.parametrize("name", ["league.db", "eventful.db"])
+def test_no_export_and_no_log_has_a_secret_in_it(
+    command: Command, folder: Path, store: Path, eventful: Path, name: str
+) -> None:
+    league = {"league.db": played(), "eventful.db": by_hand()}[name]
+    secrets = {
+        event[field]
+        for line in league.log
+        for field in ("verifier", "key", "seat", "conversation_id")
+        if (event := json.loads(line)).get(field)
+    }
+    assert len(secrets) > 15
+    told = [command("log", folder / name).out, command("log", folder / name, "--json").out]
+    for what in ("results", "standings", "agents", "events"):
+        told += [command("export", folder / name, "--what", what, "--format", form).out for form in ("json", "csv")]
+    for text in told:
+        assert not [secret for secret in secrets if secret in text]
+        assert "http://" not in text
+    asked = exported(command, folder / name, "--what", "agents", "--endpoints")
+    assert all(row["contact_endpoint"].startswith("http://") for row in asked)
+    assert "http://" in command("export", folder / name, "--what", "events", "--endpoints").out
+
+
+@pytest.mark.parametrize("arguments", [["log"], ["log", "--json"], ["export", "--what", "events"]], ids=" ".join)
+def test_the_seed_of_a_running_league_is_told_to_nobody(command: Command, tmp_path: Path, arguments: list[str]) -> None:
+    path = Played(played().log[:19], {}).store(tmp_path / "league.db")
+    name, *rest = arguments
+    done = command(name, path, *rest)
+    assert done.code == 0
+    assert "5e5e" not in done.out
+    assert command("verify", path).code == 0
+
+
+# rebuild-files
+
+
+def files_under(root: Path) -> dict[str, bytes]:
+    """The files that other tools read; players' histories are their own."""
+    found = [*root.glob("config/**/*.json"), *root.glob("data/leagues/**/*.json"), *root.glob("data/matches/**/*.json")]
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_files_are_made_again_to_the_byte(command: Command, tmp_path: Path, rounds: int) -> None:
+    async def play() -> Played:
+        async with Hall(tmp_path / "SHARED") as hall:
+            transcripts = Transcripts(hall)
+            await hall.fill("random", "always_even", "always_odd", "frequency")
+            await hall.operate("start")
+            await hall.until(lambda: len(hall.league.rounds) and hall.league.rounds[rounds - 1].completed)
+            await hall.operate("pause")
+            await asyncio.sleep(5)
+            return await transcripts.played()
+
+    path = loop.run(play()).store(tmp_path / "league.db")
+    written = files_under(tmp_path / "SHARED")
+    assert len(written) >= 3 + 2 * rounds
+    done = command("rebuild-files", path, "--data-dir", tmp_path / "again")
+    assert (done.code, done.err) == (0, "")
+    assert files_under(tmp_path / "again") == written
+    assert done.out.splitlines()[-1].endswith(f"matches/league_2025_even_odd: {len(written) - 3} matches")
+
+
+def test_without_its_transcript_a_match_is_told_as_far_as_it_is_known(command: Command, tmp_path: Path) -> None:
+    log, kept = played()
+    other = kept["transcript/R1M2"].replace(b'"attempt":1,"entries"', b'"attempt":2,"entries"')
+    path = Played(log, {"transcript/R1M2": other}).store(tmp_path / "league.db")
+    command("rebuild-files", path, "--data-dir", tmp_path)
+    for name in ("R1M1", "R1M2"):
+        match = json.loads((tmp_path / "data" / "matches" / "league_2025_even_odd" / f"{name}.json").read_text())
+        assert (match["transcript"], match["reported_at"]) == ([], "2025-01-15T10:30:00Z")
+        assert match["result"] == Log(log).of("ResultRecorded", int(name == "R1M2"))["result"]
+
+
+def test_files_that_cannot_be_written_are_named(command: Command, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "config").touch()
+    done = command("rebuild-files", store, "--data-dir", tmp_path)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "agents_config.json cannot be written" in done.err
