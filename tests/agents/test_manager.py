@@ -248,15 +248,19 @@ async def test_a_repeat_to_the_letter_gives_the_same_id_a_new_token_and_voids_th
 
 @pytest.mark.parametrize("role", ROLES)
 @in_virtual_time
-async def test_a_token_brings_an_agent_back_also_after_the_start_and_at_another_port(tmp_path: Path, role: str) -> None:
+async def test_a_token_brings_an_agent_back_also_after_the_start_and_at_another_port_and_stays_what_it_was(
+    tmp_path: Path, role: str
+) -> None:
     async with Hall(tmp_path) as hall:
         agents = {one.role: one for one in await hall.scripted_league(players=2)}
         agent = agents[role]
         moved = await listening(hall, role, 50)
-        answer = await hall.register(role, 50, meta={"display_name": "Renamed"}, auth_token=agent.token)
-        result = answer["result"]
-        assert (result["status"], result[f"{role}_id"]) == ("ACCEPTED", agent.id)
-        assert refused(await agent.query("GET_STATUS")) == (6001, "E012")
+        for _ in range(2):
+            # As often as it takes, for an answer may be lost.
+            answer = await hall.register(role, 50, meta={"display_name": "Renamed"}, auth_token=agent.token)
+            result = answer["result"]
+            assert (result["status"], result[f"{role}_id"]) == ("ACCEPTED", agent.id)
+            assert result["auth_token"] == agent.token
         moved.id, moved.token = agent.id, result["auth_token"]
         assert "result" in await moved.query("GET_STATUS")
         known = hall.league.agent(agent.id)

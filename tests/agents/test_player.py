@@ -501,16 +501,70 @@ def test_a_spoilt_state_file_is_as_good_as_none(tmp_path: Path, content: bytes) 
     assert stage.manager.registrations[0].auth_token is UNSET
 
 
-def test_the_history_of_another_league_is_not_taken_up(tmp_path: Path) -> None:
+def test_the_memory_is_the_owners_alone_and_a_torn_line_is_dropped_from_it(tmp_path: Path) -> None:
     async def before(stage: Stage) -> None:
         await stage.call(game_over())
 
-    played(before, Stage(tmp_path))
-    path = tmp_path / "data/players/P01/history.json"
-    path.write_text(path.read_text().replace(LEAGUE, "another_league"))
+    async def after(stage: Stage) -> None:
+        assert [*stage.agent.history] == ["R1M1"]
+        # What follows is read again, so the torn line is out of the way.
+        await stage.call(game_over(match_id="R2M1"))
+
+    first = Stage(tmp_path)
+    played(before, first)
+    path = first.agent.registrar.folder(LEAGUE) / "history.jsonl"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_bytes(path.read_bytes() + b'{"match_id": "R9M9", "game_t')
+    played(after, Stage(tmp_path))
+    third = Stage(tmp_path)
+    played(lambda stage: asyncio.sleep(0), third)
+    assert [*third.agent.history] == ["R1M1", "R2M1"]
+
+
+def test_who_does_not_come_back_to_a_league_remembers_nothing_of_it(tmp_path: Path) -> None:
+    async def before(stage: Stage) -> None:
+        await stage.call(game_over())
+
+    first = Stage(tmp_path)
+    played(before, first)
+    (first.agent.registrar.folder(LEAGUE) / "state.json").unlink()
     stage = Stage(tmp_path)
     played(lambda stage: asyncio.sleep(0), stage)
     assert stage.agent.history == {}
+
+
+def test_a_first_registration_that_was_not_seen_answered_is_repeated_to_the_letter_by_the_next_run(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
+    path = stage.agent.registrar.folder(LEAGUE) / "asked.json"
+    played(lambda stage: asyncio.sleep(0), stage)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    asked = json.loads(path.read_text())
+    (sent,) = stage.manager.registrations
+    assert asked == {"conversation_id": sent.conversation_id, "timestamp": sent.timestamp}
+    # As if the answer had not come, from another time.
+    before = {"conversation_id": "conv-before", "timestamp": "2025-01-14T09:00:00Z"}
+    path.write_text(json.dumps(before))
+    path.with_name("state.json").unlink()
+    for repeated, token in ((True, UNSET), (False, TOKEN)):
+        stage = Stage(tmp_path)
+        played(lambda stage: asyncio.sleep(0), stage)
+        (sent,) = stage.manager.registrations
+        assert ({"conversation_id": sent.conversation_id, "timestamp": sent.timestamp} == before) is repeated
+        assert sent.auth_token == token
+
+
+def test_a_match_that_a_referee_plays_anew_finds_the_same_chance(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        chosen = []
+        for _ in range(2):
+            await stage.call(invitation())
+            chosen.append([(await stage.call(parity_call())).parity_choice for _ in range(12)])
+        assert chosen[0] == chosen[1]
+        assert len({*chosen[0]}) == 2
+
+    played(scene, Stage(tmp_path, STRATEGIES["random"], seed=1))
 
 
 def test_a_data_folder_that_cannot_be_written_stops_no_player(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -522,7 +576,8 @@ def test_a_data_folder_that_cannot_be_written_stops_no_player(tmp_path: Path, ca
         await stage.call(game_over())
 
     played(scene, Stage(tmp_path))
-    assert len([record for record in caplog.records if "cannot be written" in record.getMessage()]) == 2
+    failed = {record.getMessage().split(" ")[0].rpartition("/")[2] for record in caplog.records}
+    assert failed == {"asked.json", "state.json", "history.jsonl", "history.json"}
 
 
 # Broadcasts.
@@ -1118,7 +1173,7 @@ def test_a_manager_that_gives_neither_token_nor_league_is_played_under_all_the_s
     stage = Stage(tmp_path, said=said)
     played(scene, stage)
     assert stage.saved()["league_id"] == LEAGUE
-    assert not (tmp_path / "agents").exists()
+    assert [path.name for path in stage.agent.registrar.folder(LEAGUE).iterdir()] == ["asked.json"]
 
 
 # What else may come.

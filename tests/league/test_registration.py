@@ -292,7 +292,7 @@ def test_a_new_seat_can_be_taken_with_a_token() -> None:
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])
-def test_a_registration_repeated_to_the_letter_before_the_start_gets_the_same_id(role: str) -> None:
+def test_a_registration_repeated_to_the_letter_gets_the_same_id(role: str) -> None:
     play = Play()
     applicant = getattr(play, f"{role}_applicant")(1)
     first, lost = play.enter(applicant)
@@ -313,11 +313,13 @@ def test_a_registration_that_differs_in_anything_is_no_repeat(change: dict[str, 
         play.player(1, **same | change)
 
 
-def test_after_the_start_a_repeat_is_late() -> None:
+def test_a_repeat_is_known_until_the_first_round_is_over_for_the_league_may_start_before_the_answer_is_lost() -> None:
     play = Play(players=1, referees=1)
     applicant = play.player_applicant(2)
     play.enter(applicant)
     play.begin()
+    assert play.enter(applicant)[0] == "P02"
+    play.play_all()
     with pytest.raises(Rejected, match="E019"):
         commands.admit_player(play.league, applicant)
 

@@ -86,7 +86,7 @@ def past_match(message: GameOver, player_id: str, match: OpenMatch) -> PastMatch
 
 
 class History(Struct, kw_only=True):
-    """The history file: for people, and for the player itself when it is started again."""
+    """The history file, for people and their tools."""
 
     player_id: str
     league_id: str | None

@@ -120,7 +120,7 @@ class Manager:
             player_id = commands.admit_player(league, applicant)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
-        token, proof = self._token(player_id)
+        token, proof = self._token(player_id, applicant, request)
         self.ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
         log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
         return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
@@ -134,7 +134,7 @@ class Manager:
             referee_id = commands.admit_referee(league, applicant)
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
-        token, proof = self._token(referee_id)
+        token, proof = self._token(referee_id, applicant, request)
         self.ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
         log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
         return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
@@ -167,8 +167,13 @@ class Manager:
             detail = f"nothing answered at {url}; start the agent's server before it registers"
             raise commands.Rejected(role, "E048", detail) from None
 
-    def _token(self, agent_id: str) -> tuple[str, dict[str, bytes]]:
-        token = tokens.new_token(agent_id, self.world.entropy(tokens.ENTROPY_BYTES))
+    def _token(
+        self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request
+    ) -> tuple[str, dict[str, bytes]]:
+        # Who comes back with its token keeps it: then an answer that is lost locks nobody out, and what was derived
+        # for a match in play still holds.
+        kept = request.auth_token if applicant.returning_id == agent_id else UNSET
+        token = kept or tokens.new_token(agent_id, self.world.entropy(tokens.ENTROPY_BYTES))
         return token, {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
 
     async def _report_result(self, report: m.MatchResultReport) -> m.MatchResultAck:

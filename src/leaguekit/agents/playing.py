@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from leaguekit.agents.context import (
@@ -25,6 +23,7 @@ from leaguekit.agents.context import (
     seconds_for,
 )
 from leaguekit.agents.logs import about
+from leaguekit.agents.memory import Memory, remember
 from leaguekit.agents.registration import Identity, Kind, Registrar
 from leaguekit.agents.strategies import decide
 from leaguekit.agents.world import World
@@ -89,6 +88,7 @@ class PlayerAgent:
         self._seed = seed
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
+        self._memory: Memory | None = None
         self._views = Views(world.data_root)
         self._writer = ViewWriter(files=world.files, inline=world.inline)
         self._handlers: dict[type[m.Message], Callable[[Any], Any]] = {
@@ -122,6 +122,8 @@ class PlayerAgent:
     async def close(self) -> None:
         """Write what is still to be written."""
         await self._writer.close()
+        if self._memory is not None:
+            self._memory.close()
 
     # Registration.
 
@@ -131,19 +133,14 @@ class PlayerAgent:
 
     async def _prepare(self, identity: Identity, came_back: bool) -> None:
         self.league_id = identity.league_id
-        if came_back:
+        if self._memory is None and identity.auth_token and identity.league_id:
+            path = self.registrar.folder(identity.league_id) / "history.jsonl"
             try:
-                await self.world.blocking(self._remember, identity)
+                self._memory = await self.world.blocking(Memory, path, self.world.files, came_back)
             except StoreError as error:
                 log.warning("%s", error)
-
-    def _remember(self, identity: Identity) -> None:
-        """Take up the history of this league that an earlier run wrote."""
-        content = self.world.files.read(self._views.history(identity.agent_id))
-        with contextlib.suppress(msgspec.DecodeError):
-            saved = msgspec.json.decode(content or b"", type=History)
-            if saved.league_id == identity.league_id:
-                self.history = {match.match_id: match for match in saved.matches}
+            else:
+                self.history = self._memory.matches
 
     # Answers.
 
@@ -207,6 +204,8 @@ class PlayerAgent:
         match = self._match(message, message.match_id)
         self._check_addressee(message.player_id)
         match.round_id, match.opponent_id, match.role = message.round_id, message.opponent_id, message.role_in_match
+        # A referee that has forgotten the match plays it anew, and chance is the same again.
+        match.random = None
         self.league_id = self.league_id or message.league_id
         self.round_id = message.round_id
         self._current = message.match_id
@@ -275,9 +274,9 @@ class PlayerAgent:
             self._current = None
         past = past_match(message, me, match)
         if is_ours and self.history.get(past.match_id) != past:
-            # A match that was played again stands where it was played last.
-            self.history.pop(past.match_id, None)
-            self.history[past.match_id] = past
+            remember(self.history, past)
+            if self._memory is not None:
+                self._memory.add(past)
             self._save()
             log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=about(message))
         return m.GameOverAck(**self._of_match(message, message.match_id, match), status="ACKNOWLEDGED")

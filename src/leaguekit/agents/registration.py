@@ -14,7 +14,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -42,6 +42,7 @@ SETTLING_SECONDS = 2.0
 # Where an agent's files lie when its manager does not say which league this is.
 UNNAMED = "league"
 
+T = TypeVar("T")
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
 
 
@@ -82,6 +83,13 @@ class Kind(NamedTuple):
     role: Literal["player", "referee"]
     request: Callable[..., m.Request]
     response: type[Response]
+
+
+class _Asked(Struct):
+    """By what a manager knows the repeat of a registration."""
+
+    conversation_id: str
+    timestamp: str
 
 
 class _Pong(Struct):
@@ -159,7 +167,7 @@ class Registrar:
                 offered = UNSET if kept is None else kept.auth_token or UNSET
                 # Repeated to the letter: that is how a manager knows the retry of a lost answer.
                 if request is None or request.auth_token != offered:
-                    request = self._request(offered)
+                    request = await self._request(offered, league_id)
                 self._settled.clear()
                 return await self._taken_on(request, league_id, kept)
             except (CallFailed, CallerLate) as failure:
@@ -182,32 +190,45 @@ class Registrar:
         """Which league the manager runs, if it says so: a token is offered only to the league it came from."""
         try:
             body = await reachable(self._world.caller, self.manager_url, PING_SECONDS)
-            return msgspec.json.decode(body, type=_Pong).result.league_id
+            league_id = msgspec.json.decode(body, type=_Pong).result.league_id
         except TimedOut:
             # It may know no ping.
             return None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
+        if self.identity is not None and self.identity.league_id not in (None, league_id):
+            raise Unreachable(f"another league, {league_id}, is at {self.manager_url}")
+        return league_id
 
     def _kept(self, league_id: str | None) -> Identity | None:
         """Who we were in that league, if we have been there."""
         if league_id is None:
             return None
-        path = self._state_file(league_id)
-        try:
-            content = self._world.files.read(path)
-            kept = None if content is None else msgspec.json.decode(content, type=Identity)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            log.warning("%s is left aside: %s", path, error)
-            return None
-        except StoreError as error:
-            log.warning("%s", error)
-            return None
+        kept = self._read(self._state_file(league_id), Identity)
         return kept if kept is not None and kept.league_id == league_id else None
 
-    def _request(self, token: str | UnsetType) -> m.Request:
+    def _read(self, path: Path, kind: type[T]) -> T | None:
+        """What an earlier run wrote to a file of its own; None if there is nothing, or nothing of use."""
+        try:
+            content = self._world.files.read(path)
+            return None if content is None else msgspec.json.decode(content, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            log.warning("%s is left aside: %s", path, error)
+        except StoreError as error:
+            log.warning("%s", error)
+        return None
+
+    async def _request(self, token: str | UnsetType, league_id: str | None) -> m.Request:
+        """A request; without a token, the one that an earlier run sent and perhaps did not see answered."""
         conversation = f"conv-{self._slug}-reg-{self._world.entropy(4).hex()}"
         envelope = m.envelope(self._sender, self._world.now(), conversation)
+        if token is UNSET and league_id is not None:
+            path = self.folder(league_id) / "asked.json"
+            asked = await self._world.blocking(self._read, path, _Asked)
+            if asked is None:
+                await self._write(path, _Asked(conversation, envelope["timestamp"]))
+            else:
+                envelope |= {"conversation_id": asked.conversation_id, "timestamp": asked.timestamp}
         return self._kind.request(**envelope, auth_token=token, **{f"{self._kind.role}_meta": self._meta})
 
     async def _taken_on(self, request: m.Request, pinged: str | None, kept: Identity | None) -> Identity:
@@ -223,17 +244,20 @@ class Registrar:
             derived=response.token_scheme == tokens.SCHEME and bool(token and league_id),
         )
         if token and league_id:
-            try:
-                state = msgspec.json.encode(identity)
-                await self._world.blocking(self._keep, self._state_file(league_id), state)
-            except StoreError as error:
-                log.warning("%s", error)
+            await self._write(self._state_file(league_id), identity)
         log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
         await self._prepare(identity, kept is not None)
         return identity
 
-    def _keep(self, path: Path, state: bytes) -> None:
-        self._world.files.write(path, state, private=True)
+    async def _write(self, path: Path, what: Struct) -> None:
+        """Keep something for a later run, as well as that can be done."""
+        try:
+            await self._world.blocking(self._keep, path, msgspec.json.encode(what))
+        except StoreError as error:
+            log.warning("%s", error)
+
+    def _keep(self, path: Path, content: bytes) -> None:
+        self._world.files.write(path, content, private=True)
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"

@@ -149,11 +149,14 @@ def _known(
     registry: Mapping[str, Player] | Mapping[str, Referee],
     applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
 ) -> str | None:
-    """Whose return this is: by its token, or, before the start, because it repeats a registration to the letter."""
+    """Whose return this is: by its token, or because it repeats a registration to the letter.
+
+    Who has lost the answer has lost its token as well, and has not played: after the first round there is nobody such.
+    """
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
-    if agent is None or not league.is_open:
+    if agent is None or (league.rounds and league.rounds[0].completed):
         return None
     before = agent.registered
     repeated = (applicant.conversation_id, applicant.timestamp, applicant.meta)
