@@ -32,11 +32,12 @@ class Crowd:
         self.heard: list[tuple[float, str, int]] = []
         self.suspended: set[str] = set()
         self.gone: set[str] = set()
+        self.expected: dict[str, asyncio.Event] = {}
         self.delays: dict[str, float] = {}
         self.answer: bytes | None = b'{"jsonrpc":"2.0","result":{},"id":1}'
         self.caller: Any = MemoryCaller(self.network)
         self.broadcasts = Broadcasts(
-            World(self.caller), self.recipient, lambda agent: agent in self.suspended, self.hear
+            World(self.caller), self.recipient, lambda agent: agent in self.suspended, self.hear, self.there
         )
         for name in ("P01", "P02"):
             self.listen(name)
@@ -58,6 +59,10 @@ class Crowd:
 
     def recipient(self, name: str) -> Recipient | None:
         return None if name in self.gone else Recipient(self.url(name), f"drv-{name}")
+
+    async def there(self, name: str) -> None:
+        if name in self.expected:
+            await self.expected[name].wait()
 
     def hear(self, name: str, failures: int) -> None:
         self.heard.append((self.now, name, failures))
@@ -241,7 +246,11 @@ async def test_lateness_of_the_manager_itself_is_no_failure_of_the_agent() -> No
 
     heard: list[int] = []
     broadcasts = Broadcasts(
-        World(Late()), lambda _: Recipient("http://x/mcp", "t"), lambda _: False, lambda _, count: heard.append(count)
+        World(Late()),
+        lambda _: Recipient("http://x/mcp", "t"),
+        lambda _: False,
+        lambda _, count: heard.append(count),
+        lambda _: asyncio.sleep(0),
     )
     await broadcasts.tell_last("P01", note("hello"))
     assert heard == []

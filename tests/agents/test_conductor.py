@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.conductor import longest_match
+from leaguekit.agents.assignments import longest_match
 from leaguekit.league import queries
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.protocol import tokens

@@ -728,7 +728,7 @@ async def test_progress_never_delays_a_match_and_other_managers_hear_of_none(sce
 
 
 @in_virtual_time
-async def test_progress_and_transcripts_that_nobody_takes_harm_nothing(scene: Scene) -> None:
+async def test_progress_that_nobody_takes_is_old_but_a_transcript_waits_for_the_manager(scene: Scene) -> None:
     scene.player("P01", game_invitation=after(1), choose_parity_call=after(8)), scene.player("P02")
     await scene.start()
     scene.network.close(MANAGER_URL)
@@ -737,9 +737,45 @@ async def test_progress_and_transcripts_that_nobody_takes_harm_nothing(scene: Sc
     scene.network.listen(MANAGER_URL, scene.manager.handle)
     await scene.manager.reported.wait()
     scene.network.close(MANAGER_URL)
+    await asyncio.sleep(3_600)
+    scene.network.listen(MANAGER_URL, scene.manager.handle)
+    back = scene.time()
     await scene.ended()
     assert scene.manager.progress == []
-    assert len(scene.transcripts) == 4
+    assert scene.time() - back <= 2
+    assert len(scene.transcripts) > 1_000
+
+
+@in_virtual_time
+async def test_after_the_league_a_manager_that_is_gone_is_not_waited_for(scene: Scene) -> None:
+    scene.player("P01"), scene.player("P02")
+    referee = await scene.start()
+    await scene.assign()
+    await scene.manager.reported.wait()
+    assert (await scene.post("notify_league_completed", _league_completed(scene)))["status"] == "ACKNOWLEDGED"
+    scene.network.close(MANAGER_URL)
+    async with asyncio.timeout(10):
+        await referee.finished.wait()
+
+
+@in_virtual_time
+async def test_after_a_restart_the_players_hear_how_their_match_ended_before_the_manager_does(scene: Scene) -> None:
+    scene.player("P01"), scene.player("P02", game_over=[silent, good])
+    await scene.start()
+    scene.network.close(MANAGER_URL)
+    await scene.assign()
+    await asyncio.sleep(1)
+    await scene.referee.close()
+    scene.network.close(REFEREE_URL)
+    scene.network.listen(MANAGER_URL, scene.manager.handle)
+    told = [len(scene.to(player, "GAME_OVER")) for player in ("P01", "P02")]
+    await scene.start()
+    await scene.ended()
+    assert [len(scene.to(player, "GAME_OVER")) for player in ("P01", "P02")] == [told[0] + 1, told[1] + 1]
+    first, second = (scene.to("P01", "GAME_OVER")[place].params for place in (0, -1))
+    assert first == second
+    (report,) = scene.to("manager", "MATCH_RESULT_REPORT")[-1:]
+    assert report.at >= scene.to("P02", "GAME_OVER")[-1].at
 
 
 @in_virtual_time

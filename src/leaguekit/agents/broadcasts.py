@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,9 +51,14 @@ class Recipient(NamedTuple):
     token: str
 
 
+# The recipient of an id; None for one that has left.
+Recipients = Callable[[str], Recipient | None]
+
+
 @dataclass(slots=True)
 class _Outbox:
-    waiting: deque[Parcel] = field(default_factory=deque)
+    # Each with what is told when it has been sent, or given up.
+    waiting: deque[tuple[Parcel, asyncio.Future[None]]] = field(default_factory=deque)
     standings: Parcel | None = None
     next_standings_at: float = 0.0
     worker: asyncio.Task[None] | None = None
@@ -63,19 +68,24 @@ class _Outbox:
 
 
 class Broadcasts:
-    """The outboxes of all agents. ``heard`` is told of each agent's answer (0) or failures (how many)."""
+    """The outboxes of all agents. ``heard`` is told of each agent's answer (0) or failures (how many).
+
+    ``there`` waits for an agent that is not to be called yet.
+    """
 
     def __init__(
         self,
         world: World,
-        recipient: Callable[[str], Recipient | None],
+        recipient: Recipients,
         is_suspended: Callable[[str], bool],
         heard: Callable[[str, int], None],
+        there: Callable[[str], Awaitable[None]],
     ) -> None:
         self._world = world
         self._recipient = recipient
         self._is_suspended = is_suspended
         self._heard = heard
+        self._there = there
         self._outboxes: dict[str, _Outbox] = {}
 
     def announce(self, agent_id: str, message: Parcel) -> asyncio.Task[None]:
@@ -91,18 +101,19 @@ class Broadcasts:
         box = self._outboxes.setdefault(agent_id, _Outbox())
         if closing:
             box.standings = None
-            box.waiting.append(message)
-            box.hurry.set()
+            self.tell(agent_id, message)
         else:
             box.standings = message
-        self._work(agent_id, box)
+            self._work(agent_id, box)
 
-    def tell(self, agent_id: str, message: Parcel) -> None:
-        """Send after everything that waits."""
+    def tell(self, agent_id: str, message: Parcel) -> asyncio.Future[None]:
+        """Send after everything that waits; the future is done when it has been sent, or given up."""
         box = self._outboxes.setdefault(agent_id, _Outbox())
-        box.waiting.append(message)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        box.waiting.append((message, done))
         box.hurry.set()
         self._work(agent_id, box)
+        return done
 
     async def tell_last(self, agent_id: str, message: Parcel) -> None:
         """Send when nothing else is under way to that agent any more."""
@@ -127,7 +138,9 @@ class Broadcasts:
         try:
             while box.waiting or box.standings is not None:
                 if box.waiting:
-                    await self._send(agent_id, box.waiting.popleft())
+                    first, done = box.waiting.popleft()
+                    await self._send(agent_id, first)
+                    done.set_result(None)
                     continue
                 if (pause := box.next_standings_at - loop.time()) > 0 and await _hurried(box, pause):
                     continue
@@ -139,6 +152,7 @@ class Broadcasts:
             box.worker = None
 
     async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> None:
+        await self._there(agent_id)
         for retry in range(RETRIES + 1):
             recipient = self._recipient(agent_id)
             if recipient is None or (self._is_suspended(agent_id) and not last):

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import decode, encode, of_type
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcRefusal, read_answer, request
-from leaguekit.transport.base import Caller
+from leaguekit.transport.base import Caller, CallerLate, CallFailed
 
 AnswerT = TypeVar("AnswerT", bound=Message)
 
 _ids = count(1)
 _INTERNAL_ERROR = -32603
+
+
+class _Pong(msgspec.Struct):
+    result: dict[str, Any]
 
 
 async def ask(
@@ -50,6 +56,21 @@ async def deliver(
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
     """The answer to a ping; any HTTP answer shows that somebody is there. Raises CallFailed or CallerLate."""
     return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds)).body
+
+
+async def is_there(caller: Caller, url: str, agent_id: str, seconds: float) -> bool:
+    """Whether an agent answers a ping: any HTTP answer will do, unless it says that it is another, or nobody yet."""
+    try:
+        body = await reachable(caller, url, seconds)
+    except CallerLate:
+        return True
+    except CallFailed:
+        return False
+    try:
+        pong = msgspec.json.decode(body, type=_Pong).result
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return bool(agent_id == pong.get("player_id", pong.get("referee_id", agent_id)))
 
 
 def cause_of(refusal: RpcRefusal) -> str | None:

@@ -1,6 +1,7 @@
-"""What the manager does by itself: starts the league, announces rounds, hands out matches, watches referees.
+"""What the manager does by itself: starts the league, announces rounds, gives out matches, tells everybody how it goes.
 
-It reacts to events of the ledger. Everything that it sends waits until what it depends on is written down.
+It reacts to events of the ledger. Everything that it sends waits until what it depends on is written down. A league
+that was broken off is taken up from its log: what may not have gone out goes out again, for nobody minds a repeat.
 """
 
 from __future__ import annotations
@@ -10,43 +11,38 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from leaguekit.agents.broadcasts import Broadcasts, Parcel, Recipient, parcel
-from leaguekit.agents.calls import ask, reachable
+from leaguekit.agents.assignments import Assignments
+from leaguekit.agents.attendance import Attendance
+from leaguekit.agents.broadcasts import Broadcasts, Parcel, Recipients, parcel
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.world import World
-from leaguekit.games import game
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
-from leaguekit.league.records import Match, Referee
+from leaguekit.league.records import Referee, Round
 from leaguekit.league.results import MOST_FAILURES
 from leaguekit.league.rounds import living_referees
-from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
-from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.ids import MANAGER, match_conversation
-from leaguekit.protocol.rpc import RpcRefusal
-from leaguekit.transport.base import CallerLate, CallFailed
+from leaguekit.protocol import times
+from leaguekit.protocol.ids import MANAGER
 
 log = logging.getLogger(__name__)
 
 # How long a round's matches wait for players to answer its announcement.
 ANNOUNCEMENT_SECONDS = 10.0
-PING_EVERY = 2.0
-PING_SECONDS = 2.0
-PINGS_MISSED = 3
-# What a referee may need beyond its players' limits: its own calls and reports.
-REFEREE_SLACK = 20.0
+# What is kept beside the log: the last round of whose end everybody has been told, and whether of the league's.
+TOLD = "told"
+ALL = b"all"
 
 
 class Conductor:
     """Conducts one league. ``run`` ends when everybody has been told that the league is over."""
 
-    def __init__(self, world: World, ledger: Ledger, recipient: Callable[[str], Recipient | None]) -> None:
+    def __init__(self, world: World, ledger: Ledger, recipient: Recipients) -> None:
         self._world = world
         self._ledger = ledger
-        self._recipient = recipient
-        self.broadcasts = Broadcasts(world, recipient, self._is_suspended, self._heard)
+        self._attendance = Attendance(world.caller, recipient)
+        self._assignments = Assignments(world, ledger, recipient, self._attendance)
+        self.broadcasts = Broadcasts(world, recipient, self._is_suspended, self._heard, self._attendance.there)
         self.progress: dict[str, m.MatchProgress] = {}
         # How many of each must be there for the league to start by itself; None waits for the operator.
         self.start_when: tuple[int, int] | None = None
@@ -63,7 +59,7 @@ class Conductor:
 
     async def run(self) -> None:
         """Conduct the league from wherever it stands to its end. Raises StoreError if the log cannot be written."""
-        self._task(self._watch_referees())
+        self._task(self._assignments.watch())
         conducting = self._task(self._conduct())
         failures = (self._ledger.failed, self._failed)
         await asyncio.wait([conducting, *failures], return_when=asyncio.FIRST_COMPLETED)
@@ -73,6 +69,7 @@ class Conductor:
         conducting.result()
 
     async def close(self) -> None:
+        self._attendance.close()
         self.broadcasts.close()
         for task in list(self._tasks):
             task.cancel()
@@ -104,10 +101,15 @@ class Conductor:
     def _now(self) -> str:
         return times.written(self._world.now())
 
+    def _round(self) -> Round:
+        return self._ledger.league.rounds[self._ledger.league.current_round - 1]
+
     # The course of the league
 
     async def _conduct(self) -> None:
         league = self._ledger.league
+        if league.rounds and await self._take_up():
+            return
         while league.state != "LEAGUE_COMPLETED":
             self._changed.clear()
             if league.is_open and self._may_start():
@@ -120,6 +122,31 @@ class Conductor:
             if not self._changed.is_set():
                 await self._changed.wait()
         await self._say_goodbye()
+
+    async def _take_up(self) -> bool:
+        """Go on where an earlier run was broken off; whether there is nothing left to do."""
+        league = self._ledger.league
+        told = await self._ledger.log.kept(TOLD) or b"0"
+        if told == ALL:
+            self._completed.set()
+            return True
+        suspended = [one for one in (*league.players, *league.referees) if self._is_suspended(one)]
+        self._attendance.expect(one for one in (*league.players, *league.referees) if one not in suspended)
+        for referee in league.referees.values():
+            for match_id in referee.in_hand:
+                self._task(self._assignments.hand_over(match_id))
+        if any(match.attempt for match in league.matches.values()):
+            self._first_match_at = asyncio.get_running_loop().time()
+        untold = [round_.id for round_ in league.rounds if round_.completed and round_.id > int(told)]
+        for round_id in untold:
+            self._close_round(round_id)
+        if league.state == "LEAGUE_COMPLETED":
+            self._ended_at = self._first_match_at
+        elif league.current_round and not untold:
+            self._publish_standings()
+        if league.round_in_play and not any(league.matches[one].attempt for one in self._round().matches):
+            await self._announce(league.current_round)
+        return False
 
     def _may_start(self) -> bool:
         if self.start_when is None:
@@ -159,6 +186,23 @@ class Conductor:
     async def _say_goodbye(self) -> None:
         """Tell everybody that the league is over, each after everything else."""
         self._is_over = True
+        messages = self._farewells()
+        await self._ledger.settled()
+        while self._publishing:
+            await asyncio.wait(self._publishing)
+        log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
+        await asyncio.gather(*(self.broadcasts.tell_last(agent, told) for agent, told in messages.items()))
+        await self._ledger.log.keep(TOLD, ALL)
+        self._completed.set()
+
+    async def _say_goodbye_to(self, agent_id: str) -> None:
+        """Tell one that has come back after the end."""
+        message = self._farewells()[agent_id]
+        await self._ledger.settled()
+        await self.broadcasts.tell_last(agent_id, message)
+
+    def _farewells(self) -> dict[str, Parcel]:
+        """What each agent is told of the league's end."""
         league = self._ledger.league
         told = m.LeagueCompleted(
             **self._envelope("conv-league-complete"),
@@ -175,12 +219,7 @@ class Conductor:
         for player in [one for one in league.table.rows if one not in shown]:
             told.final_standings = queries.final_standings(league, player)
             messages[player] = parcel(told)
-        await self._ledger.settled()
-        while self._publishing:
-            await asyncio.wait(self._publishing)
-        log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
-        await asyncio.gather(*(self.broadcasts.tell_last(agent, told) for agent, told in messages.items()))
-        self._completed.set()
+        return messages
 
     # What follows from events
 
@@ -189,7 +228,7 @@ class Conductor:
             case e.MatchAssigned():
                 if self._first_match_at is None:
                     self._first_match_at = asyncio.get_running_loop().time()
-                self._task(self._hand_over(event))
+                self._task(self._assignments.hand_over(event.match_id))
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
                 self.progress.pop(event.match_id, None)
                 self._publish_standings()
@@ -197,13 +236,20 @@ class Conductor:
                 self.progress.pop(event.match_id, None)
             case e.RoundCompleted():
                 self._close_round(event.round_id)
+            case e.PlayerRegistered():
+                self._welcome(event.player_id)
             case e.RefereeRegistered():
                 # It may have forgotten what it has in hand; one that has not takes no harm.
                 for name in self._ledger.league.referees[event.referee_id].in_hand:
-                    self._task(self._hand_over(self._in_hand(name)))
+                    self._task(self._assignments.hand_over(name))
+                self._welcome(event.referee_id)
             case e.LeagueCompleted():
                 self._ended_at = asyncio.get_running_loop().time()
         self._changed.set()
+
+    def _welcome(self, agent_id: str) -> None:
+        if self._ledger.league.state == "LEAGUE_COMPLETED":
+            self._task(self._say_goodbye_to(agent_id))
 
     def _publish(self, send: Callable[[], None]) -> None:
         """Send what has been made of the league as it is now, once that is written down."""
@@ -263,130 +309,17 @@ class Conductor:
 
         def send() -> None:
             self._send_standings(updates, closing=True)
-            for agent in agents:
-                self.broadcasts.tell(agent, message)
+            told = [self.broadcasts.tell(agent, message) for agent in agents]
+            self._task(self._keep_told(round_id, told))
             log.info("round %d is over", round_id, extra={"message_type": "ROUND_COMPLETED"})
 
         self._publish(send)
 
-    # Matches and their referees
-
-    async def _hand_over(self, event: e.MatchAssigned) -> None:
-        """Give a match to its referee, until the referee has it or the attempt is void."""
-        match = self._ledger.league.matches[event.match_id]
-        while match.in_play and match.attempt == event.attempt:
-            recipient = self._recipient(event.referee_id)
-            if recipient is None:
-                return
-            assignment = self._assignment(match, event, recipient.token)
-            await self._ledger.settled()
-            try:
-                ack = await ask(self._world.caller, recipient.url, assignment, m.MatchAssignmentAck)
-            except (CallFailed, CallerLate):
-                # Whether the referee is gone is for those who watch it to say.
-                await asyncio.sleep(PING_EVERY)
-                continue
-            except (RpcRefusal, ProtocolError) as error:
-                self._void(event, f"{event.referee_id} refused the assignment: {error}")
-                return
-            if ack.status == "ACCEPTED":
-                return
-            # It may still be busy with a match that the manager has ended; in time it is free, or overdue.
-            log.warning("%s did not take %s: %s", event.referee_id, event.match_id, ack.reason)
-            await asyncio.sleep(PING_EVERY)
-
-    def _void(self, event: e.MatchAssigned, reason: str) -> None:
-        match = self._ledger.league.matches[event.match_id]
-        if match.in_play and match.attempt == event.attempt:
-            log.warning("%s, attempt %d, is void: %s", event.match_id, event.attempt, reason)
-            self._ledger.record(
-                commands.void_attempt(self._ledger.league, event.match_id, event.attempt, reason, self._now())
-            )
-
-    def _in_hand(self, match_id: str) -> e.MatchAssigned:
-        """The assignment of a match that a referee has in hand."""
-        match = self._ledger.league.matches[match_id]
-        return e.MatchAssigned(
-            at=self._now(), match_id=match_id, referee_id=match.referee_id or "", attempt=match.attempt
-        )
-
-    def _assignment(self, match: Match, event: e.MatchAssigned, token: str) -> m.MatchAssignment:
-        league = self._ledger.league
-        settings = league.settings
-        seed = match_seed(bytes.fromhex(settings.seed_hex or ""), match.id, event.attempt)
-        return m.MatchAssignment(
-            **self._envelope(match_conversation(match.id, event.attempt)),
-            auth_token=token,
-            league_id=settings.league_id,
-            round_id=match.round_id,
-            match_id=match.id,
-            game_type=settings.game_type,
-            attempt=event.attempt,
-            match_seed=seed.hex(),
-            time_limits=settings.time_limits,
-            player_A=self._assigned(match.a, match.id, event),
-            player_B=self._assigned(match.b, match.id, event),
-        )
-
-    def _assigned(self, player_id: str, match_id: str, event: e.MatchAssigned) -> m.AssignedPlayer:
-        league = self._ledger.league
-        player = league.players[player_id]
-        purpose = (player.key, league.settings.league_id, match_id, event.attempt, event.referee_id)
-        return m.AssignedPlayer(
-            player_id=player_id,
-            endpoint=player.meta.contact_endpoint,
-            state=player.state,
-            record=queries.own_record(league, player_id),
-            display_name=player.meta.display_name,
-            shown_token=tokens.referee_to_player(*purpose),
-            expected_token=tokens.player_to_referee(*purpose),
-            verifier=player.registered.verifier,
-        )
-
-    async def _watch_referees(self) -> None:
-        """Ping the referees that have matches in hand, or are lost, and void what takes longer than it can."""
-        missed: dict[str, int] = {}
-        while True:
-            await asyncio.sleep(PING_EVERY)
-            watched = [one for one in self._ledger.league.referees.values() if one.in_hand or one.lost]
-            alive = await asyncio.gather(*(self._answers(referee.id) for referee in watched))
-            missed = {
-                referee.id: 0 if answered else missed.get(referee.id, 0) + 1
-                for referee, answered in zip(watched, alive, strict=True)
-            }
-            for referee, answered in zip(watched, alive, strict=True):
-                if answered and referee.lost:
-                    log.info("%s is back", referee.id)
-                    self._ledger.record(commands.referee_returned(self._ledger.league, referee.id, self._now()))
-                elif missed[referee.id] >= PINGS_MISSED and not referee.lost:
-                    reason = f"{referee.id} left {PINGS_MISSED} pings unanswered"
-                    log.warning("%s; its matches are assigned again", reason)
-                    self._ledger.record(commands.referee_lost(self._ledger.league, referee.id, reason, self._now()))
-            self._void_overdue()
-
-    async def _answers(self, referee_id: str) -> bool:
-        recipient = self._recipient(referee_id)
-        if recipient is None:
-            return False
-        try:
-            await reachable(self._world.caller, recipient.url, PING_SECONDS)
-        except CallerLate:
-            return True
-        except CallFailed:
-            return False
-        return True
-
-    def _void_overdue(self) -> None:
-        league = self._ledger.league
-        limit = longest_match(league.settings.time_limits, game(league.settings.game_type).most_turns)
-        now = self._world.now()
-        for referee in league.referees.values():
-            for name in list(referee.in_hand):
-                match = league.matches[name]
-                since = (now - times.read(match.assigned_at or self._now())).total_seconds()
-                if since > limit:
-                    reason = f"{referee.id} has had it for {since:.0f} s, longer than a match can take"
-                    self._void(self._in_hand(name), reason)
+    async def _keep_told(self, round_id: int, told: list[asyncio.Future[None]]) -> None:
+        """Remember, for the next start, that everybody has been told of a round's end."""
+        await asyncio.wait(told)
+        if not self._is_over:
+            await self._ledger.log.keep(TOLD, b"%d" % round_id)
 
     # Agents
 
@@ -404,14 +337,3 @@ class Conductor:
 
     def _envelope(self, conversation_id: str) -> m.Envelope:
         return m.envelope(MANAGER, self._world.now(), conversation_id)
-
-
-def longest_match(limits: m.TimeLimits, turns: int) -> float:
-    """How long a match can take when every call is answered at the last moment of its last retry."""
-    waits = sum(
-        limits.retry_seconds * (2**retry if limits.backoff == "exponential" else 1)
-        for retry in range(limits.max_retries)
-    )
-    tries = limits.max_retries + 1
-    join, choice = limits.join_seconds * tries + waits, limits.choice_seconds * tries + waits
-    return join + turns * choice + limits.game_over_seconds + REFEREE_SLACK

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.agents.logs import about
-from leaguekit.agents.refereeing import PlayersWord, Refereeing
+from leaguekit.agents.refereeing import PlayersWord, Refereeing, Ruling
 from leaguekit.agents.registration import Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.views import match_view
@@ -27,7 +27,6 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
-from leaguekit.protocol.reading import decode, encode, of_type
 from leaguekit.protocol.refusals import Refuse, referee_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, answer
 from leaguekit.store.base import StoreError
@@ -112,10 +111,10 @@ class RefereeAgent:
         if self._journal is None:
             path = self.registrar.folder(identity.league_id) / "journal.jsonl"
             self._journal = await self._world.blocking(Journal, path, self._world.files)
-            left_over = [of_type(m.MatchResultReport, decode(entry)) for entry in self._journal.pending()]
-            for report in left_over:
-                self._attempts[report.match_id] = report.attempt or 1
-            self._task(self._deliver_in_turn(left_over))
+            for entry in self._journal.pending():
+                ruling = msgspec.json.decode(entry, type=Ruling)
+                self._attempts[ruling.match_id] = ruling.attempt
+                self._task(self._deliver_late(ruling))
 
     async def close(self) -> None:
         """Break off whatever is under way; what was ruled is in the journal."""
@@ -203,6 +202,7 @@ class RefereeAgent:
     def _hear_of_leagues_end(self, message: m.LeagueCompleted, by: Identity) -> m.LeagueCompletedAck:
         log.info("the league is over", extra=about(message))
         self.state = "SHUTDOWN"
+        self._reports.league_is_over = True
         if self._ending is None:
             self._ending = asyncio.create_task(self._finish())
         return m.LeagueCompletedAck(**self._acknowledging(message, by), referee_id=by.agent_id)
@@ -272,30 +272,30 @@ class RefereeAgent:
             await self._reports.deliver(match.messages.void(ruled))
             await self._reports.hand_in(match.messages.transcript(match.transcript.entries()))
             return
-        verdict, report = ruled
-        await match.tell_result(verdict)
-        await self._deliver(report)
+        verdict, ruling = ruled
+        await match.tell_result(verdict, ruling)
+        await self._deliver(ruling)
         transcript = match.messages.transcript(match.transcript.entries())
-        self._show(report, transcript)
+        self._show(ruling.report, transcript)
         await self._reports.hand_in(transcript)
 
-    async def _ruled(self, match: Refereeing) -> tuple[Verdict, m.MatchResultReport] | Void:
+    async def _ruled(self, match: Refereeing) -> tuple[Verdict, Ruling] | Void:
         """Play a match and write its ruling down; if that fails, nobody may hear of the ruling."""
         ended = await match.play()
         if isinstance(ended, Void):
             return ended
-        report = match.messages.report(ended.verdict, match.match.view(None))
+        ruling = match.ruling(ended.verdict)
         try:
-            await self._world.blocking(self._opened_journal().write, encode(report))
+            await self._world.blocking(self._opened_journal().write, msgspec.json.encode(ruling))
         except StoreError:
-            log.exception("%s cannot be written down", report.match_id, extra=about(report))
+            log.exception("%s cannot be written down", ruling.match_id, extra=about(ruling.report))
             return Void("The referee could not write its ruling down.", {})
-        return ended.verdict, report
+        return ended.verdict, ruling
 
-    async def _deliver(self, report: m.MatchResultReport) -> None:
-        if await self._reports.deliver(report) and report.attempt:
+    async def _deliver(self, ruling: Ruling) -> None:
+        if await self._reports.deliver(ruling.report):
             try:
-                self._opened_journal().delivered(report.match_id, report.attempt)
+                self._opened_journal().delivered(ruling.match_id, ruling.attempt)
             except StoreError as error:
                 # Then it is delivered again after the next start, which is harmless.
                 log.warning("%s", error)
@@ -305,9 +305,10 @@ class RefereeAgent:
             raise RuntimeError("a referee rules only after it has registered")
         return self._journal
 
-    async def _deliver_in_turn(self, reports: list[m.MatchResultReport]) -> None:
-        for report in reports:
-            await self._deliver(report)
+    async def _deliver_late(self, ruling: Ruling) -> None:
+        """What an earlier run had ruled: the players may not have heard of it, nor the manager."""
+        await self._reports.tell_again(ruling)
+        await self._deliver(ruling)
 
     def _show(self, report: m.MatchResultReport, transcript: m.MatchTranscript) -> None:
         """Write the match to the file that other tools read."""

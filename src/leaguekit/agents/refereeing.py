@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from leaguekit.agents.calls import ask, deliver
 from leaguekit.agents.match_messages import MatchMessages
@@ -44,6 +44,15 @@ NONCE_BYTES = 16
 
 PlayersWord: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 Ended: TypeAlias = s.Finish | s.Void
+
+
+class Ruling(Struct, frozen=True):
+    """An entry of the journal: the report to the manager, and what each player is told at its endpoint, A first."""
+
+    match_id: str
+    attempt: int
+    report: m.MatchResultReport
+    game_over: list[tuple[str, m.GameOver]]
 
 
 class Refereeing:
@@ -102,10 +111,22 @@ class Refereeing:
         """How it ended, once it has."""
         return await asyncio.shield(self._ended)
 
-    async def tell_result(self, verdict: Verdict) -> None:
+    def ruling(self, verdict: Verdict) -> Ruling:
+        """What follows from a verdict, as it is written down before anybody hears of it."""
+        position = self.match.view(None)
+        return Ruling(
+            match_id=self.assignment.match_id,
+            attempt=self.assignment.attempt,
+            report=self.messages.report(verdict, position),
+            game_over=[
+                (self._seats[side].endpoint, over) for side, over in self.messages.game_over(verdict, position).items()
+            ],
+        )
+
+    async def tell_result(self, verdict: Verdict, ruling: Ruling) -> None:
         """Send GAME_OVER to both; this returns when both are on their way, and waits for no acknowledgement."""
         self.transcript.add("ruled", note=f"{verdict.ruling}: {verdict.reason}")
-        for side, over in self.messages.game_over(verdict, self.match.view(None)).items():
+        for side, (_, over) in zip(SIDES, ruling.game_over, strict=True):
             self._send(side, over, self.assignment.time_limits.game_over_seconds)
         await asyncio.wait(self._handed.values())
 

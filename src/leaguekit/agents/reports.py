@@ -1,7 +1,7 @@
 """What a referee tells the manager by itself: results until the manager has them, the rest as best it can.
 
 A ruling is written to the journal before anybody hears of it, and marked there when the manager has it; what is not
-marked is delivered after a restart.
+marked is told and delivered after a restart.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET, structs
 
-from leaguekit.agents.calls import ask, cause_of, deliver, passes
+from leaguekit.agents.calls import ask, cause_of, deliver, passes, reachable
 from leaguekit.agents.logs import about
-from leaguekit.agents.refereeing import Refereeing
+from leaguekit.agents.refereeing import Refereeing, Ruling
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -33,6 +33,7 @@ PROGRESS_SECONDS = 5.0
 PROGRESS_PAUSE = 0.25
 TRANSCRIPT_SECONDS = 10.0
 TRANSCRIPT_TRIES = 4
+TELL_TRIES = 5
 
 Report = m.MatchResultReport | m.MatchVoidReport
 
@@ -51,6 +52,8 @@ class Reports:
         self._registrar = registrar
         self._pauses: dict[Refereeing, asyncio.TimerHandle] = {}
         self._telling: set[asyncio.Task[None]] = set()
+        # Then a manager that is gone may be gone for good.
+        self.league_is_over = False
 
     async def deliver(self, report: Report) -> bool:
         """Report until the manager has it or will never take it; False if only a later start may succeed."""
@@ -71,6 +74,20 @@ class Reports:
                 log.info("%s is reported", report.match_id, extra=about(report))
                 return True
             await asyncio.sleep(RETRY_SECONDS)
+
+    async def tell_again(self, ruling: Ruling) -> None:
+        """After a restart, tell the players how their match ended: they may be starting as well."""
+        await asyncio.gather(*(self._tell_again(url, over) for url, over in ruling.game_over))
+
+    async def _tell_again(self, url: str, over: m.GameOver) -> None:
+        for _ in range(TELL_TRIES):
+            try:
+                await ask(self._world.caller, url, over, m.GameOverAck)
+            except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
+                log.debug("the end of %s is not told yet: %s", over.match_id, failure)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
 
     def entered(self, match: Refereeing) -> None:
         """A match has come to a new stage: the manager is told where it stands after a pause."""
@@ -107,10 +124,11 @@ class Reports:
         await asyncio.gather(*self._telling, return_exceptions=True)
 
     async def hand_in(self, transcript: m.MatchTranscript) -> None:
-        """Post a match's transcript; best effort."""
+        """Post a match's transcript, for as long as it takes while the manager is down."""
         parts = urlsplit(self._manager_url)
         url = parts._replace(path=f"/transcripts/{transcript.match_id}", query="", fragment="").geturl()
-        for _ in range(TRANSCRIPT_TRIES):
+        tries = 0
+        while tries < TRANSCRIPT_TRIES:
             identity = self._identity()
             if not identity.derived:
                 return
@@ -120,10 +138,19 @@ class Reports:
                 )
             except (CallFailed, CallerLate) as failure:
                 log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
+                tries += self.league_is_over or await self._manager_is_there()
             else:
                 if came.status < 500:
                     return
+                tries += 1
             await asyncio.sleep(RETRY_SECONDS)
+
+    async def _manager_is_there(self) -> bool:
+        try:
+            await reachable(self._world.caller, self._manager_url, RETRY_SECONDS)
+        except (CallFailed, CallerLate):
+            return False
+        return True
 
     async def _renewed(self, refused: str | None) -> bool:
         try:
