@@ -28,7 +28,7 @@ from leaguekit.protocol import times
 from leaguekit.protocol.reading import violations
 from leaguekit.sim import loop
 from leaguekit.store.base import StoreError
-from leaguekit.store.memory import MemoryLog
+from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.base import Handler, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
 
@@ -87,8 +87,8 @@ class Arrival(NamedTuple):
 class HeldLog(MemoryLog):
     """A log that commits nothing while it is held, and fails every write once it is broken."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, disk: MemoryDisk | None = None) -> None:
+        super().__init__(disk)
         self._held = False
         self._broken = False
 
@@ -267,14 +267,15 @@ class Hall:
         self.network = MemoryNetwork()
         self.network.tap = self._saw
         self.log = log or MemoryLog()
-        self.manager = Manager(
+        self._make = lambda log: Manager(
             self.world("manager"),
-            self.log,
+            log,
             Settings(**defaults | settings),
             MANAGER_URL,
             ADMIN,
             grant_ids=grant_ids,
         )
+        self.manager = self._make(self.log)
         self.players: list[PlayerAgent] = []
         self.referees: list[RefereeAgent] = []
         self._outside = MemoryCaller(self.network)
@@ -282,10 +283,28 @@ class Hall:
         self.running: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def _open(self) -> None:
         await self.manager.open()
         self.network.listen(MANAGER_URL, self.manager.handle)
         self.running = asyncio.create_task(self.manager.run())
-        return self
+
+    async def crash(self) -> None:
+        """End the manager without a word; what is not committed is lost, and nobody listens at its address."""
+        assert self.running is not None
+        self.network.close(MANAGER_URL)
+        self.running.cancel()
+        self.log._waiting.clear()
+        self.log._closed = True
+        await self.manager.conductor.close()
+
+    async def restart(self) -> None:
+        """Start a manager with what the one before left on the disk."""
+        self.log = type(self.log)(self.log.disk)
+        self.manager = self._make(self.log)
+        await self._open()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

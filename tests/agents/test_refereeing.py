@@ -14,6 +14,7 @@ from msgspec import UNSET
 from leaguekit.agents import refereeing
 from leaguekit.agents.match_messages import MatchMessages
 from leaguekit.games import game
+from leaguekit.games.base import Side
 from leaguekit.match.draw import opens
 from leaguekit.match.rulings import Ruling, by_fault
 from leaguekit.protocol import messages as m
@@ -1053,7 +1054,9 @@ async def test_the_report_stays_small_whatever_happened(scene: Scene) -> None:
 
 @in_virtual_time
 async def test_a_report_that_would_be_too_long_leaves_out_the_position_and_then_the_evidence(scene: Scene) -> None:
-    messages = MatchMessages(scene.world(), scene.assignment(), "REF01", "ab" * 32, "cd" * 16)
+    given = scene.assignment()
+    seats: dict[Side, m.AssignedPlayer] = {"A": given.player_A, "B": given.player_B}
+    messages = MatchMessages(scene.world(), given, "REF01", "ab" * 32, "cd" * 16, seats=seats)
 
     def details(position: int, evidence: int) -> m.ResultDetails:
         about = {"players": {player: {"failures": 1} for player in ("P01", "P02")}, "more": "x" * evidence}

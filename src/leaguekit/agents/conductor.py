@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from leaguekit.agents.assignments import Assignments
@@ -108,6 +108,8 @@ class Conductor:
 
     async def _conduct(self) -> None:
         league = self._ledger.league
+        self._attendance.expect(one for one in (*league.players, *league.referees) if not self._is_suspended(one))
+        self._task(self._look_when_all_are_there())
         if league.rounds and await self._take_up():
             return
         while league.state != "LEAGUE_COMPLETED":
@@ -130,8 +132,6 @@ class Conductor:
         if told == ALL:
             self._completed.set()
             return True
-        suspended = [one for one in (*league.players, *league.referees) if self._is_suspended(one)]
-        self._attendance.expect(one for one in (*league.players, *league.referees) if one not in suspended)
         for referee in league.referees.values():
             for match_id in referee.in_hand:
                 self._task(self._assignments.hand_over(match_id))
@@ -148,11 +148,15 @@ class Conductor:
             await self._announce(league.current_round)
         return False
 
+    async def _look_when_all_are_there(self) -> None:
+        await self._attendance.there(*self._ledger.league.players, *self._ledger.league.referees)
+        self._changed.set()
+
     def _may_start(self) -> bool:
-        if self.start_when is None:
+        league = self._ledger.league
+        if self.start_when is None or any(map(self._attendance.expects, (*league.players, *league.referees))):
             return False
         players, referees = self.start_when
-        league = self._ledger.league
         return len(league.table.rows) >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
 
     async def _announce(self, round_id: int) -> None:
@@ -237,17 +241,19 @@ class Conductor:
             case e.RoundCompleted():
                 self._close_round(event.round_id)
             case e.PlayerRegistered():
-                self._welcome(event.player_id)
+                # The referee of its match must know where it is now, and by which token.
+                playing = self._ledger.league.players[event.player_id].playing
+                self._welcome(event.player_id, [] if playing is None else [playing])
             case e.RefereeRegistered():
                 # It may have forgotten what it has in hand; one that has not takes no harm.
-                for name in self._ledger.league.referees[event.referee_id].in_hand:
-                    self._task(self._assignments.hand_over(name))
-                self._welcome(event.referee_id)
+                self._welcome(event.referee_id, self._ledger.league.referees[event.referee_id].in_hand)
             case e.LeagueCompleted():
                 self._ended_at = asyncio.get_running_loop().time()
         self._changed.set()
 
-    def _welcome(self, agent_id: str) -> None:
+    def _welcome(self, agent_id: str, in_play: Iterable[str]) -> None:
+        for match_id in in_play:
+            self._task(self._assignments.hand_over(match_id))
         if self._ledger.league.state == "LEAGUE_COMPLETED":
             self._task(self._say_goodbye_to(agent_id))
 

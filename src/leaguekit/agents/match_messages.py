@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -36,11 +37,13 @@ class MatchMessages:
         referee_id: str,
         draw_commitment: str | UnsetType,
         draw_nonce: str | UnsetType,
+        *,
+        seats: Mapping[Side, m.AssignedPlayer],
     ) -> None:
         self._now = world.now
         self._sender = sender_of("referee", referee_id)
         self._assignment = assignment
-        self._seats: dict[Side, m.AssignedPlayer] = {"A": assignment.player_A, "B": assignment.player_B}
+        self._seats = seats
         self._commitment = draw_commitment
         self._nonce = draw_nonce
 

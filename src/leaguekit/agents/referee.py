@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.agents.logs import about
-from leaguekit.agents.refereeing import PlayersWord, Refereeing, Ruling
+from leaguekit.agents.refereeing import PlayersWord, Refereeing, Ruled
 from leaguekit.agents.registration import Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.views import match_view
@@ -112,7 +112,7 @@ class RefereeAgent:
             path = self.registrar.folder(identity.league_id) / "journal.jsonl"
             self._journal = await self._world.blocking(Journal, path, self._world.files)
             for entry in self._journal.pending():
-                ruling = msgspec.json.decode(entry, type=Ruling)
+                ruling = msgspec.json.decode(entry, type=Ruled)
                 self._attempts[ruling.match_id] = ruling.attempt
                 self._task(self._deliver_late(ruling))
 
@@ -234,8 +234,13 @@ class RefereeAgent:
         """Begin a match, unless that has been done; why not, if it cannot be."""
         match_id, attempt = assignment.match_id, assignment.attempt
         latest = self._attempts.get(match_id, 0)
-        if attempt <= latest:
-            return None if attempt == latest else f"Attempt {latest} at {match_id} has been made since."
+        if attempt == latest:
+            if match_id in self._in_play:
+                # One of its players may have come back elsewhere, or with another token.
+                self._in_play[match_id].renew(assignment)
+            return None
+        if attempt < latest:
+            return f"Attempt {latest} at {match_id} has been made since."
         if self.state == "SHUTDOWN":
             return "The league is over."
         if assignment.game_type not in self._game_types:
@@ -279,7 +284,7 @@ class RefereeAgent:
         self._show(ruling.report, transcript)
         await self._reports.hand_in(transcript)
 
-    async def _ruled(self, match: Refereeing) -> tuple[Verdict, Ruling] | Void:
+    async def _ruled(self, match: Refereeing) -> tuple[Verdict, Ruled] | Void:
         """Play a match and write its ruling down; if that fails, nobody may hear of the ruling."""
         ended = await match.play()
         if isinstance(ended, Void):
@@ -292,7 +297,7 @@ class RefereeAgent:
             return Void("The referee could not write its ruling down.", {})
         return ended.verdict, ruling
 
-    async def _deliver(self, ruling: Ruling) -> None:
+    async def _deliver(self, ruling: Ruled) -> None:
         if await self._reports.deliver(ruling.report):
             try:
                 self._opened_journal().delivered(ruling.match_id, ruling.attempt)
@@ -305,7 +310,7 @@ class RefereeAgent:
             raise RuntimeError("a referee rules only after it has registered")
         return self._journal
 
-    async def _deliver_late(self, ruling: Ruling) -> None:
+    async def _deliver_late(self, ruling: Ruled) -> None:
         """What an earlier run had ruled: the players may not have heard of it, nor the manager."""
         await self._reports.tell_again(ruling)
         await self._deliver(ruling)

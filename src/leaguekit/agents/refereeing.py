@@ -46,7 +46,7 @@ PlayersWord: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResp
 Ended: TypeAlias = s.Finish | s.Void
 
 
-class Ruling(Struct, frozen=True):
+class Ruled(Struct, frozen=True):
     """An entry of the journal: the report to the manager, and what each player is told at its endpoint, A first."""
 
     match_id: str
@@ -68,16 +68,15 @@ class Refereeing:
         self.assignment = assignment
         self._world = world
         self._entered = entered
-        self._seats: dict[Side, m.AssignedPlayer] = {"A": assignment.player_A, "B": assignment.player_B}
-        self._verifiers = {
-            side: None if seat.verifier is UNSET else bytes.fromhex(seat.verifier) for side, seat in self._seats.items()
-        }
+        self._seats: dict[Side, m.AssignedPlayer] = {}
+        self._verifiers: dict[Side, bytes | None] = {}
+        self.renew(assignment)
         rules = game(assignment.game_type)
         self._word_for_move: type[PlayersWord] = m.ChooseParityResponse if rules.asks_for_parity else m.GameMoveResponse
         drawn = rules.draw(bytes.fromhex(assignment.match_seed))
         nonce = world.entropy(NONCE_BYTES)
         opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
-        self.messages = MatchMessages(world, assignment, referee_id, *opening)
+        self.messages = MatchMessages(world, assignment, referee_id, *opening, seats=self._seats)
         self._limits = _limits(assignment.time_limits)
         seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self._seats.items()}
         self.match = Match(rules, assignment.match_id, seats, self._limits, drawn)
@@ -91,6 +90,12 @@ class Refereeing:
         self._posting: set[asyncio.Task[None]] = set()
         # Of each player, the task that ends when the last message to it is on its way.
         self._handed: dict[Side, asyncio.Task[None]] = {}
+
+    def renew(self, assignment: m.MatchAssignment) -> None:
+        """Take what the manager says now of where the players are, and by what they and we are known."""
+        self._seats |= {"A": assignment.player_A, "B": assignment.player_B}
+        for side, seat in self._seats.items():
+            self._verifiers[side] = None if seat.verifier is UNSET else bytes.fromhex(seat.verifier)
 
     @property
     def is_over(self) -> bool:
@@ -111,10 +116,10 @@ class Refereeing:
         """How it ended, once it has."""
         return await asyncio.shield(self._ended)
 
-    def ruling(self, verdict: Verdict) -> Ruling:
+    def ruling(self, verdict: Verdict) -> Ruled:
         """What follows from a verdict, as it is written down before anybody hears of it."""
         position = self.match.view(None)
-        return Ruling(
+        return Ruled(
             match_id=self.assignment.match_id,
             attempt=self.assignment.attempt,
             report=self.messages.report(verdict, position),
@@ -123,7 +128,7 @@ class Refereeing:
             ],
         )
 
-    async def tell_result(self, verdict: Verdict, ruling: Ruling) -> None:
+    async def tell_result(self, verdict: Verdict, ruling: Ruled) -> None:
         """Send GAME_OVER to both; this returns when both are on their way, and waits for no acknowledgement."""
         self.transcript.add("ruled", note=f"{verdict.ruling}: {verdict.reason}")
         for side, (_, over) in zip(SIDES, ruling.game_over, strict=True):

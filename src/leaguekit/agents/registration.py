@@ -37,8 +37,9 @@ log = logging.getLogger(__name__)
 PING_SECONDS = 10.0
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
-# How long a call by the manager waits for the answer that says how to know it.
+# How long a call waits for the answer that says how to know the caller, and how long for the very first.
 SETTLING_SECONDS = 2.0
+STARTING_SECONDS = 20.0
 # Where an agent's files lie when its manager does not say which league this is.
 UNNAMED = "league"
 
@@ -153,11 +154,20 @@ class Registrar:
         """Who the agent is; while an answer is awaited that may change it, wait for that."""
         if not self._settled.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SETTLING_SECONDS):
+                async with asyncio.timeout(STARTING_SECONDS if self.identity is None else SETTLING_SECONDS):
                     await self._settled.wait()
         return self.identity
 
     async def _register(self) -> Identity:
+        if self.identity is None:
+            # Whoever calls knows the agent from an earlier run, and had rather wait than hear of nobody.
+            self._settled.clear()
+        try:
+            return await self._ask_until_taken_on()
+        finally:
+            self._settled.set()
+
+    async def _ask_until_taken_on(self) -> Identity:
         request: m.Request | None = None
         failures = 0
         while True:
@@ -180,7 +190,8 @@ class Registrar:
                 reason = f"What answers at {self.manager_url} is no League Manager of league.v2: {error.detail}"
                 raise RegistrationRefused(reason, "Check the manager's URL; it ends in /mcp.", error.code) from error
             finally:
-                self._settled.set()
+                if self.identity is not None:
+                    self._settled.set()
             if not failures:
                 log.warning("The manager does not take registrations yet (%s). Trying until it does.", why)
             await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures, 5)))

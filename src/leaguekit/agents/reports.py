@@ -15,7 +15,7 @@ from msgspec import UNSET, structs
 
 from leaguekit.agents.calls import ask, cause_of, deliver, passes, reachable
 from leaguekit.agents.logs import about
-from leaguekit.agents.refereeing import Refereeing, Ruling
+from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -75,7 +75,7 @@ class Reports:
                 return True
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def tell_again(self, ruling: Ruling) -> None:
+    async def tell_again(self, ruling: Ruled) -> None:
         """After a restart, tell the players how their match ended: they may be starting as well."""
         await asyncio.gather(*(self._tell_again(url, over) for url, over in ruling.game_over))
 
