@@ -18,7 +18,7 @@ from leaguekit.transport.base import Handler, HttpAnswer, Peer, TimedOut, Unreac
 log = logging.getLogger(__name__)
 
 _INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
-_NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are posted to /mcp."}')
+NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are posted to /mcp."}')
 
 Address = tuple[str, int]
 
@@ -45,24 +45,24 @@ class MemoryNetwork:
 
     def listen(self, url: str, handler: Handler) -> None:
         """Serve /mcp at the host and port of a URL."""
-        address = _address(url)
+        address = address_of(url)
         if address in self._handlers:
             raise ValueError(f"somebody already listens at {address[0]}:{address[1]}")
         self._handlers[address] = handler
 
     def close(self, url: str) -> None:
         """Listen no more; what is being answered is still answered."""
-        self._handlers.pop(_address(url), None)
+        self._handlers.pop(address_of(url), None)
 
     def deliver(self, url: str, body: bytes, host: str) -> asyncio.Task[bytes | None] | None:
         """Start the answer to a request, in a task of its own; None if the path is not /mcp."""
-        address, parts = _address(url), urlsplit(url)
+        address, parts = address_of(url), urlsplit(url)
         handler = self._handlers.get(address)
         if handler is None:
             raise Unreachable(f"nobody listens at {address[0]}:{address[1]}")
         if parts.path not in ("/mcp", "/mcp/"):
             return None
-        task = asyncio.ensure_future(_answered(handler, body, Peer(host, parts.query, address)))
+        task = asyncio.ensure_future(answered(handler, body, Peer(host, parts.query, address)))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
         return task
@@ -96,7 +96,7 @@ class MemoryCaller:
         await asyncio.sleep(0)
         task = self._network.deliver(url, body, self.host)
         if task is None:
-            return _NOT_FOUND
+            return NOT_FOUND
         await asyncio.wait((task,), timeout=deadline - loop.time())
         # At the very moment of the limit it is over, whichever of the two woke first.
         if not task.done() or loop.time() >= deadline:
@@ -114,7 +114,8 @@ class MemoryCaller:
         """There are no connections to close."""
 
 
-async def _answered(handler: Handler, body: bytes, peer: Peer) -> bytes | None:
+async def answered(handler: Handler, body: bytes, peer: Peer) -> bytes | None:
+    """What a handler answers; a fault of its own is an internal error, as with a real server."""
     try:
         return await handler(body, peer)
     except Exception:
@@ -122,7 +123,8 @@ async def _answered(handler: Handler, body: bytes, peer: Peer) -> bytes | None:
         return _INTERNAL_ERROR
 
 
-def _address(url: str) -> Address:
+def address_of(url: str) -> Address:
+    """The host and port of a URL. Raises Unreachable if it has none."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -1,0 +1,108 @@
+"""The faults of one simulated league, all from its seed: what goes wrong on the network, on disks, with clocks and processes.
+
+Rates differ from seed to seed, so that there are leagues with a little of everything and leagues with much of one thing.
+After a while it is calm, so that every league can end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal, NamedTuple
+
+from leaguekit.sim.network import Fate, Trouble
+from leaguekit.transport.memory import Address
+
+Kinds = Literal["none", "network", "crash", "all"]
+TROUBLES: tuple[Trouble, ...] = ("lost", "refused", "reset", "mute", "twice")
+
+
+class Crash(NamedTuple):
+    """A process dies when it is given its turn for the n-th time, and is started again after a pause."""
+
+    turn: int
+    pause: float
+
+
+@dataclass(slots=True)
+class Plan:
+    """What goes wrong in one league. A rate is the share of messages, commits or writes that it hits."""
+
+    seed: int
+    kinds: Kinds
+    agents: list[str]
+    calm_at: float = 0.0
+    rates: dict[str, float] = field(default_factory=dict)
+    slow_by: float = 0.0
+    crashes: dict[str, list[Crash]] = field(default_factory=dict)
+    # When whose wall clock jumps by how many seconds.
+    clock_steps: list[tuple[float, str, float]] = field(default_factory=list)
+
+    def chance(self, *purpose: object) -> Random:
+        """A source of chance of its own for each purpose, so that one more draw here changes nothing there."""
+        return Random(":".join(map(str, (self.seed, *purpose))))  # noqa: S311 - it must come again
+
+
+def plan_for(seed: int, kinds: Kinds, agents: list[str]) -> Plan:
+    """The faults that a seed stands for, in a league of these agents; the first is the manager."""
+    plan = Plan(seed, kinds, agents)
+    chance = plan.chance("plan")
+    plan.calm_at = chance.choice((5.0, 20.0, 60.0, 180.0))
+    plan.slow_by = chance.choice((0.05, 0.5, 3.0, 12.0))
+    if kinds in ("network", "all"):
+        for trouble in (*TROUBLES, "slow"):
+            plan.rates[trouble] = chance.choice((0.0, 0.0, 0.01, 0.03, 0.1))
+    if kinds in ("crash", "all"):
+        for _ in range(chance.choice((1, 1, 2, 3, 5, 8))):
+            agent = agents[0] if chance.random() < 0.4 else chance.choice(agents)
+            turn = int(10 ** chance.uniform(0.3, 3.8 if agent == agents[0] else 3.0))
+            pause = chance.choice((0.0, 0.2, 1.0, 4.0, 9.0, 25.0))
+            plan.crashes.setdefault(agent, []).append(Crash(turn, pause))
+    if kinds == "all":
+        for trouble in ("slow commit", "failing commit", "state", "view", "journal"):
+            plan.rates[trouble] = chance.choice((0.0, 0.0, 0.005, 0.02))
+        for _ in range(chance.choice((0, 0, 1, 3))):
+            step = chance.choice((-7200.0, -120.0, -2.0, 1.0, 45.0, 200.0, 86_400.0))
+            plan.clock_steps.append((chance.uniform(0.0, plan.calm_at), chance.choice(agents), step))
+    return plan
+
+
+class Weather:
+    """Decides, as a plan says, what goes wrong now, and counts it."""
+
+    def __init__(self, plan: Plan, now: Callable[[], float]) -> None:
+        self.plan = plan
+        self.injected: Counter[str] = Counter()
+        self._now = now
+        self._links: dict[tuple[str, Address], Random] = {}
+        self._network = {kind: rate for kind in (*TROUBLES, "slow") if (rate := plan.rates.get(kind, 0.0))}
+        self._delayed = plan.kinds != "none"
+
+    def fate_of(self, caller: str, address: Address) -> Fate:
+        """What becomes of an exchange."""
+        if not self._delayed:
+            return Fate()
+        link = self._links.get((caller, address))
+        if link is None:
+            link = self._links[caller, address] = self.plan.chance("link", caller, *address)
+        out, back, roll = link.uniform(0.0005, 0.02), link.uniform(0.0005, 0.02), link.random()
+        if self._now() < self.plan.calm_at:
+            for kind, rate in self._network.items():
+                roll -= rate
+                if roll < 0:
+                    self.injected[kind] += 1
+                    if kind == "slow":
+                        slow = link.uniform(0.0, self.plan.slow_by)
+                        return Fate(out + slow, back) if link.random() < 0.5 else Fate(out, back + slow)
+                    return Fate(out, back, kind, link.uniform(0.0, self.plan.slow_by))  # type: ignore[arg-type]
+        return Fate(out, back)
+
+    def hits(self, kind: str, chance: Random) -> bool:
+        """Whether this happens now."""
+        rate = self.plan.rates.get(kind, 0.0)
+        if not rate or self._now() >= self.plan.calm_at or chance.random() >= rate:
+            return False
+        self.injected[kind] += 1
+        return True

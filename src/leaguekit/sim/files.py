@@ -1,0 +1,128 @@
+"""A disk in memory: what was not made durable may be gone after a crash, and it fails when the faults say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+from leaguekit.sim.processes import Process
+from leaguekit.store.base import StoreError
+from leaguekit.store.disk import GrowingFile
+
+
+class DiskTrouble(Protocol):
+    """Says when a disk fails, by what is being done."""
+
+    def __call__(self, what: str) -> bool: ...
+
+
+@dataclass(slots=True)
+class _File:
+    content: bytes
+    durable: bytes | None
+    # Who wrote what is not durable yet.
+    writer: Process | None
+
+
+class Drive:
+    """The files of all agents. It outlives every process."""
+
+    def __init__(self) -> None:
+        self.files: dict[Path, _File] = {}
+        self.locks: dict[Path, Process] = {}
+
+    def crash(self, process: Process, chance: Random) -> None:
+        """A process has died: what it had not made durable is there, or is not, or in part; its locks are free."""
+        for path in [path for path, file in self.files.items() if file.writer is process]:
+            file = self.files[path]
+            kept = file.durable or b""
+            if file.durable is not None and file.content.startswith(kept):
+                # It had been growing; the last line may be torn.
+                file.content = file.content[: chance.randint(len(kept), len(file.content))]
+            elif chance.random() < 0.5:
+                if file.durable is None:
+                    del self.files[path]
+                file.content = kept
+            file.durable, file.writer = file.content, None
+        for path in [path for path, holder in self.locks.items() if holder is process]:
+            del self.locks[path]
+
+
+class MemoryFiles:
+    """Files on a drive, as one process has them."""
+
+    def __init__(self, drive: Drive, process: Process, fails: DiskTrouble = lambda what: False) -> None:  # noqa: ARG005
+        self._drive = drive
+        self._process = process
+        self._fails = fails
+
+    def read(self, path: Path) -> bytes | None:
+        file = self._drive.files.get(path)
+        return None if file is None else file.content
+
+    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
+        self._check_alive()
+        if self._fails("state" if private else "view"):
+            raise StoreError(f"{path} cannot be written: No space left on device.")
+        before = self._drive.files.get(path)
+        if private:
+            self._drive.files[path] = _File(content, content, None)
+        else:
+            # What was there before has reached the disk by now.
+            self._drive.files[path] = _File(content, None if before is None else before.content, self._process)
+
+    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+        self.write(path, kept, private=True)
+        return _Growing(self._drive.files[path], self._process, self._fails)
+
+    def lock(self, path: Path) -> _Lock:
+        self._check_alive()
+        if path in self._drive.locks:
+            raise StoreError(f"{path} is in use by {self._drive.locks[path].name}.")
+        self._drive.locks[path] = self._process
+        return _Lock(self._drive, path, self._process)
+
+    def _check_alive(self) -> None:
+        if not self._process.alive:
+            raise StoreError(f"{self._process.name} is dead.")
+
+
+class _Lock:
+    def __init__(self, drive: Drive, path: Path, holder: Process) -> None:
+        self._drive = drive
+        self._path = path
+        self._holder = holder
+
+    def release(self) -> None:
+        if self._drive.locks.get(self._path) is self._holder:
+            del self._drive.locks[self._path]
+
+
+class _Growing:
+    def __init__(self, file: _File, process: Process, fails: DiskTrouble) -> None:
+        self._file = file
+        self._process = process
+        self._fails = fails
+
+    def write(self, line: bytes) -> None:
+        self._check()
+        self._file.writer = self._process
+        if self._fails("journal"):
+            self._file.content += line[: len(line) // 2]
+            raise OSError(28, "No space left on device")
+        self._file.content += line
+
+    def sync(self) -> None:
+        self._check()
+        if self._fails("journal"):
+            raise OSError(5, "Input/output error")
+        self._file.durable, self._file.writer = self._file.content, None
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def _check(self) -> None:
+        if not self._process.alive:
+            raise OSError(0, "the process is dead")

@@ -1,0 +1,427 @@
+"""A whole league in one process: the real manager, referees and players, in virtual time and in whatever weather.
+
+Each agent is a simulated process that is started again when it has crashed, as its operator would. The house also plays
+the operator, who lets a match be played again that came to nothing too often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from leaguekit.agents import operator
+from leaguekit.agents.manager import Manager
+from leaguekit.agents.player import Player, PlayerAgent
+from leaguekit.agents.referee import RefereeAgent
+from leaguekit.agents.registration import RegistrationRefused
+from leaguekit.agents.serving import Agent
+from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.agents.world import World
+from leaguekit.league.settings import Settings
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import player_id
+from leaguekit.protocol.reading import decode, of_type
+from leaguekit.protocol.rpc import request
+from leaguekit.sim.faults import Plan, Weather
+from leaguekit.sim.files import Drive, MemoryFiles
+from leaguekit.sim.log import SimLog
+from leaguekit.sim.network import Network, SimCaller
+from leaguekit.sim.processes import OWNER, Process, ProcessLoop
+from leaguekit.store.base import StoreError
+from leaguekit.store.memory import MemoryDisk
+from leaguekit.transport.base import CallFailed, HttpAnswer
+
+T = TypeVar("T")
+
+MANAGER = "manager"
+MANAGER_URL = "http://127.0.0.1:8000/mcp"
+ADMIN = "adm-simulation"
+LEAGUE = "league_sim"
+BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
+# Virtual seconds: after this a league that has not ended never will.
+PATIENCE = 20_000.0
+OPERATOR_LOOKS_EVERY = 15.0
+MOST_REFUSALS = 5
+_TAIL = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who plays what."""
+
+    players: int = 4
+    referees: int = 2
+    game: str = "even_odd"
+    strategies: tuple[str, ...] = ("random",)
+
+    def agents(self) -> list[str]:
+        """Their names, the manager first."""
+        referees = [f"referee {number}" for number in range(1, self.referees + 1)]
+        return [MANAGER, *referees, *(f"player {number}" for number in range(1, self.players + 1))]
+
+
+@dataclass(slots=True)
+class Told:
+    """A GAME_OVER that reached a player."""
+
+    player: str
+    over: m.GameOver
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a league."""
+
+    events: list[bytes] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    # What was seen that must never be.
+    faults: list[str] = field(default_factory=list)
+    tail: list[str] = field(default_factory=list)
+    crashes: int = 0
+    exchanges: int = 0
+    seconds: float = 0.0
+    injected: dict[str, int] = field(default_factory=dict)
+
+
+class SimWorld(World):
+    """A world in which blocking work takes its time, without threads."""
+
+    __slots__ = ("pause",)
+    pause: Callable[[], float]
+
+    async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
+        if pause := self.pause():
+            await asyncio.sleep(pause)
+        return work(*arguments)
+
+
+class House:
+    """One league. ``play`` it."""
+
+    def __init__(self, loop: ProcessLoop, plan: Plan, cast: Cast) -> None:
+        self.plan = plan
+        self.cast = cast
+        self.outcome = Outcome()
+        self.weather = Weather(plan, loop.time)
+        self.network = Network(self.weather.fate_of, plan.chance("network"), self._saw)
+        self.drive = Drive()
+        self.disk = MemoryDisk()
+        self.commits = 0
+        # Lets a test end the manager at a commit: its number, and whether it is done.
+        self.at_commit: Callable[[Literal["before", "after"], int], bool] = lambda _moment, _number: False
+        self.manager: Manager | None = None
+        self._loop = loop
+        self._clocks = dict.fromkeys(plan.agents, 0.0)
+        self._runs = dict.fromkeys(plan.agents, 0)
+        self._crash_chance = plan.chance("crash")
+        self._log: SimLog | None = None
+        self._ended: dict[Process, asyncio.Future[str]] = {}
+        self._league_over = asyncio.Event()
+        self._closing = asyncio.Event()
+
+    async def play(self) -> Outcome:
+        """Play the league to its end, and let everybody go."""
+        for at, agent, seconds in self.plan.clock_steps:
+            self._loop.call_at(at, self._step_clock, agent, seconds)
+        keeping = [asyncio.create_task(self._keep(name)) for name in self.plan.agents]
+        operating = asyncio.create_task(self._operate())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.gather(self._league_over.wait(), *keeping[1:])
+                # What its last calls have set off is over before everything is closed.
+                await asyncio.sleep(60)
+                self._closing.set()
+                await keeping[0]
+        except TimeoutError:
+            waiting = [process.name for process, ended in self._ended.items() if not ended.done()]
+            over = "over" if self._league_over.is_set() else "not over"
+            self._fault(f"after {PATIENCE:.0f} s the league is {over}, and these have not ended: {', '.join(waiting)}")
+        finally:
+            for task in [operating, *keeping]:
+                task.cancel()
+            await asyncio.wait([operating, *keeping])
+        if not self.outcome.faults and self.network.open:
+            self._fault(f"{len(self.network.open)} connections are left")
+        self.outcome.events = self.disk.events
+        self.outcome.seconds = self._loop.time()
+        self.outcome.exchanges = self.network.exchanges
+        self.outcome.injected = dict(self.weather.injected)
+        return self.outcome
+
+    def _fault(self, text: str) -> None:
+        self.outcome.faults.append(text)
+
+    def _step_clock(self, agent: str, seconds: float) -> None:
+        self._clocks[agent] += seconds
+        self.weather.injected["clock step"] += 1
+
+    # Processes
+
+    async def _keep(self, name: str) -> None:
+        """Run an agent's program, again and again until it has ended by itself."""
+        program = self._program_of(name)
+        crashes = iter(self.plan.crashes.get(name, ()))
+        refusals = 0
+        while True:
+            process = Process(self._loop, name)
+            ended = self._ended[process] = self._loop.create_future()
+            crash = next(crashes, None) if self._loop.time() < self.plan.calm_at else None
+            if crash is not None:
+                process.crash_at, process.crash = crash.turn, lambda process=process: self.kill(process)  # type: ignore[misc]
+            task = process.start(self._run(name, process, program))
+            task.add_done_callback(lambda task, process=process: self._end(process, task))  # type: ignore[misc]
+            how = await ended
+            if how == "done":
+                return
+            if how == "refused":
+                refusals += 1
+                if refusals == MOST_REFUSALS:
+                    self._fault(f"{name} is refused for good")
+                    return
+            await asyncio.sleep(2.0 if crash is None or how != "crashed" else crash.pause)
+
+    def kill(self, process: Process) -> None:
+        """Crash a process."""
+        if not process.alive:
+            return
+        self.outcome.crashes += 1
+        logging.getLogger(__name__).info("%s crashes at its turn %d", process.name, process.turns)
+        process.kill()
+        self.network.crash(process)
+        self.drive.crash(process, self._crash_chance)
+        if process.name == MANAGER and self._log is not None:
+            self._log.crash(self._crash_chance)
+        self._ended[process].set_result("crashed")
+
+    def _end(self, process: Process, task: asyncio.Task[str]) -> None:
+        """A program has ended: nothing of it may be left."""
+        how = "failed"
+        if task.cancelled():
+            self._fault(f"{process.name} was cancelled")
+        elif (error := task.exception()) is not None:
+            self._fault(f"{process.name} ended with {error!r}")
+            logging.getLogger(__name__).error("%s ended", process.name, exc_info=error)
+        else:
+            how = task.result()
+        if left := self._loop.tasks_of(process):
+            names = sorted(getattr(one.get_coro(), "__qualname__", "?") for one in left)
+            self._fault(f"{process.name} ended and left {len(left)} tasks: {', '.join(names)}")
+        self._loop.kill(process)
+        self.network.crash(process)
+        if any(holder is process for holder in self.drive.locks.values()):
+            self._fault(f"{process.name} ended and left a lock")
+        self._ended[process].set_result(how)
+
+    async def _run(self, name: str, process: Process, program: Callable[[Process, World], Awaitable[None]]) -> str:
+        try:
+            await program(process, self._world(name, process))
+        except StoreError as error:
+            logging.getLogger(__name__).info("%s ends: %s", name, error)
+            return "failed"
+        except RegistrationRefused as error:
+            logging.getLogger(__name__).info("%s is refused: %s", name, error)
+            return "refused"
+        return "done"
+
+    def _world(self, name: str, process: Process) -> World:
+        self._runs[name] += 1
+        run = self._runs[name]
+        trouble = self.plan.chance("disk", name, run)
+        world = SimWorld(
+            SimCaller(self.network, process),
+            Path("SHARED"),
+            now=lambda: BEGAN + timedelta(seconds=self._loop.time() + self._clocks[name]),
+            entropy=self.plan.chance("entropy", name, run).randbytes,
+            files=MemoryFiles(self.drive, process, lambda what: self.weather.hits(what, trouble)),
+            inline=True,
+        )
+        slow = self.plan.chance("slow disk", name, run)
+        pause = lambda: slow.uniform(0.0, 1.0) if self.weather.hits("slow commit", slow) else 0.0  # noqa: E731
+        object.__setattr__(world, "pause", pause)
+        return world
+
+    def _program_of(self, name: str) -> Callable[[Process, World], Coroutine[Any, Any, None]]:
+        role, _, number = name.partition(" ")
+        if role == MANAGER:
+            return self._manage
+        if role == "referee":
+            return lambda process, world: self._referee(int(number), process, world)
+        return lambda process, world: self._play(int(number), process, world)
+
+    async def _manage(self, process: Process, world: World) -> None:
+        settings = Settings(
+            league_id=LEAGUE,
+            game_type=self.cast.game,
+            announce_lead=0.0,
+            seed_hex=self.plan.chance("league").randbytes(32).hex(),
+        )
+        self._log = SimLog(self.disk, _Commits(self, process, self.plan.chance("commits", self._runs[MANAGER])))
+        self.manager = manager = Manager(world, self._log, settings, MANAGER_URL, ADMIN, grant_ids=True)
+        try:
+            await manager.open()
+            manager.conductor.start_when = (self.cast.players, self.cast.referees)
+            self.network.listen(MANAGER_URL, process, manager.handle, _Transcripts(manager).take)
+            await manager.run()
+            self._league_over.set()
+            await self._closing.wait()
+        finally:
+            self.network.close(MANAGER_URL)
+            await manager.close()
+
+    async def _referee(self, number: int, process: Process, world: World) -> None:
+        url = f"http://127.0.0.1:{8000 + number}/mcp"
+        name = f"Referee {number}"
+        agent = RefereeAgent(world, manager_url=MANAGER_URL, endpoint=url, name=name, max_concurrent=2)
+        await self._serve(agent, url, process)
+
+    async def _play(self, number: int, process: Process, world: World) -> None:
+        url = f"http://127.0.0.1:{8100 + number}/mcp"
+        strategy = self.cast.strategies[(number - 1) % len(self.cast.strategies)]
+        player = Player(f"{strategy} {number}", STRATEGIES[strategy])
+        wanted = player_id(number)
+        agent = PlayerAgent(player, world, MANAGER_URL, url, seed=self.plan.seed, wanted_id=wanted)
+        await self._serve(agent, url, process)
+
+    async def _serve(self, agent: Agent, url: str, process: Process) -> None:
+        """As agents.serving does with a socket."""
+        self.network.listen(url, process, agent.handle)
+        try:
+            await agent.register()
+            await agent.finished.wait()
+        finally:
+            self.network.close(url)
+            # A server that ends lets its handlers finish.
+            for _ in range(100):
+                await asyncio.sleep(0.1)
+                if not self.network.busy(process):
+                    break
+            await agent.close()
+
+    # The operator
+
+    async def _operate(self) -> None:
+        process = Process(self._loop, "operator")
+        caller = SimCaller(self.network, process)
+        while True:
+            await asyncio.sleep(OPERATOR_LOOKS_EVERY)
+            if self.manager is None:
+                continue
+            for match_id in list(self.manager.ledger.league.held):
+                command = {"command": "rematch", "admin_token": ADMIN, "match_id": match_id, "reason": "void too often"}
+                body = request(operator.METHOD, msgspec.json.encode(command), 1)
+                try:
+                    await caller.post(MANAGER_URL, body, 10.0)
+                except CallFailed:
+                    continue
+                self.weather.injected["rematch"] += 1
+
+    # What is seen
+
+    def _saw(self, _caller: str, callee: str, body: bytes) -> None:
+        if b'"GAME_OVER"' in body and callee.startswith("player"):
+            over = of_type(m.GameOver, decode(msgspec.json.decode(body, type=_Called).params))
+            self.outcome.told.append(Told(callee, over))
+
+
+class _Called(msgspec.Struct):
+    params: msgspec.Raw
+
+
+class _Transcripts:
+    """What the manager's server does with a transcript."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+
+    async def take(self, path: str, body: bytes) -> HttpAnswer:
+        try:
+            await self._manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), path.rpartition("/")[2])
+        except ProtocolError as error:
+            return HttpAnswer(400, str(error).encode())
+        return HttpAnswer(200, b"{}")
+
+
+class _Commits:
+    def __init__(self, house: House, process: Process, chance: Random) -> None:
+        self._house = house
+        self._process = process
+        self._chance = chance
+
+    def delay(self) -> float:
+        slow = self._house.weather.hits("slow commit", self._chance)
+        return self._chance.uniform(0.0, self._house.plan.slow_by) if slow else 0.0
+
+    def fails(self) -> Literal["lost", "written"] | None:
+        if not self._house.weather.hits("failing commit", self._chance):
+            return None
+        return self._chance.choice(("lost", "written"))
+
+    def at(self, moment: Literal["before", "after"]) -> bool:
+        self._house.commits += moment == "before"
+        if self._house.at_commit(moment, self._house.commits):
+            self._house.kill(self._process)
+        return self._process.alive
+
+
+class _Tail(logging.Handler):
+    """Keeps the last that the agents logged, each with its time and whose it is."""
+
+    def __init__(self, loop: ProcessLoop) -> None:
+        super().__init__(logging.INFO)
+        self._loop = loop
+        self.records: deque[tuple[float, str, logging.LogRecord]] = deque(maxlen=_TAIL)
+        self.errors: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        owner = OWNER.get()
+        name = "" if owner is None else owner.name
+        if owner is not None and not owner.alive:
+            return
+        self.records.append((self._loop.time(), name, record))
+        if record.levelno >= logging.ERROR and record.exc_info:
+            error = record.exc_info[1]
+            if not isinstance(error, StoreError | RegistrationRefused):
+                self.errors.append(f"{name}: {record.getMessage()}: {error!r}")
+
+    def lines(self) -> list[str]:
+        return [f"{at:10.3f} {name:10} {record.getMessage()}" for at, name, record in self.records]
+
+
+def play(plan: Plan, cast: Cast, prepare: Callable[[House], None] = lambda house: None) -> Outcome:  # noqa: ARG005
+    """Play one league in virtual time."""
+    package = logging.getLogger("leaguekit")
+    handlers, level, propagate = [*package.handlers], package.level, package.propagate
+
+    async def main() -> Outcome:
+        house = House(loop, plan, cast)
+        prepare(house)
+        return await house.play()
+
+    loop = ProcessLoop()
+    tail = _Tail(loop)
+    unhandled: list[str] = []
+    loop.set_exception_handler(lambda _, context: unhandled.append(str(context.get("exception") or context["message"])))
+    package.handlers, package.propagate = [tail], False
+    package.setLevel(logging.INFO)
+    try:
+        # Not by asyncio's Runner, which would cancel the tasks of the dead.
+        outcome = loop.run_until_complete(main())
+    finally:
+        loop.bury()
+        loop.close()
+        package.handlers, package.propagate = handlers, propagate
+        package.setLevel(level)
+    outcome.faults += [*tail.errors, *unhandled]
+    outcome.tail = tail.lines() if outcome.faults else []
+    return outcome
+
