@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +53,9 @@ BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 PATIENCE = 20_000.0
 OPERATOR_LOOKS_EVERY = 15.0
 MOST_REFUSALS = 5
+STOPPING_SECONDS = 5.0
 _TAIL = 60
+_TOKEN = re.compile(rb"tok-([a-z0-9]+)-[A-Za-z0-9_-]{43}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +128,7 @@ class House:
         self._runs = dict.fromkeys(plan.agents, 0)
         self._crash_chance = plan.chance("crash")
         self._log: SimLog | None = None
+        self._owners: dict[bytes, str] = {}
         self._ended: dict[Process, asyncio.Future[str]] = {}
         self._league_over = asyncio.Event()
         self._closing = asyncio.Event()
@@ -143,7 +147,7 @@ class House:
                 self._closing.set()
                 await keeping[0]
         except TimeoutError:
-            waiting = [process.name for process, ended in self._ended.items() if not ended.done()]
+            waiting = [process.name for process in self._ended if process.alive]
             over = "over" if self._league_over.is_set() else "not over"
             self._fault(f"after {PATIENCE:.0f} s the league is {over}, and these have not ended: {', '.join(waiting)}")
         finally:
@@ -183,10 +187,10 @@ class House:
             how = await ended
             if how == "done":
                 return
-            if how == "refused":
+            if how.startswith("refused"):
                 refusals += 1
                 if refusals == MOST_REFUSALS:
-                    self._fault(f"{name} is refused for good")
+                    self._fault(f"{name} is {how} for good")
                     return
             await asyncio.sleep(2.0 if crash is None or how != "crashed" else crash.pause)
 
@@ -230,7 +234,7 @@ class House:
             return "failed"
         except RegistrationRefused as error:
             logging.getLogger(__name__).info("%s is refused: %s", name, error)
-            return "refused"
+            return f"refused ({error.reason})"
         return "done"
 
     def _world(self, name: str, process: Process) -> World:
@@ -275,7 +279,7 @@ class House:
             self._league_over.set()
             await self._closing.wait()
         finally:
-            self.network.close(MANAGER_URL)
+            await self._stop(MANAGER_URL, process)
             await manager.close()
 
     async def _referee(self, number: int, process: Process, world: World) -> None:
@@ -299,13 +303,15 @@ class House:
             await agent.register()
             await agent.finished.wait()
         finally:
-            self.network.close(url)
-            # A server that ends lets its handlers finish.
-            for _ in range(100):
-                await asyncio.sleep(0.1)
-                if not self.network.busy(process):
-                    break
+            await self._stop(url, process)
             await agent.close()
+
+    async def _stop(self, url: str, process: Process) -> None:
+        """Listen no more; a server that ends lets its handlers finish."""
+        self.network.close(url)
+        until = self._loop.time() + STOPPING_SECONDS
+        while self.network.busy(process) and self._loop.time() < until:
+            await asyncio.sleep(0.1)
 
     # The operator
 
@@ -327,10 +333,16 @@ class House:
 
     # What is seen
 
-    def _saw(self, _caller: str, callee: str, body: bytes) -> None:
-        if b'"GAME_OVER"' in body and callee.startswith("player"):
+    def _saw(self, sender: str, receiver: str, body: bytes) -> None:
+        """Look at a message: what players are told, and whose token it shows to whom."""
+        if b'"GAME_OVER"' in body and receiver.startswith("player"):
             over = of_type(m.GameOver, decode(msgspec.json.decode(body, type=_Called).params))
-            self.outcome.told.append(Told(callee, over))
+            self.outcome.told.append(Told(receiver, over))
+        for found in _TOKEN.finditer(body) if b"tok-" in body else ():
+            agent = receiver if sender == MANAGER else sender
+            owner = self._owners.setdefault(found[0], agent)
+            if MANAGER not in (sender, receiver) or owner != agent:
+                self._fault(f"{sender} showed {receiver} the token of {owner}, {found[1].decode()}")
 
 
 class _Called(msgspec.Struct):
@@ -410,13 +422,15 @@ def play(plan: Plan, cast: Cast, prepare: Callable[[House], None] = lambda house
     loop = ProcessLoop()
     tail = _Tail(loop)
     unhandled: list[str] = []
-    loop.set_exception_handler(lambda _, context: unhandled.append(str(context.get("exception") or context["message"])))
+    loop.set_exception_handler(lambda _loop, context: unhandled.append(_unhandled(context)))
     package.handlers, package.propagate = [tail], False
     package.setLevel(logging.INFO)
     try:
         # Not by asyncio's Runner, which would cancel the tasks of the dead.
         outcome = loop.run_until_complete(main())
     finally:
+        # What the dead left unread is no fault of theirs.
+        loop.set_exception_handler(lambda _loop, _context: None)
         loop.bury()
         loop.close()
         package.handlers, package.propagate = handlers, propagate
@@ -425,3 +439,6 @@ def play(plan: Plan, cast: Cast, prepare: Callable[[House], None] = lambda house
     outcome.tail = tail.lines() if outcome.faults else []
     return outcome
 
+
+def _unhandled(context: dict[str, Any]) -> str:
+    return f"{context['message']}: {context.get('exception')!r}"

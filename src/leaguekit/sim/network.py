@@ -65,7 +65,7 @@ class Exchange:
 class Network:
     """Who listens where, and what is under way. ``fate_of`` decides by the caller's name and the address called.
 
-    ``saw`` is told of every request that arrives: from whom, for whom, and the body.
+    ``saw`` is told of every request that arrives and every answer that is sent: from whom, for whom, and the body.
     """
 
     def __init__(
@@ -101,6 +101,9 @@ class Network:
         for exchange in list(self.open):
             if exchange.caller is process:
                 del self.open[exchange]
+                if exchange.future.done():
+                    # Nobody else will ever look at it.
+                    exchange.future.exception()
                 exchange.travels = exchange.travels and self._chance.random() < 0.5
             elif exchange.callee is process:
                 self._fail(exchange, Unreachable(f"{exchange.url} reset the connection"))
@@ -134,6 +137,7 @@ class Network:
         parts = urlsplit(exchange.url)
         self._saw(exchange.caller.name, listener.process.name, exchange.body)
         work: Any
+        exchange.callee = listener.process
         if parts.path in ("/mcp", "/mcp/"):
             work = answered(listener.handler, exchange.body, Peer("127.0.0.1", parts.query, address))
         elif listener.aside is not None:
@@ -141,7 +145,6 @@ class Network:
         else:
             self._back(exchange, NOT_FOUND)
             return
-        exchange.callee = listener.process
         task = listener.process.start(work)
         task.add_done_callback(partial(self._carried_out, exchange), context=NOBODY)
         if exchange.fate.trouble == "twice" and not again:
@@ -149,7 +152,7 @@ class Network:
             loop.call_later(exchange.fate.again, partial(self._arrive, exchange, again=True), context=NOBODY)
 
     def _carried_out(self, exchange: Exchange, task: asyncio.Task[bytes | HttpAnswer | None]) -> None:
-        trouble = exchange.fate.trouble
+        trouble, callee = exchange.fate.trouble, exchange.callee
         # What has been sent survives its sender.
         exchange.callee = None
         if trouble == "mute" or exchange not in self.open:
@@ -158,6 +161,8 @@ class Network:
             self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer"))
             return
         came = task.result()
+        if isinstance(came, bytes) and callee is not None:
+            self._saw(callee.name, exchange.caller.name, came)
         if came is None:
             came = HttpAnswer(204, b"", "")
         elif isinstance(came, bytes):
