@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from leaguekit.sim.loop import Deadlock, VirtualLoop, run
+from leaguekit.sim.loop import Deadlock, Spinning, VirtualLoop, run
 
 
 def test_time_passes_without_waiting() -> None:
@@ -184,3 +184,43 @@ def test_asyncio_has_the_private_part_that_the_loop_reads() -> None:
         assert loop._scheduled == [timer]
     finally:
         loop.close()
+
+
+def test_a_timer_never_fires_early_so_that_whoever_sleeps_until_a_moment_does_not_spin() -> None:
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0.1)
+        wakes, at = 0, loop.time() + 1e-10
+        while (rest := at - loop.time()) > 0:
+            wakes += 1
+            await asyncio.sleep(rest)
+        return wakes
+
+    assert run(main()) == 1
+
+
+def test_turns_without_end_in_which_time_does_not_move_are_told() -> None:
+    async def spin() -> None:
+        while True:  # noqa: ASYNC110 - that is the fault
+            await asyncio.sleep(0)
+
+    loop = VirtualLoop(most_turns=1_000)
+    with pytest.raises(Spinning, match=r"time does not move from 0 s(.|\n)*spin at .*test_loop.py"):
+        loop.run_until_complete(spin())
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+
+def test_sets_of_tasks_have_the_order_in_which_the_tasks_were_made() -> None:
+    async def main() -> list[str]:
+        keep: list[object] = []
+        tasks = set()
+        for number in range(100):
+            # Something else in memory between them, so that addresses say nothing.
+            keep.append(bytearray(random.randrange(4_000)))
+            tasks.add(asyncio.create_task(asyncio.sleep(0), name=f"task {number}"))
+        return [task.get_name() for task in tasks]
+
+    assert len({tuple(run(main())) for _ in range(5)}) == 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
@@ -17,10 +16,13 @@ from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.games import GAMES
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Kinds, plan_for
-from leaguekit.sim.house import Cast, House, Outcome, play
+from leaguekit.sim.outcome import Cast, Outcome
+from leaguekit.sim.stage import play
 
 # Faults beyond so many are not shown whole; they are mostly the same one.
 MOST_SHOWN = 5
+# So much of what happened last is shown of a seed among many; of a seed alone, everything that is kept.
+TAIL = 40
 _SHOW_EVERY = 0.5
 
 
@@ -92,15 +94,10 @@ class Totals:
             self.failed.append(tried)
 
 
-def try_out(trial: Trial, prepare: Callable[[House], None] = lambda house: None) -> Tried:  # noqa: ARG005
+def try_out(trial: Trial) -> Tried:
     """Play one league, and see what is wrong with it."""
     plan = plan_for(trial.seed, trial.faults, trial.cast.agents())
-    # Nothing is collected while it runs: what is thrown away then must not depend on what ran before.
-    gc.disable()
-    try:
-        outcome = play(plan, trial.cast, prepare)
-    finally:
-        gc.enable()
+    outcome = play(plan, trial.cast)
     return Tried(trial, outcome, violations(outcome, trial.cast))
 
 
@@ -142,29 +139,45 @@ def varied(seed: int) -> Trial:
 def report(trials: Iterable[Trial], count: int | None, *, as_json: bool) -> int:
     """Try leagues, telling how it goes, what failed, and in the end what it came to."""
     totals = Totals()
-    began = shown = time.monotonic()
-    for trial in trials:
-        tried = try_out(trial)
-        totals.add(tried)
-        now = time.monotonic()
-        if tried.violations and not as_json:
-            _clear()
-            _tell("\n".join(_told(tried)))
-        if now - shown > _SHOW_EVERY and sys.stderr.isatty():
-            shown = now
-            of = "" if count is None else f" of {count}"
-            rate = totals.seeds / (now - began)
-            print(
-                f"\r{totals.seeds}{of} seeds, {len(totals.failed)} failed, {rate:.1f} a second ",
-                end="", file=sys.stderr, flush=True,
-            )  # fmt: skip
-    _clear()
+    began = time.monotonic()
+    progress = _Progress(totals, count, began)
+    interrupted = False
+    try:
+        for trial in trials:
+            tried = try_out(trial)
+            totals.add(tried)
+            if tried.violations and not as_json:
+                progress.clear()
+                _tell("\n".join(_told(tried, None if count == 1 else TAIL)))
+            progress.show()
+    except KeyboardInterrupt:
+        interrupted = True
+    progress.clear()
     seconds = time.monotonic() - began
-    if as_json:
-        _tell(json.dumps(_as_json(totals, seconds)))
-    else:
-        _tell("\n".join(_summary(totals, seconds)))
-    return 1 if totals.failed else 0
+    _tell(json.dumps(_as_json(totals, seconds)) if as_json else "\n".join(_summary(totals, seconds)))
+    return 130 if interrupted else 1 if totals.failed else 0
+
+
+class _Progress:
+    """One line on the terminal, if there is one."""
+
+    def __init__(self, totals: Totals, count: int | None, began: float) -> None:
+        self._totals = totals
+        self._of = "" if count is None else f" of {count:,}"
+        self._began = self._shown = began
+        self._terminal = sys.stderr.isatty()
+
+    def show(self) -> None:
+        now = time.monotonic()
+        if self._terminal and now - self._shown > _SHOW_EVERY:
+            self._shown = now
+            totals, rate = self._totals, self._totals.seeds / (now - self._began)
+            sys.stderr.write(f"\r{totals.seeds:,}{self._of} seeds, {len(totals.failed)} failed, {rate:.1f} a second ")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._terminal:
+            sys.stderr.write("\r\x1b[K")
 
 
 def _tell(text: str) -> None:
@@ -172,19 +185,14 @@ def _tell(text: str) -> None:
     sys.stdout.flush()
 
 
-def _clear() -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
-
-
-def _told(tried: Tried) -> list[str]:
-    more = len(tried.violations) - MOST_SHOWN
+def _told(tried: Tried, tail: int | None) -> list[str]:
+    more, last = len(tried.violations) - MOST_SHOWN, tried.outcome.tail()
     return [
         f"seed {tried.trial.seed} failed:",
         *(f"  {line}" for line in tried.violations[:MOST_SHOWN]),
         *([f"  and {more} more"] if more > 0 else []),
-        *([] if not tried.outcome.tail else ["  what happened last:"]),
-        *(f"    {line}" for line in tried.outcome.tail),
+        "  what happened last:",
+        *(f"    {line}" for line in last[-tail if tail else 0 :]),
         f"  to replay it: {tried.trial.command}",
     ]
 
@@ -211,7 +219,6 @@ def _as_json(totals: Totals, seconds: float) -> dict[str, Any]:
         "crashes": totals.crashes,
         "faults": dict(sorted(totals.injected.items())),
         "failed": [
-            {"seed": one.trial.seed, "violations": one.violations, "replay": one.trial.command}
-            for one in totals.failed
+            {"seed": one.trial.seed, "violations": one.violations, "replay": one.trial.command} for one in totals.failed
         ],
     }

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from msgspec import UNSET
-
 from leaguekit.league import events as e
-from leaguekit.league.standings import is_technical
+from leaguekit.league.records import Match
 from leaguekit.league.state import League, fold
 from leaguekit.protocol.ids import match_conversation
 from leaguekit.protocol.messages import MatchResult
-from leaguekit.sim.house import Cast, Outcome, Told
+from leaguekit.sim.outcome import Cast, Outcome, Told
 
 _POINTS = {"WIN": ((3, 0),), "DRAW": ((1, 1),), "TECHNICAL_LOSS": ((3, 0), (0, 0))}
 
@@ -38,32 +36,40 @@ def _results(league: League, events: list[e.Event]) -> Iterator[str]:
     """Each match counted once, with the points that its ruling gives; and the table is their sum."""
     counted: dict[str, MatchResult | None] = {}
     for event in events:
-        match event:
-            case e.ResultRecorded():
-                if counted.get(event.match_id) is not None:
-                    yield f"{event.match_id} was counted twice"
-                counted[event.match_id] = event.result
-            case e.MatchReplayed():
-                counted[event.match_id] = None
-    sums: Counter[tuple[str, str]] = Counter()
+        if isinstance(event, e.ResultRecorded):
+            if counted.get(event.match_id) is not None:
+                yield f"{event.match_id} was counted twice"
+            counted[event.match_id] = event.result
+        elif isinstance(event, e.MatchReplayed):
+            counted[event.match_id] = None
     for match in league.matches.values():
         result = counted.get(match.id)
         if result is None:
             yield f"{match.id} has no result"
-            continue
-        points = tuple(sorted(result.score.values(), reverse=True))
-        if points not in _POINTS[str(result.details.status)] or set(result.score) != set(match.players):
-            yield f"{match.id} is a {result.details.status} with the score {result.score}"
-        if (result.winner is None) != (len(set(points)) == 1) or (result.winner and result.score[result.winner] != 3):
-            yield f"{match.id} has the winner {result.winner} with the score {result.score}"
-        for player in match.players:
-            outcome = "draws" if not is_technical(result) and result.winner is None else "losses"
-            sums[player, "wins" if player == result.winner else outcome] += 1
-            sums[player, "points"] += result.score[player]
+        elif _is_odd(match, result):
+            yield f"{match.id} is a {result.details.status}, won by {result.winner}, with the score {result.score}"
+    yield from _table(league, [result for result in counted.values() if result is not None])
+
+
+def _table(league: League, results: list[MatchResult]) -> Iterator[str]:
+    sums: Counter[tuple[str, str]] = Counter()
+    for result in results:
+        for player, points in result.score.items():
+            otherwise = "draws" if result.details.status == "DRAW" else "losses"
+            sums[player, "wins" if player == result.winner else otherwise] += 1
+            sums[player, "points"] += points
     for player, row in league.table.rows.items():
         for what in ("wins", "draws", "losses", "points"):
             if getattr(row, what) != sums[player, what]:
                 yield f"the table gives {player} {getattr(row, what)} {what}, its matches {sums[player, what]}"
+
+
+def _is_odd(match: Match, result: MatchResult) -> bool:
+    """Whether players, winner, score and ruling do not go together."""
+    points = tuple(sorted(result.score.values(), reverse=True))
+    if set(result.score) != set(match.players) or points not in _POINTS[str(result.details.status)]:
+        return True
+    return points != (3, 0) if result.winner else points == (3, 0) or result.details.status == "WIN"
 
 
 def _told(events: list[e.Event], told: list[Told]) -> Iterator[str]:
@@ -82,9 +88,15 @@ def _told(events: list[e.Event], told: list[Told]) -> Iterator[str]:
         recorded = ended[over.conversation_id]
         if recorded is None:
             continue
-        result, details = over.game_result, recorded.result.details
-        heard = (result.winner_player_id or None, result.status, dict(result.choices), result.drawn_number or None)
-        number = None if details.drawn_number is UNSET else details.drawn_number
-        wrote = (recorded.result.winner, details.status, dict(details.choices), number)
-        if heard != wrote:
-            yield f"{one.player} was told {heard} of {over.conversation_id}, and {wrote} was recorded"
+        heard, details = over.game_result, recorded.result.details
+        # The nonce too: a match that was told and then played again would have another.
+        pairs = {
+            "winner": (heard.winner_player_id or None, recorded.result.winner),
+            "status": (heard.status, details.status),
+            "choices": (heard.choices, details.choices),
+            "number": (heard.drawn_number or None, details.drawn_number or None),
+            "nonce": (heard.draw_nonce or None, details.draw_nonce or None),
+        }
+        for what, (said, written) in pairs.items():
+            if said != written:
+                yield f"{one.player} was told the {what} {said} of {over.conversation_id}, and {written} was recorded"

@@ -1,7 +1,7 @@
-"""The faults of one simulated league, all from its seed: what goes wrong on the network, on disks, with clocks and processes.
+"""The faults of one simulated league, all from its seed: of the network, of disks, of clocks, and of processes.
 
-Rates differ from seed to seed, so that there are leagues with a little of everything and leagues with much of one thing.
-After a while it is calm, so that every league can end.
+Rates differ from seed to seed: some leagues have a little of everything, others much of one thing. After a while it is
+calm, so that every league can end.
 """
 
 from __future__ import annotations
@@ -56,17 +56,26 @@ def plan_for(seed: int, kinds: Kinds, agents: list[str]) -> Plan:
             plan.rates[trouble] = chance.choice((0.0, 0.0, 0.01, 0.03, 0.1))
     if kinds in ("crash", "all"):
         for _ in range(chance.choice((1, 1, 2, 3, 5, 8))):
-            agent = agents[0] if chance.random() < 0.4 else chance.choice(agents)
-            turn = int(10 ** chance.uniform(0.3, 3.8 if agent == agents[0] else 3.0))
+            kind = chance.choice(("manager", "referee", "player"))
+            agent = chance.choice([name for name in agents if name.startswith(kind)])
+            turn = int(chance.uniform(1.0, _turns(kind, agents)))
             pause = chance.choice((0.0, 0.2, 1.0, 4.0, 9.0, 25.0))
             plan.crashes.setdefault(agent, []).append(Crash(turn, pause))
     if kinds == "all":
-        for trouble in ("slow commit", "failing commit", "state", "view", "journal"):
+        for trouble in ("slow commit", "failing commit", "slow disk", "state", "view", "journal"):
             plan.rates[trouble] = chance.choice((0.0, 0.0, 0.005, 0.02))
         for _ in range(chance.choice((0, 0, 1, 3))):
             step = chance.choice((-7200.0, -120.0, -2.0, 1.0, 45.0, 200.0, 86_400.0))
             plan.clock_steps.append((chance.uniform(0.0, plan.calm_at), chance.choice(agents), step))
     return plan
+
+
+def _turns(kind: str, agents: list[str]) -> float:
+    """How often an agent has its turn in such a league, roughly: a crash at a later one never happens."""
+    players = sum(name.startswith("player") for name in agents)
+    referees = sum(name.startswith("referee") for name in agents)
+    matches = players * (players - 1) / 2
+    return {"manager": 150 + 45 * matches, "referee": 20 + 40 * matches / referees, "player": 10 + 9 * players}[kind]
 
 
 class Weather:

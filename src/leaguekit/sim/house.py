@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -37,70 +36,31 @@ from leaguekit.sim.faults import Plan, Weather
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Network, SimCaller
-from leaguekit.sim.processes import OWNER, Process, ProcessLoop
+from leaguekit.sim.outcome import MANAGER, Cast, Outcome, Told
+from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk
 from leaguekit.transport.base import CallFailed, HttpAnswer
 
 T = TypeVar("T")
 
-MANAGER = "manager"
 MANAGER_URL = "http://127.0.0.1:8000/mcp"
 ADMIN = "adm-simulation"
 LEAGUE = "league_sim"
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 # Virtual seconds: after this a league that has not ended never will.
-PATIENCE = 20_000.0
+PATIENCE = 6_000.0
 OPERATOR_LOOKS_EVERY = 15.0
 MOST_REFUSALS = 5
 STOPPING_SECONDS = 5.0
-_TAIL = 60
 _TOKEN = re.compile(rb"tok-([a-z0-9]+)-[A-Za-z0-9_-]{43}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
-    """Who plays what."""
-
-    players: int = 4
-    referees: int = 2
-    game: str = "even_odd"
-    strategies: tuple[str, ...] = ("random",)
-
-    def agents(self) -> list[str]:
-        """Their names, the manager first."""
-        referees = [f"referee {number}" for number in range(1, self.referees + 1)]
-        return [MANAGER, *referees, *(f"player {number}" for number in range(1, self.players + 1))]
-
-
-@dataclass(slots=True)
-class Told:
-    """A GAME_OVER that reached a player."""
-
-    player: str
-    over: m.GameOver
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What came of a league."""
-
-    events: list[bytes] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
-    # What was seen that must never be.
-    faults: list[str] = field(default_factory=list)
-    tail: list[str] = field(default_factory=list)
-    crashes: int = 0
-    exchanges: int = 0
-    seconds: float = 0.0
-    injected: dict[str, int] = field(default_factory=dict)
-
-
+@dataclass(frozen=True, slots=True)
 class SimWorld(World):
     """A world in which blocking work takes its time, without threads."""
 
-    __slots__ = ("pause",)
-    pause: Callable[[], float]
+    pause: Callable[[], float] = lambda: 0.0
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         if pause := self.pause():
@@ -156,7 +116,7 @@ class House:
             await asyncio.wait([operating, *keeping])
         if not self.outcome.faults and self.network.open:
             self._fault(f"{len(self.network.open)} connections are left")
-        self.outcome.events = self.disk.events
+        self.outcome.events, self.outcome.kept = self.disk.events, self.disk.kept
         self.outcome.seconds = self._loop.time()
         self.outcome.exchanges = self.network.exchanges
         self.outcome.injected = dict(self.weather.injected)
@@ -237,22 +197,19 @@ class House:
             return f"refused ({error.reason})"
         return "done"
 
-    def _world(self, name: str, process: Process) -> World:
+    def _world(self, name: str, process: Process) -> SimWorld:
         self._runs[name] += 1
         run = self._runs[name]
-        trouble = self.plan.chance("disk", name, run)
-        world = SimWorld(
+        fails, slow = self.plan.chance("disk", name, run), self.plan.chance("slow disk", name, run)
+        return SimWorld(
             SimCaller(self.network, process),
             Path("SHARED"),
             now=lambda: BEGAN + timedelta(seconds=self._loop.time() + self._clocks[name]),
             entropy=self.plan.chance("entropy", name, run).randbytes,
-            files=MemoryFiles(self.drive, process, lambda what: self.weather.hits(what, trouble)),
+            files=MemoryFiles(self.drive, process, lambda what: self.weather.hits(what, fails)),
             inline=True,
+            pause=lambda: slow.uniform(0.0, 1.0) if self.weather.hits("slow disk", slow) else 0.0,
         )
-        slow = self.plan.chance("slow disk", name, run)
-        pause = lambda: slow.uniform(0.0, 1.0) if self.weather.hits("slow commit", slow) else 0.0  # noqa: E731
-        object.__setattr__(world, "pause", pause)
-        return world
 
     def _program_of(self, name: str) -> Callable[[Process, World], Coroutine[Any, Any, None]]:
         role, _, number = name.partition(" ")
@@ -310,7 +267,7 @@ class House:
         """Listen no more; a server that ends lets its handlers finish."""
         self.network.close(url)
         until = self._loop.time() + STOPPING_SECONDS
-        while self.network.busy(process) and self._loop.time() < until:
+        while self.network.busy(process) and self._loop.time() < until:  # noqa: ASYNC110 - virtual time costs nothing
             await asyncio.sleep(0.1)
 
     # The operator
@@ -383,62 +340,3 @@ class _Commits:
         if self._house.at_commit(moment, self._house.commits):
             self._house.kill(self._process)
         return self._process.alive
-
-
-class _Tail(logging.Handler):
-    """Keeps the last that the agents logged, each with its time and whose it is."""
-
-    def __init__(self, loop: ProcessLoop) -> None:
-        super().__init__(logging.INFO)
-        self._loop = loop
-        self.records: deque[tuple[float, str, logging.LogRecord]] = deque(maxlen=_TAIL)
-        self.errors: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        owner = OWNER.get()
-        name = "" if owner is None else owner.name
-        if owner is not None and not owner.alive:
-            return
-        self.records.append((self._loop.time(), name, record))
-        if record.levelno >= logging.ERROR and record.exc_info:
-            error = record.exc_info[1]
-            if not isinstance(error, StoreError | RegistrationRefused):
-                self.errors.append(f"{name}: {record.getMessage()}: {error!r}")
-
-    def lines(self) -> list[str]:
-        return [f"{at:10.3f} {name:10} {record.getMessage()}" for at, name, record in self.records]
-
-
-def play(plan: Plan, cast: Cast, prepare: Callable[[House], None] = lambda house: None) -> Outcome:  # noqa: ARG005
-    """Play one league in virtual time."""
-    package = logging.getLogger("leaguekit")
-    handlers, level, propagate = [*package.handlers], package.level, package.propagate
-
-    async def main() -> Outcome:
-        house = House(loop, plan, cast)
-        prepare(house)
-        return await house.play()
-
-    loop = ProcessLoop()
-    tail = _Tail(loop)
-    unhandled: list[str] = []
-    loop.set_exception_handler(lambda _loop, context: unhandled.append(_unhandled(context)))
-    package.handlers, package.propagate = [tail], False
-    package.setLevel(logging.INFO)
-    try:
-        # Not by asyncio's Runner, which would cancel the tasks of the dead.
-        outcome = loop.run_until_complete(main())
-    finally:
-        # What the dead left unread is no fault of theirs.
-        loop.set_exception_handler(lambda _loop, _context: None)
-        loop.bury()
-        loop.close()
-        package.handlers, package.propagate = handlers, propagate
-        package.setLevel(level)
-    outcome.faults += [*tail.errors, *unhandled]
-    outcome.tail = tail.lines() if outcome.faults else []
-    return outcome
-
-
-def _unhandled(context: dict[str, Any]) -> str:
-    return f"{context['message']}: {context.get('exception')!r}"

@@ -26,7 +26,7 @@ class CommitTrouble(Protocol):
 
 
 class SimLog(MemoryLog):
-    """An EventLog on a disk that outlives it. One commit is under way at a time; what comes meanwhile shares the next."""
+    """An EventLog on a disk that outlives it. One commit is under way at a time; what comes then shares the next."""
 
     def __init__(self, disk: MemoryDisk, trouble: CommitTrouble) -> None:
         super().__init__(disk)

@@ -1,8 +1,8 @@
 """Virtual time: an event loop that never waits, but moves its clock to the next timer.
 
 asyncio.sleep, asyncio.timeout and call_later work unchanged. There are no threads: what would go to an executor runs at
-once. Real signals still arrive; other real files and sockets have no place here. The same program runs in the same order
-every time, also where it goes through a set of tasks.
+once. Real signals still arrive; other real files and sockets have no place here. The same program runs in the same
+order every time, also where it goes through a set of tasks.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -36,6 +36,20 @@ class Fate(NamedTuple):
     back: float = 0.0
     trouble: Trouble | None = None
     again: float = 0.0
+
+
+class _Place(NamedTuple):
+    """A URL, taken apart."""
+
+    address: Address
+    path: str
+    query: str
+
+
+@lru_cache(maxsize=1_000)
+def _place(url: str) -> _Place:
+    parts = urlsplit(url)
+    return _Place(address_of(url), parts.path, parts.query)
 
 
 class Listener(NamedTuple):
@@ -110,7 +124,7 @@ class Network:
 
     def begin(self, caller: Process, url: str, body: bytes, deadline: float) -> Exchange:
         loop = asyncio.get_running_loop()
-        fate = self._fate_of(caller.name, address_of(url))
+        fate = self._fate_of(caller.name, _place(url).address)
         exchange = Exchange(caller, url, body, deadline, fate)
         self.open[exchange] = None
         self.exchanges += 1
@@ -129,19 +143,19 @@ class Network:
         if not (exchange.travels or again):
             return
         exchange.travels = False
-        listener = self._listeners.get(address := address_of(exchange.url))
+        place = _place(exchange.url)
+        listener = self._listeners.get(place.address)
         if listener is None:
             if not again:
-                self._fail(exchange, Unreachable(f"nobody listens at {address[0]}:{address[1]}"))
+                self._fail(exchange, Unreachable(f"nobody listens at {exchange.url}"))
             return
-        parts = urlsplit(exchange.url)
         self._saw(exchange.caller.name, listener.process.name, exchange.body)
         work: Any
         exchange.callee = listener.process
-        if parts.path in ("/mcp", "/mcp/"):
-            work = answered(listener.handler, exchange.body, Peer("127.0.0.1", parts.query, address))
+        if place.path in ("/mcp", "/mcp/"):
+            work = answered(listener.handler, exchange.body, Peer("127.0.0.1", place.query, place.address))
         elif listener.aside is not None:
-            work = listener.aside(parts.path, exchange.body)
+            work = listener.aside(place.path, exchange.body)
         else:
             self._back(exchange, NOT_FOUND)
             return

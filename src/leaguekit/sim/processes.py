@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
-from typing import Any, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
-from leaguekit.sim.loop import VirtualLoop
+from leaguekit.sim.loop import NumberedTask, VirtualLoop
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 OWNER: ContextVar[Process | None] = ContextVar("OWNER", default=None)
@@ -48,6 +49,10 @@ class Process:
         self._loop.kill(self)
 
 
+class _Task(NumberedTask[T]):
+    owner: Process | None
+
+
 class ProcessLoop(VirtualLoop):
     """Virtual time for many processes that can crash, each between any two turns of its own."""
 
@@ -58,7 +63,7 @@ class ProcessLoop(VirtualLoop):
         self._ready: Any
         self._scheduled: list[asyncio.TimerHandle]
 
-    def call_soon(  # type: ignore[override]
+    def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
@@ -73,7 +78,7 @@ class ProcessLoop(VirtualLoop):
         self._ready.append(handle)
         return handle
 
-    def call_at(  # type: ignore[override]
+    def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         handle = super().call_at(when, callback, *args, context=context)
@@ -84,7 +89,7 @@ class ProcessLoop(VirtualLoop):
 
     def tasks_of(self, process: Process) -> list[asyncio.Task[Any]]:
         """What a process has still to do."""
-        return [task for task in asyncio.all_tasks(self) if getattr(task, "owner", None) is process]
+        return [task for task in asyncio.all_tasks(self) if isinstance(task, _Task) and task.owner is process]
 
     def kill(self, process: Process) -> None:
         """Let nothing of a process happen any more."""
@@ -101,13 +106,21 @@ class ProcessLoop(VirtualLoop):
         """End all processes, and throw away what they left; what runs now has no effect any more."""
         for process in self.processes:
             self.kill(process)
-        for process, task in self._dead:
+        for process, task in self._dead:  # which grows by what a finally begins
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
             with contextlib.suppress(BaseException):
-                process.context.run(task.get_coro().close)  # type: ignore[union-attr]
+                process.context.run(task.get_coro().close)
         self._dead.clear()
 
-    def _numbered(self, _loop: Any, work: Any, context: Context | None = None, **more: Any) -> Any:
-        task = super()._numbered(_loop, work, context, **more)
-        task.owner = OWNER.get() if context is None else context.get(OWNER)
+    def _numbered(
+        self,
+        _loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        context: Context | None = None,
+        **more: Any,
+    ) -> NumberedTask[T]:
+        task: _Task[T] = _Task(work, loop=self, context=context, **more)
+        owner = task.owner = OWNER.get() if context is None else context.get(OWNER)
+        if owner is not None and not owner.alive:
+            self._dead.append((owner, task))
         return task

@@ -1,0 +1,147 @@
+"""Leagues with faults: every one ends as it must, the same seed gives the same log, and planted bugs are found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from leaguekit.agents.match_messages import MatchMessages
+from leaguekit.agents.referee import RefereeAgent
+from leaguekit.league import events as e
+from leaguekit.sim.campaign import Trial, Tried, run_campaign, soak, try_out, varied
+from leaguekit.sim.faults import Kinds
+from leaguekit.sim.log import SimLog
+from leaguekit.sim.outcome import Cast
+from leaguekit.store.journal import Journal
+
+CAST = Cast(players=4, referees=2)
+
+
+def options(**changes: Any) -> argparse.Namespace:
+    told = {"players": 4, "referees": 2, "game": "even_odd", "strategies": ["random"], "seeds": 1, "seed": 1}
+    return argparse.Namespace(**told | {"faults": "all", "json": False} | changes)
+
+
+@pytest.mark.parametrize("kinds", ["none", "network", "crash", "all"])
+def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: Kinds) -> None:
+    tried = [try_out(Trial(seed, CAST, kinds)) for seed in range(1, 9)]
+    assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
+    assert any(one.outcome.crashes for one in tried) == (kinds in ("crash", "all"))
+    assert any("lost" in one.outcome.injected for one in tried) == (kinds in ("network", "all"))
+
+
+def test_varied_leagues_end_as_they_must() -> None:
+    tried = [try_out(varied(seed)) for seed in range(1, 13)]
+    assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
+    assert len({one.trial.cast.players for one in tried}) > 3
+    assert {one.trial.cast.game for one in tried} == {"even_odd", "rock_paper_scissors", "tic_tac_toe"}
+
+
+_DIGESTS = """
+import sys
+from leaguekit.sim.campaign import try_out, varied
+for seed in sys.argv[1:]:
+    print(seed, try_out(varied(int(seed))).digest)
+"""
+
+
+def _digests(hash_seed: str, seeds: Sequence[int]) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _DIGESTS, *map(str, seeds)],
+        env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.splitlines())
+
+
+def test_the_same_seed_gives_the_same_bytes_in_the_log_in_any_process_and_any_order() -> None:
+    seeds = range(1, 9)
+    first = _digests("1", seeds)
+    assert len({line.split()[1] for line in first}) == len(seeds)
+    assert _digests("2", seeds[::-1]) == first
+
+
+def found(cast: Cast, kinds: Kinds, seeds: int) -> list[Tried]:
+    """The seeds among the first ones that have something wrong with them."""
+    return [tried for seed in range(1, seeds + 1) if (tried := try_out(Trial(seed, cast, kinds))).violations]
+
+
+def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = SimLog._write
+
+    def forgetful(self: SimLog) -> None:
+        results = any(isinstance(e.decode(text), e.ResultRecorded) for _, events in self._under_way for text in events)
+        if results and self.disk.kept.setdefault("planted", b"") == b"":
+            self.disk.kept["planted"] = b"once"
+            self._under_way = []
+        written(self)
+
+    monkeypatch.setattr(SimLog, "_write", forgetful)
+    assert found(CAST, "none", 1)
+
+
+def test_a_referee_that_tells_without_writing_down_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Journal, "write", lambda self, entry: None)
+    texts = [text for tried in found(CAST, "crash", 40) for text in tried.violations]
+    assert any("was told the nonce" in text for text in texts)
+
+
+def test_a_fault_of_ours_while_answering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: RefereeAgent, *_: Any) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(RefereeAgent, "_hear_of_round", broken)
+    assert any("planted" in text for tried in found(CAST, "none", 1) for text in tried.violations)
+
+
+def test_a_token_that_is_shown_to_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    invite = MatchMessages.invitation
+
+    def indiscreet(self: MatchMessages, side: Any) -> Any:
+        invitation = invite(self, side)
+        invitation.conversation_id += "-tok-ref01-" + "x" * 43
+        return invitation
+
+    monkeypatch.setattr(MatchMessages, "invitation", indiscreet)
+    assert any("the token of" in text for tried in found(CAST, "none", 1) for text in tried.violations)
+
+
+def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_campaign(options(seeds=3)) == 0
+    out = capsys.readouterr().out
+    assert "3 seeds in" in out
+    assert "18 matches" in out
+    assert "crashes" in out
+
+
+def test_a_campaign_prints_the_one_command_that_replays_a_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leaguekit.sim.campaign.violations", lambda outcome, cast: ["planted"])
+    assert run_campaign(options(seeds=2, seed=7, faults="crash")) == 1
+    out = capsys.readouterr().out
+    command = "league simulate --faults crash --players 4 --referees 2 --game even_odd --strategies random"
+    assert "seed 7 failed:\n  planted\n" in out
+    assert f"  to replay it: {command} --seed 7 --seeds 1\n" in out
+    assert f"  to replay it: {command} --seed 8 --seeds 1\n" in out
+    assert "2 failed: 7, 8" in out
+
+
+def test_a_campaign_can_be_read_by_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_campaign(options(seeds=2, json=True)) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["seeds"], told["matches"], told["failed"]) == (2, 12, [])
+
+
+def test_a_soak_lasts_as_long_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert soak(0.005) == 0
+    assert "seeds in" in capsys.readouterr().out

@@ -1,0 +1,156 @@
+"""Crashes: what a dead process had still to do is never done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from leaguekit.sim.processes import Process, ProcessLoop
+
+
+def play(main: Callable[[ProcessLoop], Awaitable[Any]]) -> Any:
+    loop = ProcessLoop()
+    try:
+        return loop.run_until_complete(main(loop))
+    finally:
+        loop.bury()
+        loop.close()
+
+
+def test_a_crash_runs_no_finally_and_fires_no_timer() -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(5, seen.append, "timer")
+        try:
+            async with asyncio.timeout(100), contextlib.AsyncExitStack() as stack:
+                stack.callback(seen.append, "exit stack")
+                seen.append("began")
+                await asyncio.sleep(10)
+                seen.append("woke")
+        finally:
+            seen.append("finally")
+
+    async def main(loop: ProcessLoop) -> list[str]:
+        process = Process(loop, "a")
+        process.start(work())
+        await asyncio.sleep(1)
+        process.kill()
+        gc.collect()
+        await asyncio.sleep(1_000)
+        return [*seen]
+
+    assert play(main) == ["began"]
+
+
+def test_cancelling_would_have_run_it() -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(10)
+        finally:
+            seen.append("finally")
+
+    async def main(loop: ProcessLoop) -> None:
+        task = Process(loop, "a").start(work())
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.wait([task])
+
+    play(main)
+    assert seen == ["finally"]
+
+
+def test_what_a_process_started_dies_with_it_and_nobody_else_does() -> None:
+    seen: list[str] = []
+
+    async def child(name: str) -> None:
+        await asyncio.sleep(2)
+        seen.append(name)
+
+    async def parent(name: str) -> None:
+        children = [asyncio.create_task(child(f"{name}{number}")) for number in range(3)]
+        await asyncio.gather(*children)
+
+    async def main(loop: ProcessLoop) -> None:
+        first, second = Process(loop, "a"), Process(loop, "b")
+        first.start(parent("a"))
+        second.start(parent("b"))
+        await asyncio.sleep(1)
+        assert len(loop.tasks_of(first)) == 4
+        first.kill()
+        await asyncio.sleep(10)
+        assert not loop.tasks_of(second)
+
+    play(main)
+    assert sorted(seen) == ["b0", "b1", "b2"]
+
+
+def test_what_becomes_ready_only_after_the_crash_is_not_run_either() -> None:
+    seen: list[str] = []
+
+    async def wait_for(future: asyncio.Future[str]) -> None:
+        seen.append(await future)
+
+    async def main(loop: ProcessLoop) -> None:
+        shared: asyncio.Future[str] = loop.create_future()
+        process = Process(loop, "a")
+        process.start(wait_for(shared))
+        await asyncio.sleep(1)
+        process.kill()
+        shared.set_result("too late")
+        await asyncio.sleep(1)
+        task = process.start(wait_for(shared))
+        await asyncio.sleep(1)
+        assert not task.done()
+
+    play(main)
+    assert not seen
+
+
+def test_a_process_crashes_before_the_turn_that_was_named() -> None:
+    seen: list[int] = []
+
+    async def count() -> None:
+        for number in range(100):
+            seen.append(number)
+            await asyncio.sleep(0)
+
+    async def main(loop: ProcessLoop) -> None:
+        process = Process(loop, "a")
+        process.crash_at = 7
+        process.start(count())
+        await asyncio.sleep(1)
+        assert not process.alive
+
+    play(main)
+    assert seen == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_dead_are_buried_without_a_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(10)
+        finally:
+            await asyncio.sleep(10)
+
+    async def never_begun() -> None:
+        raise AssertionError
+
+    async def main(loop: ProcessLoop) -> None:
+        process = Process(loop, "a")
+        process.start(stubborn())
+        await asyncio.sleep(1)
+        process.start(never_begun())
+        process.kill()
+
+    play(main)
+    gc.collect()
+    assert capsys.readouterr() == ("", "")
