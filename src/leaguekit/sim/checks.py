@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from leaguekit.league import events as e
-from leaguekit.league.records import Match
+from leaguekit.league.audit import Audit
 from leaguekit.league.state import League, fold
 from leaguekit.protocol.ids import match_conversation
-from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.outcome import Cast, Outcome, Told
-
-_POINTS = {"WIN": ((3, 0),), "DRAW": ((1, 1),), "TECHNICAL_LOSS": ((3, 0), (0, 0))}
 
 
 def violations(outcome: Outcome, cast: Cast) -> list[str]:
@@ -21,7 +17,7 @@ def violations(outcome: Outcome, cast: Cast) -> list[str]:
     if not events:
         return [*outcome.faults, "nothing was written to the log"]
     league = fold(events)
-    return [*outcome.faults, *_course(league, cast), *_results(league, events), *_told(events, outcome.told)]
+    return [*outcome.faults, *_course(league, cast), *_audited(outcome), *_told(events, outcome.told)]
 
 
 def _course(league: League, cast: Cast) -> Iterator[str]:
@@ -30,46 +26,19 @@ def _course(league: League, cast: Cast) -> Iterator[str]:
     matches = cast.players * (cast.players - 1) // 2
     if league.state not in ("WAITING_FOR_REGISTRATIONS", "CREATING_SCHEDULE") and len(league.matches) != matches:
         yield f"{cast.players} players have {matches} matches, but the schedule has {len(league.matches)}"
+    if missing := [match.id for match in league.matches.values() if match.ended_at is None]:
+        yield f"these have no result: {', '.join(missing)}"
 
 
-def _results(league: League, events: list[e.Event]) -> Iterator[str]:
-    """Each match counted once, with the points that its ruling gives; and the table is their sum."""
-    counted: dict[str, MatchResult | None] = {}
-    for event in events:
-        if isinstance(event, e.ResultRecorded):
-            if counted.get(event.match_id) is not None:
-                yield f"{event.match_id} was counted twice"
-            counted[event.match_id] = event.result
-        elif isinstance(event, e.MatchReplayed):
-            counted[event.match_id] = None
-    for match in league.matches.values():
-        result = counted.get(match.id)
-        if result is None:
-            yield f"{match.id} has no result"
-        elif _is_odd(match, result):
-            yield f"{match.id} is a {result.details.status}, won by {result.winner}, with the score {result.score}"
-    yield from _table(league, [result for result in counted.values() if result is not None])
-
-
-def _table(league: League, results: list[MatchResult]) -> Iterator[str]:
-    sums: Counter[tuple[str, str]] = Counter()
-    for result in results:
-        for player, points in result.score.items():
-            otherwise = "draws" if result.details.status == "DRAW" else "losses"
-            sums[player, "wins" if player == result.winner else otherwise] += 1
-            sums[player, "points"] += points
-    for player, row in league.table.rows.items():
-        for what in ("wins", "draws", "losses", "points"):
-            if getattr(row, what) != sums[player, what]:
-                yield f"the table gives {player} {getattr(row, what)} {what}, its matches {sums[player, what]}"
-
-
-def _is_odd(match: Match, result: MatchResult) -> bool:
-    """Whether players, winner, score and ruling do not go together."""
-    points = tuple(sorted(result.score.values(), reverse=True))
-    if set(result.score) != set(match.players) or points not in _POINTS[str(result.details.status)]:
-        return True
-    return points != (3, 0) if result.winner else points == (3, 0) or result.details.status == "WIN"
+def _audited(outcome: Outcome) -> Iterator[str]:
+    """What the audit finds in the log: each match counted once, as ruled, and the table as its matches make it."""
+    audit = Audit()
+    for number, text in enumerate(outcome.events, 1):
+        event = audit.take(number, text)
+        kept = outcome.kept.get(f"transcript/{event.match_id}") if isinstance(event, e.ResultRecorded) else None
+        if kept is not None and isinstance(event, e.ResultRecorded):
+            audit.transcript(event, kept)
+    yield from (str(finding) for finding in audit.close() if not finding.is_warning)
 
 
 def _told(events: list[e.Event], told: list[Told]) -> Iterator[str]:
