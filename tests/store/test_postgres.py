@@ -19,6 +19,7 @@ from leaguekit.store.postgres import PostgresLog
 from tests.postgres import Server, execute
 from tests.store.cable import Cable
 
+END_OURS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leaguekit'"
 TAKEN_OVER = "another manager has taken this league over"
 
 
@@ -137,15 +138,49 @@ def test_a_server_that_ends_our_connections_is_come_back_to(postgres_url: str) -
     async def main() -> None:
         log = await open_log(postgres_url)
         await log.append([b"1"])
-        await execute(
-            postgres_url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leaguekit'",
-        )
+        await execute(postgres_url, END_OURS)
         assert await log.append([b"2"]) == 2
         assert len(await log.read()) == 2
         await log.close()
 
     asyncio.run(main())
+
+
+def test_connections_that_are_dropped_at_any_moment_lose_nothing_and_double_nothing(postgres_url: str) -> None:
+    acknowledged: dict[int, bytes] = {}
+
+    async def main(cable: Cable) -> None:
+        log = await open_log(cable.url)
+        progress = asyncio.Event()
+        is_over = False
+
+        async def append(task: int) -> None:
+            step = 0
+            while not is_over:
+                step += 1
+                event = b'{"task":%d,"step":%d}' % (task, step)
+                acknowledged[await log.append([event])] = event
+                progress.set()
+
+        async with asyncio.TaskGroup() as tasks:
+            for task in range(10):
+                tasks.create_task(append(task))
+            for moment in range(15):
+                progress.clear()
+                await progress.wait()
+                if moment % 3:
+                    # A moment later each time.
+                    for _ in range(moment):
+                        await asyncio.sleep(0)
+                    cable.cut()
+                else:
+                    await execute(postgres_url, END_OURS)
+            is_over = True
+        assert {stored.number: stored.event for stored in await log.read()} == acknowledged
+        assert list(acknowledged) == list(range(1, len(acknowledged) + 1))
+        await log.close()
+
+    run_with_cable(postgres_url, main)
 
 
 def test_an_append_whose_answer_was_lost_is_counted_once(postgres_url: str) -> None:
@@ -217,6 +252,34 @@ def test_who_comes_back_and_finds_another_manager_writes_no_more(postgres_url: s
             await log.append([b"2"])
         assert await newer.append([b"2"]) == 2
         await newer.close()
+        await log.close()
+
+    run_with_cable(postgres_url, main)
+
+
+def test_an_event_of_another_manager_is_not_taken_for_the_own_that_never_arrived(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other takes over between coming back and looking, and writes just as many."""
+    really_fetch = asyncpg.Connection.fetchval
+
+    async def main(cable: Cable) -> None:
+        log = await open_log(cable.url)
+        await log.append([b"1"])
+
+        async def fetch_a_little_later(self: asyncpg.Connection, query: str, *args: Any) -> Any:
+            if query == postgres._LAST:
+                monkeypatch.undo()
+                newer = await open_log(postgres_url)
+                assert await newer.append([b"other"]) == 2
+                await newer.close()
+            return await really_fetch(self, query, *args)
+
+        monkeypatch.setattr(asyncpg.Connection, "fetchval", fetch_a_little_later)
+        cable.cut()
+        with pytest.raises(StoreError, match=TAKEN_OVER):
+            await log.append([b"mine"])
+        assert [stored.event for stored in await log.read()] == [b"1", b"other"]
         await log.close()
 
     run_with_cable(postgres_url, main)

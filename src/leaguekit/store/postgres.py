@@ -43,7 +43,8 @@ SELECT count(*) FROM mine
 """
 _TAKE_OVER = "UPDATE leaguekit SET epoch = epoch + 1, writer = $1 RETURNING epoch"
 _COME_BACK = "UPDATE leaguekit SET epoch = epoch + 1 WHERE writer = $1 RETURNING epoch"
-_LAST = "SELECT coalesce(max(number), 0) FROM leaguekit_events"
+# Of one moment: while the epoch is still this one, nobody else has written.
+_LAST = "SELECT (SELECT coalesce(max(number), 0) FROM leaguekit_events) FROM leaguekit WHERE epoch = $1"
 
 
 class PostgresLog(PostgresReader):
@@ -73,7 +74,7 @@ class PostgresLog(PostgresReader):
             async with writer.transaction():
                 await postgres_schema.migrate(writer, log.shown)
                 log._epoch = await writer.fetchval(_TAKE_OVER, log._me)
-            log._last = await writer.fetchval(_LAST)
+                log._last = await writer.fetchval(_LAST, log._epoch)
             opened.pop_all()
         return log
 
@@ -150,13 +151,13 @@ class PostgresLog(PostgresReader):
             try:
                 self._writer = await postgres_schema.connect(self._address, to_write=True)
                 epoch = await self._writer.fetchval(_COME_BACK, self._me)
-                last = await self._writer.fetchval(_LAST)
+                last = await self._writer.fetchval(_LAST, epoch)
             except Exception as error:
                 if not postgres_schema.is_dropped(error) or self._loop.time() > deadline:
                     raise
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
-            if epoch is None:
+            if last is None:
                 raise _taken_over()
             self._epoch = epoch
             return int(last)

@@ -40,6 +40,14 @@ _WRITING = {"synchronous_commit": "on"}
 _READING = {"default_transaction_read_only": "on"}
 
 _FOREIGN = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+_OF_THE_CONNECTION = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
 _WHAT_TO_DO: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
     (asyncpg.InvalidCatalogNameError, "Make the database first (createdb), or name another."),
     (asyncpg.InvalidSchemaNameError, "Make the schema first that search_path names."),
@@ -114,10 +122,8 @@ async def migrate(connection: asyncpg.Connection, store: str) -> None:
 
 def is_dropped(error: Exception) -> bool:
     """Whether the connection is at fault, or the server is stopping or starting: another try may succeed."""
-    return isinstance(
-        error,
-        OSError | asyncpg.PostgresConnectionError | asyncpg.OperatorInterventionError | asyncpg.TooManyConnectionsError,
-    ) or (isinstance(error, asyncpg.InterfaceError) and "closed" in str(error))
+    # asyncpg puts it in several ways, by the moment at which it notices; but a ValueError is about an argument.
+    return isinstance(error, _OF_THE_CONNECTION) and not isinstance(error, ValueError)
 
 
 @contextmanager
