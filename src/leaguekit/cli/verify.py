@@ -40,14 +40,13 @@ def run(options: argparse.Namespace) -> int:
 
 async def _verify(reader: LogReader, *, as_json: bool) -> int:
     audit = Audit()
+    transcripts = set(await reader.names("transcript/"))
     with stores.Progress("events checked") as progress:
         async for one in stores.stored(reader):
             progress.show(one.number)
             event = audit.take(one.number, one.event)
-            if isinstance(event, ResultRecorded):
-                kept = await reader.kept(f"transcript/{event.match_id}")
-                if kept is not None:
-                    audit.transcript(event, kept)
+            if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
+                audit.transcript(event, await reader.kept(name) or b"")
     audit.close()
     print(_as_json(audit) if as_json else "\n".join(_as_text(audit)))
     return 1 if audit.faults else 0

@@ -50,8 +50,8 @@ def table(players: Iterable[str], results: Iterable[Counted], tie_breaks: Sequen
     lines = {player: _line(player, matches) for player, matches in taken.items()}
 
     def head_to_head(line: Line) -> int:
-        rivals = {one.player_id for one in lines.values() if one.points == line.points}
-        return -sum(points for opponent, points, _ in taken[line.player_id] if opponent in rivals)
+        rivals = (match for match in taken[line.player_id] if lines[match[0]].points == line.points)
+        return -sum(points for _, points, _ in rivals)
 
     by: dict[TieBreak, Callable[[Line], int]] = {
         "head_to_head": head_to_head,
