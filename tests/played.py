@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from leaguekit.league import commands
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.messages import MatchTranscript
@@ -17,7 +18,7 @@ from leaguekit.sim import loop
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.transport.memory import MemoryCaller, Times
 from tests.agents.leagues import Hall, Json
-from tests.league.test_fold import _whole as whole
+from tests.league.play import Play, drawn
 
 # What they choose does not depend on chance.
 FOUR = ("always_even", "always_even", "always_odd", "always_odd")
@@ -105,8 +106,25 @@ class Transcripts:
 
 @functools.cache
 def by_hand() -> Played:
-    """A league in which everything happens that can, with results that a test made up."""
-    return Played(whole().log, {})
+    """A league with every kind of incident, and results that a test made up."""
+    play = Play(players=5, referees=2)
+    play.player(5, returning_id="P05")
+    play.begin()
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    play.do(commands.note_answer(play.league, "P01", play.now))
+    for attempt in (1, 2, 3):
+        play.do(commands.void_attempt(play.league, "R1M1", attempt, "late", play.now))
+        play.assign()
+    play.do(commands.rematch(play.league, "R1M1", "again", play.now))
+    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
+    play.do(commands.referee_returned(play.league, "REF01", play.now))
+    play.play_round()
+    play.do(commands.correct(play.league, "R1M1", drawn(play.match("R1M1")), "wrong", play.now))
+    play.do(commands.pause(play.league, "lunch", play.now))
+    play.do(commands.resume(play.league, "go on", play.now))
+    play.do(commands.withdraw(play.league, "P02", "ill", play.now))
+    play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
+    return Played(play.play_all().log, {})
 
 
 class Log:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from leaguekit.sim import loop
+from leaguekit.store.opening import open_log
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import Hall
 from tests.cli.conftest import Said
@@ -109,6 +110,25 @@ def test_a_log_that_cannot_be_folded_is_for_verify(command: Command, name: str, 
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "event 14 does not fit those before it" in done.err
     assert done.err.endswith("`league verify` checks the whole log\n")
+
+
+@pytest.mark.parametrize("name", ["verify", "log", "replay", "export", "rebuild-files"])
+def test_help_has_examples(command: Command, name: str) -> None:
+    assert f"examples:\n  league {name} " in command(name, "--help").out
+
+
+def test_a_league_in_postgresql_is_looked_into_like_any_other(command: Command, postgres_url: str) -> None:
+    async def write() -> None:
+        log = await open_log(postgres_url)
+        await log.append(played().log)
+        for name, text in played().kept.items():
+            await log.keep(name, text)
+        await log.close()
+
+    asyncio.run(write())
+    assert "6 transcripts held against the results\nOK: everything holds" in command("verify", postgres_url).out
+    assert command("log", postgres_url, "--after", 27).out.count("\n") == 1
+    assert "Draw: 7" in command("replay", postgres_url, "R3M2").out
 
 
 # verify
