@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from msgspec import Struct
 
 from leaguekit.league import events as e
 from leaguekit.league.records import Player, Referee
-from leaguekit.league.state import League, technical_loss
+from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MatchResult, Standing
 
@@ -64,9 +66,8 @@ class Listing:
             case e.ResultCorrected():
                 self._put(event, event.result, "operator", event.reason)
             case e.MatchForfeited():
-                match = self.league.matches[event.match_id]
-                winner = None if len(event.losers) == 2 else match.opponent_of(event.losers[0])
-                self._put(event, technical_loss(match, winner, event.ruling, {}), "manager", event.reason)
+                ruled = cast(MatchResult, self.league.matches[event.match_id].result)
+                self._put(event, ruled, "manager", event.reason)
             case e.MatchReplayed():
                 self._rows.pop(event.match_id, None)
 
