@@ -562,6 +562,24 @@ def test_games_without_a_draw_are_played_again_as_well(game: str) -> None:
     assert counts.not_checkable == {}
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda cells: cells.rpartition(",")[0], "has not chosen"),
+        (lambda cells: f"{cells},0,1,2,3,4", "somebody chose after the end"),
+        (lambda cells: f"9{cells}", "cannot have chosen that: Move must be the number of a free cell"),
+    ],
+)
+def test_a_game_that_cannot_have_been_played_so_is_found(change: Callable[[str], str], why: str) -> None:
+    log = Log(played("tic_tac_toe", "random", "random", "random").log)
+    choices = log.of("ResultRecorded")["result"]["details"]["choices"]
+    first = next(iter(choices))
+    choices[first] = change(choices[first])
+    (found,) = findings(log.lines())
+    assert "(R1M1): expected choices that tic_tac_toe allows, found P01's " in found
+    assert why in found
+
+
 def test_an_eventful_league_passes_and_what_referees_did_not_tell_is_counted() -> None:
     audit = audited(*by_hand())
     assert audit.findings == []

@@ -66,7 +66,7 @@ class Listing:
             case e.ResultCorrected():
                 self._put(event, event.result, "operator", event.reason)
             case e.MatchForfeited():
-                ruled = cast(MatchResult, self.league.matches[event.match_id].result)
+                ruled = cast("MatchResult", self.league.matches[event.match_id].result)
                 self._put(event, ruled, "manager", event.reason)
             case e.MatchReplayed():
                 self._rows.pop(event.match_id, None)
