@@ -79,7 +79,7 @@ class _Lines:
             print(line, flush=True)
 
     def _is_asked_for(self, event: e.Event) -> bool:
-        about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id")}
+        about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id", "agent_id")}
         if self._match is not None and self._match not in about:
             return False
         return self._agent is None or self._agent in about or not self._own_matches.isdisjoint(about)
