@@ -776,7 +776,7 @@ def test_no_policy_allows_link_local_metadata_or_what_is_no_address_of_one_host(
         ("127.8.9.10", True, False, False),
         ("::1", True, False, False),
         ("::ffff:127.0.0.1", True, False, False),
-        ("64:ff9b::7f00:1", True, False, False),
+        ("64:ff9b::7f00:1", False, False, False),
         ("192.168.1.7", False, True, False),
         ("::ffff:192.168.1.7", False, True, False),
         ("192.168.2.7", False, False, False),

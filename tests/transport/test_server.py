@@ -9,12 +9,11 @@ import json
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, StreamingResponse
@@ -25,109 +24,8 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.base import Peer
 from leaguekit.transport.http_protocol import mcp_query
-from leaguekit.transport.server import CannotListen, Limits, Server, listen
-
-MOST_BYTES = 10_240
-TOO_LARGE = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"too large","data":null},"id":null}'
-QUICK = Limits(request_seconds=0.15, idle_seconds=0.1, linger_seconds=0.1)
-
-Run = Callable[[Coroutine[Any, Any, Any]], Any]
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Run:
-    factory = asyncio.SelectorEventLoop if request.param == "asyncio" else uvloop.new_event_loop
-
-    def run(main: Coroutine[Any, Any, Any]) -> Any:
-        async def bounded() -> Any:
-            async with asyncio.timeout(20):
-                return await main
-
-        with asyncio.Runner(loop_factory=factory) as runner:
-            return runner.run(bounded())
-
-    return run
-
-
-async def echo(body: bytes, peer: Peer) -> bytes:
-    return body
-
-
-class Client:
-    """One connection, in raw bytes."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    async def send(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
-
-    async def head(self) -> tuple[int, dict[str, str]]:
-        first, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
-        return int(first.split()[1]), dict(line.split(": ", 1) for line in lines)
-
-    async def answer(self) -> tuple[int, dict[str, str], bytes]:
-        status, headers = await self.head()
-        if headers.get("transfer-encoding") == "chunked":
-            body = b""
-            while size := int(await self.reader.readuntil(b"\r\n"), 16):
-                body += (await self.reader.readexactly(size + 2))[:-2]
-            await self.reader.readexactly(2)
-            return status, headers, body
-        return status, headers, await self.reader.readexactly(int(headers.get("content-length", "0")))
-
-    async def ends(self) -> bool:
-        """Wait for the end of the connection; true if nothing came before it."""
-        try:
-            return await self.reader.read() == b""
-        except ConnectionResetError:
-            return True
-
-
-class Running:
-    """A server under test."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.clients: list[Client] = []
-
-    async def connect(self, port: int | None = None) -> Client:
-        client = Client(*await asyncio.open_connection("127.0.0.1", port or self.server.port))
-        self.clients.append(client)
-        return client
-
-    async def say(self, data: bytes) -> Client:
-        client = await self.connect()
-        await client.send(data)
-        return client
-
-
-@asynccontextmanager
-async def serving(handler: Any = echo, *, sockets: int = 1, **settings: Any) -> AsyncIterator[Running]:
-    settings = {"most_bytes": MOST_BYTES, "too_large": TOO_LARGE} | settings
-    server = Server(handler, sockets=[listen("127.0.0.1", 0) for _ in range(sockets)], **settings)
-    await server.start()
-    running = Running(server)
-    try:
-        yield running
-    finally:
-        for client in running.clients:
-            client.writer.close()
-        await server.stop()
-
-
-def post(
-    body: bytes, *headers: bytes, target: bytes = b"/mcp", version: bytes = b"1.1", method: bytes = b"POST"
-) -> bytes:
-    lines = [b"%b %b HTTP/%b" % (method, target, version), b"host: x", b"content-length: %d" % len(body), *headers]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + body
-
-
-def chunked(*chunks: bytes, trailer: bytes = b"") -> bytes:
-    body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
-    return b"POST /mcp HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n%b0\r\n%b\r\n" % (body, trailer)
-
+from leaguekit.transport.server import CannotListen, Server, listen
+from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
 
 # Answers
 
@@ -227,8 +125,8 @@ def test_a_thousand_requests_at_once_are_answered_one_at_a_time_and_in_order(run
 def test_pipelined_requests_to_mcp_and_elsewhere_are_answered_in_order(run: Run) -> None:
     async def main() -> None:
         async with serving(app=application()) as running:
-            get = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
-            wrong = b"GET /mcp HTTP/1.1\r\nhost: x\r\n\r\n"
+            get = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+            wrong = b"GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n"
             upload = post(b"y" * 100_000, target=b"/upload")
             client = await running.say((post(b"1") + get + wrong + get + upload + chunked(b"2", b"2") + wrong) * 50)
             for _ in range(50):
@@ -677,24 +575,6 @@ def _until_reset(sock: socket.socket) -> None:
         assert isinstance(error, ConnectionError)
 
 
-def test_there_is_a_limit_to_connections_in_all_and_an_address(run: Run) -> None:
-    async def main() -> None:
-        for limits in (Limits(connections=3), Limits(connections_an_address=3)):
-            async with serving(limits=limits) as running:
-                taken = [await running.say(post(b"x")) for _ in range(3)]
-                for client in taken:
-                    assert (await client.answer())[0] == 200
-                fourth = await running.connect()
-                assert (await fourth.answer())[0] == 503
-                assert await fourth.ends()
-                taken[0].writer.write(post(b"x", b"connection: close"))
-                assert (await taken[0].answer())[0] == 200
-                assert await taken[0].ends()
-                assert (await (await running.say(post(b"x"))).answer())[0] == 200
-
-    run(main())
-
-
 # The application
 
 
@@ -742,9 +622,9 @@ def test_everything_else_goes_to_the_application(run: Run) -> None:
     async def main() -> None:
         async with serving(app=application(events)) as running:
             assert events == ["up"]
-            client = await running.say(b"GET /health?x HTTP/1.1\r\nhost: x\r\n\r\n")
+            client = await running.say(b"GET /health?x HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert (await client.answer())[::2] == (200, b'{"status":"ok"}')
-            await client.send(b"HEAD /health HTTP/1.1\r\nhost: x\r\n\r\n")
+            await client.send(b"HEAD /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert (await client.head())[0] == 200
             await client.send(post(b"x" * 300_000, target=b"/upload"))
             assert (await client.answer())[::2] == (200, b"300000")
@@ -766,7 +646,7 @@ def test_everything_else_goes_to_the_application(run: Run) -> None:
 def test_without_an_application_other_paths_are_404_in_json(run: Run) -> None:
     async def main() -> None:
         async with serving() as running:
-            client = await running.say(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            client = await running.say(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
             status, headers, body = await client.answer()
             assert (status, headers["content-type"]) == (404, "application/json")
             assert "/mcp" in json.loads(body)["error"]
@@ -780,7 +660,7 @@ def test_a_stream_ends_when_its_reader_goes(run: Run, behind: bytes) -> None:
 
     async def main() -> None:
         async with serving(app=application(events)) as running:
-            client = await running.say(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n" + behind)
+            client = await running.say(b"GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n" + behind)
             assert (await client.head())[0] == 200
             client.writer.transport.abort()
             await running.server.stop()

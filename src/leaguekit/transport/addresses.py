@@ -27,7 +27,9 @@ PORTS = {"http": 80, "https": 443}
 _IN_A_PATH = "/%:@!$&'()*+,;=~-._"
 
 _NAT64 = IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 LOOPBACK: Final[tuple[Network, ...]] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+LOCALHOST = "localhost"
 # Whatever the operator allows, no agent lives here; some are where clouds hand out credentials.
 NEVER: Final[tuple[Network, ...]] = tuple(
     ip_network(text)
@@ -37,6 +39,7 @@ NEVER: Final[tuple[Network, ...]] = tuple(
         "100.100.100.200/32",  # metadata, Alibaba
         "168.63.129.16/32",  # metadata, Azure
         "192.0.0.192/32",  # metadata, Oracle
+        "192.88.99.0/24",  # a relay to IPv6, given up
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, and broadcast
         "::/128",
@@ -45,7 +48,8 @@ NEVER: Final[tuple[Network, ...]] = tuple(
         "ff00::/8",  # multicast
         "fd00:ec2::254/128",  # metadata, Amazon
         "fd20:ce::254/128",  # metadata, Google
-        "64:ff9b:1::/48",  # these three carry an IPv4 address that could be any of the above
+        "64:ff9b:1::/48",  # these carry an IPv4 address that could be any of the above
+        "::ffff:0:0:0/96",
         "2001::/32",
         "2002::/16",
     )
@@ -53,11 +57,16 @@ NEVER: Final[tuple[Network, ...]] = tuple(
 
 
 class AddressPolicy:
-    """The networks that may be called, and whether all public addresses may."""
+    """The networks that may be called, whether all public addresses may, and which places the operator named."""
 
-    def __init__(self, networks: Iterable[Network], *, everywhere: bool = False) -> None:
+    def __init__(
+        self, networks: Iterable[Network] = (), *, everywhere: bool = False, places: Iterable[tuple[str, int]] = ()
+    ) -> None:
         self._networks = tuple(networks)
         self._everywhere = everywhere
+        self._places = frozenset(places)
+        # Where nothing else is allowed there is nobody on another machine who could want a name to lead here.
+        self._names_reach_loopback = all(network.is_loopback for network in self._networks) and not everywhere
 
     @classmethod
     def local(cls) -> AddressPolicy:
@@ -66,25 +75,53 @@ class AddressPolicy:
 
     @classmethod
     def lan(cls, cidrs: Iterable[str]) -> AddressPolicy:
-        """Exactly these networks (``192.168.1.0/24``): loopback too only if it is among them."""
+        """Exactly these networks (``192.168.1.0/24``): loopback too only if one of them is on it."""
         return cls(ip_network(cidr, strict=False) for cidr in cidrs)
 
     @classmethod
     def public(cls) -> AddressPolicy:
         """Every public address, and none that only means something inside a network."""
-        return cls((), everywhere=True)
+        return cls(everywhere=True)
 
-    def allows(self, ip: str | Address) -> bool:
+    @classmethod
+    def only(cls, url: str) -> AddressPolicy:
+        """Nothing but the server of this URL."""
+        return cls().trusting(url)
+
+    def trusting(self, *urls: str) -> AddressPolicy:
+        """The same, and the servers of these URLs: the operator named them, and not an agent.
+
+        What is no URL adds nothing; calling it says why.
+        """
+        places = set(self._places)
+        for url in urls:
+            with contextlib.suppress(Unreachable):
+                places.add(read_url(url)[1:3])
+        return AddressPolicy(self._networks, everywhere=self._everywhere, places=places)
+
+    def allows(self, ip: str | Address, host: str | None = None, port: int = 0) -> bool:
+        """Whether an address may be connected to, as the host and port of a URL led to it."""
         try:
-            address = _meant(ip_address(ip))
+            found = ip_address(ip)
         except ValueError:
             return False
-        if any(address in network for network in NEVER):
+        address = meant(found)
+        if any(address in network for network in NEVER) or _is_compatible(address):
             return False
-        return any(address in network for network in self._networks) or (self._everywhere and address.is_global)
+        if (host, port) in self._places:
+            return True
+        if found in _NAT64:
+            # What a gateway makes of any other than a public address is its own affair.
+            return self._everywhere and address.is_global
+        if is_loopback(address):
+            # Only as itself: a name may lead elsewhere when it is registered, and here when it is called.
+            by_name = host is not None and host != LOCALHOST and not is_literal(host)
+            is_listed = any(address in network for network in self._networks if network.is_loopback)
+            return is_listed and (self._names_reach_loopback or not by_name)
+        return any(address in network for network in self._networks) or (self._everywhere and _is_public(address))
 
 
-def _meant(address: Address) -> Address:
+def meant(address: Address) -> Address:
     """The address that packets go to: IPv6 can wrap IPv4."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
@@ -92,6 +129,41 @@ def _meant(address: Address) -> Address:
         if address in _NAT64:
             return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address
+
+
+def _is_compatible(address: Address) -> bool:
+    """Whether it is ``::a.b.c.d``, another way to write IPv4 that was given up: nobody knows where it leads."""
+    return isinstance(address, IPv6Address) and 1 < int(address) < 1 << 32
+
+
+def _is_public(address: Address) -> bool:
+    return address.is_global and (isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST)
+
+
+def is_loopback(host: str | Address) -> bool:
+    """Whether a host is this machine, to itself: a loopback address, or its name."""
+    return host == LOCALHOST or is_in(host, LOOPBACK)
+
+
+def is_in(host: str | Address, networks: Iterable[Network]) -> bool:
+    """Whether a host is an address in one of these networks."""
+    try:
+        address = meant(ip_address(host))
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
+
+
+def url_to_use(url: str, peer: str) -> str | None:
+    """What a peer on another machine has to give instead of a URL that leads everybody to themselves."""
+    try:
+        to = read_url(url)
+        address = meant(ip_address(peer))
+    except (Unreachable, ValueError):
+        return None
+    if not is_loopback(to.host) or is_loopback(address):
+        return None
+    return to._replace(host=str(address)).whole
 
 
 def is_literal(host: str) -> bool:
@@ -171,9 +243,13 @@ class Url(NamedTuple):
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
+    def whole(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+    @property
     def shown(self) -> str:
         """For people's eyes: what stands behind the ? may be a seat code."""
-        return f"{self.scheme}://{self.authority}{self.target.partition('?')[0]}"
+        return self.whole.partition("?")[0]
 
 
 def read_url(url: str) -> Url:
@@ -194,7 +270,15 @@ def read_url(url: str) -> Url:
         raise Unreachable(f"{shown} is not called with a user name or password in the URL")
     if port == 0 or not host or not (is_literal(host) or all(char.isalnum() or char in "-._" for char in host)):
         raise Unreachable(f"{shown} is no URL: its host or port is missing or not valid")
+    if _is_odd_number(host):
+        raise Unreachable(f"{shown} is not called: an IPv4 address is four decimal numbers with dots between them")
     if "%" in host:
         raise Unreachable(f"{shown} is not called: an address with a zone means nothing elsewhere")
     query = f"?{quote(parts.query, safe=_IN_A_PATH + '?')}" if parts.query else ""
     return Url(parts.scheme, host, port or PORTS[parts.scheme], quote(parts.path or "/", safe=_IN_A_PATH) + query)
+
+
+def _is_odd_number(host: str) -> bool:
+    """Whether systems would take a host for an IPv4 address that is written in an odd way: 127.1, 0x7f000001, 017…"""
+    last = host.rstrip(".").rpartition(".")[2]
+    return (last.isdigit() or last.startswith("0x")) and not is_literal(host)

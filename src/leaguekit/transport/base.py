@@ -24,6 +24,15 @@ class Peer(NamedTuple):
 Handler = Callable[[bytes, Peer], Awaitable[bytes | None]]
 
 
+class TooOften(Exception):
+    """What a handler raises to take nothing more of a peer for some seconds; the body is the answer to this request."""
+
+    def __init__(self, body: bytes, seconds: float) -> None:
+        self.body = body
+        self.seconds = seconds
+        super().__init__(f"too many requests; the next in {seconds:.1f} s")
+
+
 class HttpAnswer(NamedTuple):
     """An HTTP answer, of whatever status: any is a sign of life."""
 

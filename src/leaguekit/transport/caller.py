@@ -137,7 +137,7 @@ class HttpCaller:
             found = await self._resolver.resolve(host.name, host.port)
         except (OSError, ValueError) as error:
             raise Unreachable(f"{deadline.shown} has a name that leads nowhere: {_told(error)}") from error
-        allowed = [address for address in found if self._policy.allows(address)]
+        allowed = [address for address in found if self._policy.allows(address, host.name, host.port)]
         if not allowed:
             addresses = ", ".join(found[:3]) or "no address"
             raise Unreachable(f"{deadline.shown} leads to {addresses}, which is not allowed here")

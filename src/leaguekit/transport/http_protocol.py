@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,52 +20,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from leaguekit.protocol.rpc import NULL, RpcError, failure
-from leaguekit.transport.base import Handler, Peer
+from leaguekit.transport import http_answers as answers
+from leaguekit.transport.addresses import Network, is_in
+from leaguekit.transport.admission import Names, marks, neighbourhood, peer_address
+from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.transport.rooms import Limits, Room
 
 log = logging.getLogger(__name__)
 
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 16_384
-
-_OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
-_NOTHING = b"HTTP/1.1 204 No Content\r\n\r\n"
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# Put in place of the status line's end, it makes an answer the last one.
-_LAST = b"\r\nconnection: close\r\n"
-_INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
-
-
-def _refusal(status: bytes, body: bytes) -> bytes:
-    head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close" % len(body)
-    return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)
-
-
-_BAD_REQUEST = _refusal(b"400 Bad Request", b'{"error":"This is not a valid HTTP/1.1 request."}')
-_TOO_SLOW = _refusal(b"408 Request Timeout", b'{"error":"The request did not arrive in time."}')
-_HEAD_TOO_LARGE = _refusal(b"431 Request Header Fields Too Large", b'{"error":"The headers are too large."}')
-_TOO_MANY = _refusal(b"503 Service Unavailable", b'{"error":"Too many connections. Use fewer, and use them again."}')
-
-_ONLY_POST = b'{"error":"Messages are posted here: use POST, with a JSON-RPC 2.0 request as the body."}'
-_WRONG_METHOD_HEAD = (
-    b"HTTP/1.1 405 Method Not Allowed\r\nallow: POST\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-) % len(_ONLY_POST)
-_WRONG_METHOD = _WRONG_METHOD_HEAD + _ONLY_POST
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a peer may take of a server, beside the size of a body."""
-
-    head_bytes: int = 32_768
-    # From the first byte of a request to its last; and for taking an answer.
-    request_seconds: float = 10.0
-    # Without a request under way.
-    idle_seconds: float = 5.0
-    # After a refusal what still comes is thrown away for so long, or the peer would see a reset and not the answer.
-    linger_seconds: float = 1.0
-    connections: int = 1_000
-    connections_an_address: int = 500
 
 
 @dataclass(slots=True)
@@ -77,10 +41,13 @@ class Endpoint:
     # The body of the answer to a larger one.
     too_large: bytes
     limits: Limits
+    names: Names
+    # Proxies that are believed where a request comes from. One on this machine always is: what it passes on then
+    # counts as coming from elsewhere, and not from here.
+    proxies: tuple[Network, ...]
+    room: Room
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
-    # Connections, by the peer's address.
-    addresses: Counter[str] = field(default_factory=Counter)
     # Set whenever a connection has gone.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -88,11 +55,11 @@ class Endpoint:
 class Post:
     """A request to /mcp."""
 
-    __slots__ = ("body", "expects", "keep_alive", "looked_at", "method", "query", "whole")
+    __slots__ = ("body", "expects", "keep_alive", "looked_at", "method", "peer", "whole")
 
-    def __init__(self, method: bytes, query: str) -> None:
+    def __init__(self, method: bytes, peer: Peer) -> None:
         self.method = method
-        self.query = query
+        self.peer = peer
         self.body: bytes | bytearray = b""
         self.keep_alive = False
         self.looked_at = False
@@ -136,7 +103,9 @@ class McpProtocol(HttpToolsProtocol):
         self._endpoint = endpoint
         self._limits = endpoint.limits
         self._peer = Peer("")
-        self._counted = False
+        # What it counts as in the room, while it is there.
+        self._address: str | None = None
+        self._is_proxy = False
         # What is to be answered, in order; of the last one the body may still be arriving.
         self._turns: deque[Turn] = deque()
         # The first turn is under way.
@@ -159,27 +128,30 @@ class McpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         name, port = self.server or ("", 0)
-        self._peer = Peer(host, "", (name, port or 0))
-        addresses, limits = self._endpoint.addresses, self._limits
-        if len(self.connections) > limits.connections or addresses[host] >= limits.connections_an_address:
-            self._deaf = True
-            transport.write(_TOO_MANY)
-            self._close()
+        self._peer = Peer(peer_address(host), "", (name, port or 0))
+        self._is_proxy = is_in(host, self._endpoint.proxies)
+        address = neighbourhood(host)
+        if not self._endpoint.room.enter(self, address):
+            self.give_way()
             return
-        addresses[host] += 1
-        self._counted = True
-        self._due = self.loop.time() + limits.idle_seconds
+        self._address = address
+        self._due = self.loop.time() + self._limits.idle_seconds
         self._watch_on()
+
+    def give_way(self) -> None:
+        """There are too many connections."""
+        self._address = None
+        self._deaf = True
+        self.transport.write(answers.TOO_MANY)
+        self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf = True
         if self._watch is not None:
             self._watch.cancel()
-        if self._counted:
-            addresses, host = self._endpoint.addresses, self._peer.host
-            addresses[host] -= 1
-            if not addresses[host]:
-                del addresses[host]
+        if self._address is not None:
+            self._endpoint.room.leave(self, self._address)
+            self._address = None
         for turn in self._turns:
             if isinstance(turn, Other):
                 _disconnect(turn.cycle)
@@ -247,7 +219,7 @@ class McpProtocol(HttpToolsProtocol):
             self._due = self.loop.time() + self._limits.request_seconds
             self._watch_on()
         else:
-            self._refuse(_TOO_SLOW)
+            self._refuse(answers.TOO_SLOW)
 
     # Reading
 
@@ -267,12 +239,12 @@ class McpProtocol(HttpToolsProtocol):
                 data = self._without_offer() + data[upgrade.args[0] :]
             except httptools.HttpParserError:
                 if not self._deaf:
-                    self._refuse(_BAD_REQUEST)
+                    self._refuse(answers.BAD_REQUEST)
             else:
                 break
         if self._in_message and not self._deaf:
             if self._unseen_bytes > self._limits.head_bytes:
-                self._refuse(_HEAD_TOO_LARGE)
+                self._refuse(answers.HEAD_TOO_LARGE)
             elif self._post is not None and not self._post.looked_at:
                 self._look_at(self._post)
 
@@ -321,17 +293,25 @@ class McpProtocol(HttpToolsProtocol):
             return
         # Only where the pieces do not already show that the head is small is it worth adding up.
         if self._unseen_bytes + _PIECE > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
-            self._refuse(_HEAD_TOO_LARGE)
+            self._refuse(answers.HEAD_TOO_LARGE)
             return
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
-                self._refuse(_BAD_REQUEST)
+                self._refuse(answers.BAD_REQUEST)
             return
+        found = marks(self.headers)
+        if (refusal := self._endpoint.names.refusal(found)) is not None:
+            self._refuse(refusal)
+            return
+        peer = self._peer
+        if self._is_proxy and found.forwarded is not None:
+            peer = peer._replace(host=peer_address(found.forwarded))
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
         if query is None:
+            self.client = (peer.host, 0)
             self._other_headers_complete()
         else:
-            self._post = Post(self.parser.get_method(), query)
+            self._post = Post(self.parser.get_method(), peer._replace(query=query) if query else peer)
             self._turns.append(self._post)
 
     def _head_bytes(self) -> int:
@@ -397,34 +377,41 @@ class McpProtocol(HttpToolsProtocol):
                 self._part(turn)
                 return
             if isinstance(turn, Other):
-                self._answering = True
+                self._is_busy()
                 super()._start_asgi_task(turn.cycle, turn.app)
                 return
             if not turn.whole:
                 self._invite(turn)
                 break
             if turn.method == b"POST":
-                self._answering = True
+                self._is_busy()
                 self._endpoint.answering[turn] = self.loop.create_task(self._answer(turn))
                 return
-            self._say(_WRONG_METHOD_HEAD if turn.method == b"HEAD" else _WRONG_METHOD, turn)
+            self._say(answers.WRONG_METHOD_HEAD if turn.method == b"HEAD" else answers.WRONG_METHOD, turn)
         if not self.flow.write_paused and not self.transport.is_closing():
             limits = self._limits
+            if self._address is not None:
+                self._endpoint.room.rests(self, self._address)
             self._due = self.loop.time() + (limits.request_seconds if self._in_message else limits.idle_seconds)
             self.flow.resume_reading()
 
+    def _is_busy(self) -> None:
+        self._answering = True
+        self._endpoint.room.is_busy(self)
+
     async def _answer(self, post: Post) -> None:
-        peer = self._peer if not post.query else self._peer._replace(query=post.query)
         try:
-            body = await self._endpoint.handler(bytes(post.body), peer)
-            answer = _NOTHING if body is None else _OK % (len(body), body)
+            body = await self._endpoint.handler(bytes(post.body), post.peer)
+            answer = answers.NOTHING if body is None else answers.OK % (len(body), body)
+        except TooOften as refused:
+            answer = answers.too_often(refused.body, refused.seconds)
         except asyncio.CancelledError as error:
             # Either stopping has cut the connection, or something the handler waited for was cancelled under it.
             if self.transport.is_closing():
                 raise
-            answer = self._failed(peer, error)
+            answer = self._failed(post.peer, error)
         except Exception as error:  # noqa: BLE001 - logged
-            answer = self._failed(peer, error)
+            answer = self._failed(post.peer, error)
         finally:
             del self._endpoint.answering[post]
         self._answering = False
@@ -434,7 +421,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def _failed(self, peer: Peer, error: BaseException) -> bytes:
         log.error("internal error while answering %s", peer.host, exc_info=error)
-        return _OK % (len(_INTERNAL_ERROR), _INTERNAL_ERROR)
+        return answers.OK % (len(answers.INTERNAL_ERROR), answers.INTERNAL_ERROR)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -449,16 +436,16 @@ class McpProtocol(HttpToolsProtocol):
         if post.keep_alive and not self._stopping:
             self.transport.write(answer)
         else:
-            self.transport.write(answer.replace(b"\r\n", _LAST, 1))
+            self.transport.write(answer.replace(b"\r\n", answers.LAST, 1))
             self._close()
 
     def _invite(self, post: Post) -> None:
         if post.expects and not post.body:
-            self.transport.write(_CONTINUE)
+            self.transport.write(answers.CONTINUE)
         post.expects = False
 
     def _too_large(self) -> bytes:
-        return _refusal(b"413 Content Too Large", self._endpoint.too_large)
+        return answers.refusal(b"413 Content Too Large", self._endpoint.too_large)
 
     def _refuse(self, refusal: bytes) -> None:
         """When its turn comes, say this and close. A request that is arriving gets no other answer."""

@@ -1,6 +1,6 @@
 """The server side of /mcp: one handler at one or many sockets, and an ASGI application for all other paths.
 
-It runs inside whatever loop is running, installs no signal handlers, and trusts no proxy's headers.
+It runs inside whatever loop is running, and installs no signal handlers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import uvicorn
 from starlette.requests import ClientDisconnect
@@ -18,8 +18,11 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from leaguekit.transport.addresses import LOOPBACK, Network
+from leaguekit.transport.admission import HEADERS, Names
 from leaguekit.transport.base import Handler
-from leaguekit.transport.http_protocol import Endpoint, Limits, McpProtocol
+from leaguekit.transport.http_protocol import Endpoint, McpProtocol
+from leaguekit.transport.rooms import Limits, Room
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]
 
@@ -72,7 +75,8 @@ def _why(host: str, port: int, error: OSError) -> str:
 class Server:
     """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped.
 
-    ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``.
+    ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. ``names``
+    are those by which it may be called, beside its addresses; ``proxies`` are believed whom they pass on.
     """
 
     def __init__(
@@ -84,8 +88,11 @@ class Server:
         too_large: bytes,
         app: ASGIApp | None = None,
         limits: Limits = _DEFAULT_LIMITS,
+        names: Iterable[str] = (),
+        proxies: Iterable[Network] = (),
     ) -> None:
-        self._endpoint = Endpoint(handler, most_bytes, too_large, limits)
+        trusted = (*LOOPBACK, *proxies)
+        self._endpoint = Endpoint(handler, most_bytes, too_large, limits, Names(names), trusted, Room(limits))
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         self._state = ServerState()
@@ -100,9 +107,11 @@ class Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            headers=HEADERS,
             workers=1,
         )
         self._config.load()
+        self._state.default_headers = self._config.encoded_headers
         self._lifespan = self._config.lifespan_class(self._config)
         self._servers: list[asyncio.Server] = []
 

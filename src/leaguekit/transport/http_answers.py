@@ -1,0 +1,46 @@
+"""HTTP answers that a server gives by itself, as bytes: the short way's, and refusals, after which it closes."""
+
+from __future__ import annotations
+
+import math
+
+from leaguekit.protocol.rpc import NULL, RpcError, failure
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+NOTHING = b"HTTP/1.1 204 No Content\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# Put in place of the status line's end, it makes an answer the last one.
+LAST = b"\r\nconnection: close\r\n"
+INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
+
+_TOO_OFTEN = (
+    b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %d\r\ncontent-type: application/json\r\n"
+    b"content-length: %d\r\n\r\n%b"
+)
+
+
+def too_often(body: bytes, seconds: float) -> bytes:
+    """Not a refusal of the connection: the next request on it may be in order."""
+    return _TOO_OFTEN % (math.ceil(seconds), len(body), body)
+
+
+def refusal(status: bytes, body: bytes, more: bytes = b"") -> bytes:
+    head = b"content-type: application/json\r\ncontent-length: %d\r\n%bconnection: close" % (len(body), more)
+    return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)
+
+
+BAD_REQUEST = refusal(b"400 Bad Request", b'{"error":"This is not a valid HTTP/1.1 request."}')
+TOO_SLOW = refusal(b"408 Request Timeout", b'{"error":"The request did not arrive in time."}')
+HEAD_TOO_LARGE = refusal(b"431 Request Header Fields Too Large", b'{"error":"The headers are too large."}')
+TOO_MANY = refusal(
+    b"429 Too Many Requests",
+    b'{"error":"Too many connections. Use fewer, and use them again."}',
+    b"retry-after: 1\r\n",
+)
+FOREIGN_PAGE = refusal(b"403 Forbidden", b'{"error":"Pages of other sites may not speak to this server."}')
+
+_ONLY_POST = b'{"error":"Messages are posted here: use POST, with a JSON-RPC 2.0 request as the body."}'
+WRONG_METHOD_HEAD = (
+    b"HTTP/1.1 405 Method Not Allowed\r\nallow: POST\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+) % len(_ONLY_POST)
+WRONG_METHOD = WRONG_METHOD_HEAD + _ONLY_POST

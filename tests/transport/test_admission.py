@@ -1,0 +1,174 @@
+"""Host, Origin and proxies: which requests a server takes up at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from leaguekit.transport.admission import PAGE_POLICY, marks, neighbourhood
+from leaguekit.transport.base import Peer
+from tests.transport.running import Run, post, serving
+
+
+def request(*headers: bytes, target: bytes = b"/mcp", version: bytes = b"1.1") -> bytes:
+    lines = [b"POST %b HTTP/%b" % (target, version), b"content-length: 1", *headers]
+    return b"\r\n".join(lines) + b"\r\n\r\nx"
+
+
+async def answered(*headers: bytes, target: bytes = b"/mcp", version: bytes = b"1.1", **settings: Any) -> Any:
+    async with serving(**settings) as running:
+        client = await running.say(request(*headers, target=target, version=version))
+        status, _, body = await client.answer()
+        if status >= 400 and status != 404:
+            assert await client.ends()
+        return status, body
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"127.0.0.1:8000", b"127.0.0.1", b"localhost", b"LOCALHOST:1", b"localhost.", b"[::1]:8000", b"[::1]",
+        b"[::1]:", b"192.168.1.5:8000", b"8.8.8.8", b"league.example", b"League.Example:443", b"league.example.:8000",
+    ],
+)  # fmt: skip
+def test_a_server_is_called_by_any_address_and_by_the_names_it_is_known_under(run: Run, host: bytes) -> None:
+    assert run(answered(b"Host: " + host, names=["League.example."])) == (200, b"x")
+
+
+@pytest.mark.parametrize("target", [b"/mcp", b"/mcp?seat=1", b"/health", b"/"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"evil.example:8000", b"evil.example", b"127.0.0.1.evil.example", b"localhost.evil.example", b"2130706433",
+        b"0x7f.0.0.1", b"127.1", b"", b"localhost:8000:1", b"localhost@evil.example", b"user@localhost", b"[::1",
+        b"[evil]", b"[::1]evil", b"127.0.0.1 evil", b"localhost,evil", b"xn--lcalhost-5b8d", b"\xe2\x91\xa0",
+    ],
+)  # fmt: skip
+def test_any_other_name_is_misdirected_whatever_is_asked_for(host: bytes, target: bytes) -> None:
+    status, body = asyncio.run(answered(b"host: " + host, target=target))
+    assert status == 421
+    assert "not known as" in json.loads(body)["error"]
+
+
+def test_two_hosts_are_a_bad_request_even_if_both_are_ours(run: Run) -> None:
+    async def main() -> None:
+        async with serving() as running:
+            for first in (b"localhost", b"127.0.0.1"):
+                known = await running.say(request(b"host: localhost"))
+                assert (await known.answer())[0] == 200
+                client = await running.say(request(b"host: " + first, b"Host: localhost"))
+                assert (await client.answer())[0] == 400
+
+    run(main())
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_without_a_host_it_is_no_browser(run: Run, version: bytes) -> None:
+    assert run(answered(version=version)) == (200, b"x")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        (b"127.0.0.1:8000", b"http://127.0.0.1:8000", 200),
+        (b"localhost:8000", b"http://LOCALHOST:8000", 200),
+        (b"league.example", b"https://league.example", 200),
+        (b"127.0.0.1:8000", b"http://127.0.0.1:8001", 403),
+        (b"127.0.0.1:8000", b"http://localhost:8000", 403),
+        (b"127.0.0.1:8000", b"http://evil.example", 403),
+        (b"127.0.0.1:8000", b"http://127.0.0.1:8000.evil.example", 403),
+        (b"127.0.0.1:8000", b"chrome-extension://127.0.0.1:8000", 403),
+        (b"127.0.0.1:8000", b"null", 403),
+        (b"127.0.0.1:8000", b"", 403),
+        (b"127.0.0.1:8000", b"127.0.0.1:8000", 403),
+        (None, b"http://127.0.0.1", 403),
+        (None, b"http://", 403),
+    ],
+)
+@pytest.mark.parametrize("target", [b"/mcp", b"/other"])
+def test_a_page_may_speak_to_the_server_that_it_came_from_only(
+    host: bytes | None, origin: bytes, status: int, target: bytes
+) -> None:
+    headers = [b"origin: " + origin] + ([] if host is None else [b"host: " + host])
+    expected = 404 if status == 200 and target == b"/other" else status
+    assert asyncio.run(answered(*headers, target=target, names=["league.example"]))[0] == expected
+
+
+def test_what_an_application_answers_is_fenced_in(run: Run) -> None:
+    async def main() -> None:
+        async with serving() as running:
+            client = await running.say(b"GET /page HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            _, headers, _ = await client.answer()
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["content-security-policy"] == PAGE_POLICY
+            assert headers["referrer-policy"] == "no-referrer"
+
+    run(main())
+    assert "unsafe" not in PAGE_POLICY
+    assert "default-src 'none'" in PAGE_POLICY
+
+
+def test_refusals_do_not_hold_up_what_came_before_them(run: Run) -> None:
+    async def main() -> None:
+        async with serving() as running:
+            client = await running.say(post(b"1") + post(b"2") + request(b"host: evil.example") + post(b"3"))
+            assert [(await client.answer())[0] for _ in range(3)] == [200, 200, 421]
+            assert await client.ends()
+
+    run(main())
+
+
+# Proxies
+
+
+async def peer_of(*headers: bytes, source: str = "127.0.0.1", **settings: Any) -> str:
+    peers: list[Peer] = []
+
+    async def note(body: bytes, peer: Peer) -> bytes:
+        peers.append(peer)
+        return body
+
+    async with serving(note, **settings) as running:
+        client = await running.say(request(*headers), source)
+        assert (await client.answer())[0] == 200
+        # The same connection may carry somebody else's request next.
+        await client.send(request())
+        assert (await client.answer())[0] == 200
+    assert peers[1].host == source
+    return peers[0].host
+
+
+@pytest.mark.parametrize(
+    ("headers", "host"),
+    [
+        ([], "127.0.0.1"),
+        ([b"X-Forwarded-For: 203.0.113.7"], "203.0.113.7"),
+        ([b"x-forwarded-for: 127.0.0.1, 203.0.113.7"], "203.0.113.7"),
+        ([b"x-forwarded-for: 127.0.0.1", b"x-forwarded-for: 203.0.113.7"], "203.0.113.7"),
+        ([b"x-forwarded-for: ::ffff:203.0.113.7"], "203.0.113.7"),
+        ([b"x-forwarded-for: 2001:db8::7"], "2001:db8::7"),
+        ([b"x-forwarded-for: unknown"], ""),
+        ([b"x-forwarded-for: 127.0.0.1,"], ""),
+    ],
+)
+def test_a_proxy_on_this_machine_is_believed_whom_it_speaks_for(run: Run, headers: list[bytes], host: str) -> None:
+    assert run(peer_of(*headers)) == host
+
+
+@pytest.mark.parametrize(("host", "counts_as"), [
+    ("192.168.1.5", "192.168.1.5"),
+    ("::ffff:192.168.1.5", "192.168.1.5"),
+    ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+    ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+    ("", ""),
+])  # fmt: skip
+def test_ipv6_is_counted_by_networks(host: str, counts_as: str) -> None:
+    assert neighbourhood(host) == counts_as
+
+
+def test_marks_are_found_in_any_case() -> None:
+    found = marks([(b"HOST", b"a"), (b"Origin", b"b"), (b"X-FORWARDED-FOR", b"1, 2"), (b"Most", b"x")])
+    assert found == (b"a", b"b", "2", False)
