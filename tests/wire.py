@@ -180,7 +180,7 @@ class Clumsy:
         """A JSON-RPC call to the manager."""
         call = {"jsonrpc": "2.0", "method": method, "params": message, "id": next(self._ids)}
         body = json.dumps(call).encode()
-        head = f"POST /mcp HTTP/1.1\r\nhost: wire\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+        head = f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
         reader, writer = await asyncio.open_connection("127.0.0.1", (to or self._manager).number)
         writer.write(f"{head}\r\nconnection: close\r\n\r\n".encode() + body)
         answer = await read_http(reader)

@@ -13,10 +13,10 @@ from msgspec import UNSET, structs
 
 from leaguekit.agents import operator
 from leaguekit.agents.broadcasts import Recipient
-from leaguekit.agents.calls import reachable
 from leaguekit.agents.conductor import Conductor
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
+from leaguekit.agents.reachability import check_reachable
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
@@ -33,11 +33,9 @@ from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, Call, answer
 from leaguekit.store.base import EventLog
-from leaguekit.transport.base import CallerLate, CallFailed, Peer
+from leaguekit.transport.base import Peer
 
 log = logging.getLogger(__name__)
-
-REACHABLE_SECONDS = 2.0
 
 
 class Manager:
@@ -64,8 +62,6 @@ class Manager:
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any], Awaitable[m.Message]]] = {
-            m.LeagueRegisterRequest: self._register_player,
-            m.RefereeRegisterRequest: self._register_referee,
             m.MatchResultReport: self._report_result,
             m.MatchProgress: self._report_progress,
             m.MatchVoidReport: self._report_void,
@@ -97,7 +93,7 @@ class Manager:
         """Answer a body, whatever it is; nothing leaves before what it depends on is written."""
         return await answer(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
 
-    async def _answer(self, call: Call, _peer: Peer) -> Any:
+    async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:
             return {"status": "ok", "league_id": self.league_id}
         if call.method == operator.METHOD:
@@ -107,16 +103,21 @@ class Manager:
             await self.ledger.settled()
             return shown | self.conductor.course()
         _, message = read_call(call, "league_manager")
-        result = await self._handlers[type(message)](message)
+        if isinstance(message, m.LeagueRegisterRequest):
+            result: m.Message = await self._register_player(message, peer)
+        elif isinstance(message, m.RefereeRegisterRequest):
+            result = await self._register_referee(message, peer)
+        else:
+            result = await self._handlers[type(message)](message)
         await self.ledger.settled()
         return result
 
-    async def _register_player(self, request: m.LeagueRegisterRequest) -> m.LeagueRegisterResponse:
+    async def _register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         applicant = self._applicant(request, request.player_meta)
         league = self.ledger.league
         try:
             commands.admit_player(league, applicant)
-            await self._check_reachable("player", request.player_meta.contact_endpoint)
+            await check_reachable(self.world.caller, "player", request.player_meta.contact_endpoint, peer)
             player_id = commands.admit_player(league, applicant)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
@@ -125,12 +126,12 @@ class Manager:
         log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
         return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
 
-    async def _register_referee(self, request: m.RefereeRegisterRequest) -> m.RefereeRegisterResponse:
+    async def _register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
         applicant = self._applicant(request, request.referee_meta)
         league = self.ledger.league
         try:
             commands.admit_referee(league, applicant)
-            await self._check_reachable("referee", request.referee_meta.contact_endpoint)
+            await check_reachable(self.world.caller, "referee", request.referee_meta.contact_endpoint, peer)
             referee_id = commands.admit_referee(league, applicant)
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
@@ -157,15 +158,6 @@ class Manager:
     def _wanted_id(self, sender: str) -> str | None:
         wanted = read_sender(sender).id or ""
         return wanted if self._grant_ids and valid(PlayerId, wanted) else None
-
-    async def _check_reachable(self, role: Any, url: str) -> None:
-        try:
-            await reachable(self.world.caller, url, REACHABLE_SECONDS)
-        except CallerLate:
-            return
-        except CallFailed:
-            detail = f"nothing answered at {url}; start the agent's server before it registers"
-            raise commands.Rejected(role, "E048", detail) from None
 
     def _token(
         self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request
@@ -234,6 +226,9 @@ class Manager:
         if read_sender(request.sender) != (role, agent.id):
             raise ProtocolError("E055", f"This is the token of {role}:{agent.id}, not of {request.sender}.")
         return agent
+
+    def is_operator(self, token: str) -> bool:
+        return tokens.same(token, self._admin_token)
 
     def recipient(self, agent_id: str) -> Recipient | None:
         """Where an agent listens, and what the manager shows it; None for one that has left."""

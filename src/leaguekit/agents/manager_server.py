@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import math
 import socket
+from collections.abc import Awaitable, Callable, Iterable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from leaguekit.agents.allowances import Allowances, Known, token_in, too_many
 from leaguekit.agents.manager import Manager
-from leaguekit.agents.server import too_large_answer
+from leaguekit.agents.server import names_of, too_large_answer
+from leaguekit.league.records import Player
 from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.reading import decode, of_type
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.store.base import StoreError
+from leaguekit.transport.addresses import Network
+from leaguekit.transport.base import Peer
 from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
+View = Callable[[Request], Awaitable[Response]]
 
 
-def manager_server(manager: Manager, served: socket.socket) -> Server:
-    """The manager's: messages, its health, and the transcripts of matches."""
+def manager_server(
+    manager: Manager, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
+) -> Server:
+    """The manager's: messages, its health, and the transcripts of matches; called by its endpoint's name or others."""
+
+    def identify(token: str) -> Known | None:
+        agent = manager.ledger.league.agent_with(tokens.verifier(token))
+        if agent is None:
+            return Known("operator") if manager.is_operator(token) else None
+        return Known("player" if isinstance(agent, Player) else "referee", agent.id)
+
+    allowances = Allowances(identify)
 
     async def health(_request: Request) -> Response:
         state = manager.ledger.league.state
@@ -39,6 +57,8 @@ def manager_server(manager: Manager, served: socket.socket) -> Server:
             body += chunk
             if len(body) > MOST_TRANSCRIPT:
                 return JSONResponse({"error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes."}, 413)
+        if seconds := allowances.waits(token_in(bytes(body)), _peer(request)):
+            return _too_often(seconds)
         try:
             message = of_type(m.MatchTranscript, decode(bytes(body)))
             await manager.keep_transcript(message, request.path_params["match_id"])
@@ -46,8 +66,39 @@ def manager_server(manager: Manager, served: socket.socket) -> Server:
             return JSONResponse({"error_code": error.code, "error": error.detail}, 400)
         return JSONResponse({"status": "ACCEPTED", "match_id": message.match_id})
 
-    app = Starlette(routes=[Route("/health", health), Route("/transcripts/{match_id}", transcript, methods=["POST"])])
+    app = Starlette(
+        routes=[
+            Route("/health", _limited(health, allowances)),
+            Route("/transcripts/{match_id}", transcript, methods=["POST"]),
+        ]
+    )
     refuse = manager_refusal(manager.world.now)
     return Server(
-        manager.handle, sockets=[served], most_bytes=MOST_BYTES, too_large=too_large_answer(refuse, MOST_BYTES), app=app
+        allowances.guard(manager.handle, refuse, MOST_BYTES),
+        sockets=[served],
+        most_bytes=MOST_BYTES,
+        too_large=too_large_answer(refuse, MOST_BYTES),
+        app=app,
+        names=[*names_of(manager.endpoint), *names],
+        proxies=proxies,
     )
+
+
+def _limited(view: View, allowances: Allowances) -> View:
+    """A view that strangers may look at, but not without end."""
+
+    async def limited(request: Request) -> Response:
+        if seconds := allowances.waits("", _peer(request)):
+            return _too_often(seconds)
+        return await view(request)
+
+    return limited
+
+
+def _too_often(seconds: float) -> Response:
+    headers = {"retry-after": str(math.ceil(seconds))}
+    return JSONResponse({"error_code": "E059", "error": too_many(seconds)}, 429, headers)
+
+
+def _peer(request: Request) -> Peer:
+    return Peer(request.client.host if request.client else "")

@@ -78,8 +78,7 @@ class Player:
         """
 
         async def main() -> None:
-            # Its author named the one address that this program calls.
-            world = World(HttpCaller(AddressPolicy.lan(["0.0.0.0/0", "::/0"])), Path(data_dir))
+            world = World(HttpCaller(AddressPolicy.only(manager)), Path(data_dir))
             with contextlib.closing(listen(host, port)) as sock:
                 agent = PlayerAgent(self, world, manager, endpoint or endpoint_of(sock, manager), seed=seed)
                 try:

@@ -119,6 +119,7 @@ class Registrar:
     ) -> None:
         self.name = meta.display_name
         self.manager_url = manager_url
+        self.endpoint = meta.contact_endpoint
         self.identity: Identity | None = None
         self._world = world
         self._kind = kind

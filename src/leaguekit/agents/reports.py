@@ -34,6 +34,7 @@ PROGRESS_PAUSE = 0.25
 TRANSCRIPT_SECONDS = 10.0
 TRANSCRIPT_TRIES = 4
 TELL_TRIES = 5
+_TOO_OFTEN = 429
 
 Report = m.MatchResultReport | m.MatchVoidReport
 
@@ -140,7 +141,7 @@ class Reports:
                 log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
                 tries += self.league_is_over or await self._manager_is_there()
             else:
-                if came.status < 500:
+                if came.status < 500 and came.status != _TOO_OFTEN:
                     return
                 tries += 1
             await asyncio.sleep(RETRY_SECONDS)

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from leaguekit.agents.allowances import Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, NULL, Refused, failure
-from leaguekit.transport.base import Handler
+from leaguekit.transport.addresses import read_url
+from leaguekit.transport.base import Handler, Unreachable
 from leaguekit.transport.server import Server
 
 
-def agent_server(handle: Handler, sockets: Sequence[socket.socket], refuse: Refuse) -> Server:
+def agent_server(
+    handle: Handler, sockets: Sequence[socket.socket], refuse: Refuse, names: Iterable[str] = ()
+) -> Server:
     """A player's or a referee's: it takes more from its manager than the manager takes from it."""
     most = MOST_BYTES_FROM_ABOVE
-    return Server(handle, sockets=sockets, most_bytes=most, too_large=too_large_answer(refuse, most))
+    return Server(
+        Allowances().guard(handle, refuse, most),
+        sockets=sockets,
+        most_bytes=most,
+        too_large=too_large_answer(refuse, most),
+        names=names,
+    )
+
+
+def names_of(*urls: str) -> list[str]:
+    """The names in URLs under which a server is known."""
+    names = []
+    for url in urls:
+        with contextlib.suppress(Unreachable):
+            names.append(read_url(url).host)
+    return names
 
 
 def too_large_answer(refuse: Refuse, most_bytes: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
-from leaguekit.agents.server import agent_server
+from leaguekit.agents.server import agent_server, names_of
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
@@ -56,7 +56,7 @@ async def serve(
             if stay:
                 await stop.wait()
 
-    server = agent_server(agent.handle, [sock], refuse)
+    server = agent_server(agent.handle, [sock], refuse, names_of(agent.registrar.endpoint))
     await server.start()
     try:
         tell(f"{name} listens at port {server.port} and registers at {agent.registrar.manager_url}")

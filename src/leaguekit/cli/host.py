@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 
-from leaguekit.agents.serving import endpoint_of
 from leaguekit.cli import CommandError, manager, program
 from leaguekit.cli.processes import Processes
 from leaguekit.transport.server import CannotListen, listen
@@ -30,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
     manager.settings_from(options)
+    program.policy_for(options)
     with Processes(aloud=True) as processes:
         _start(options, processes)
         return program.run(lambda stop: _watch(processes, stop))
@@ -43,7 +43,9 @@ def _start(options: argparse.Namespace, processes: Processes) -> None:
         ]
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    url = options.endpoint or endpoint_of(served)
+    # Its own referees reach the manager from this machine, whatever way others take.
+    url = program.reached_at(served)
+    endpoints = [program.reached_at(sock, program.facing(options)) for sock in referees]
     shared = ["--host", options.host, "--data-dir", str(options.data_dir)]
     shared += [] if options.allow is None else ["--allow", options.allow]
     given = {
@@ -60,10 +62,13 @@ def _start(options: argparse.Namespace, processes: Processes) -> None:
         "--endpoint": options.endpoint,
     }
     chosen = [text for name, value in given.items() if value is not None for text in (name, str(value))]
+    several = {"--host-name": options.host_name, "--proxy": options.proxy, "--own": endpoints}
+    chosen += [text for name, values in several.items() for value in values for text in (name, value)]
     processes.start("manager", served, "manager", *shared, *chosen)
-    for number, sock in enumerate(referees, 1):
+    for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
-        processes.start(name, sock, "referee", *shared, "--manager", url, "--name", name, "--max-concurrent", "10")
+        own = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
+        processes.start(name, sock, "referee", *shared, *own)
 
 
 async def _watch(processes: Processes, stop: program.Stop) -> int:

@@ -35,6 +35,17 @@ The admin token, which the operator's commands need, lies beside them in a file 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=8000)
+    program.add_policy(parser)
+    parser.add_argument(
+        "--host-name", metavar="NAME", action="append", default=[], help="a name others call it by, beside --endpoint's"
+    )
+    parser.add_argument(
+        "--proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="a proxy on another machine that is believed whom it passes on (X-Forwarded-For)",
+    )
     parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help="the game (default even_odd)")
     parser.add_argument(
@@ -52,6 +63,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-referees", metavar="N", type=int)
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings from a TOML file; options win over it")
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
+    # For `league host`: where its own referees listen, whatever agents may name.
+    parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
     # For `league run`, whose n-th player is always P0n.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
@@ -133,9 +146,11 @@ async def _serve(
     from leaguekit.store.disk import DISK
     from leaguekit.store.files import safe_name
     from leaguekit.store.opening import open_log, shown
+    from leaguekit.transport.caller import HttpCaller
 
-    caller = program.caller_for(options)
-    served, endpoint = program.opened(options)
+    caller = HttpCaller(program.policy_for(options).trusting(*options.own))
+    proxies = program.proxies_for(options)
+    served, endpoint = program.opened(options, program.facing(options))
     folder = options.data_dir / "agents" / safe_name(settings.league_id) / "manager"
     store = options.store or folder / "league.db"
     admin_file = folder / "admin_token"
@@ -151,7 +166,7 @@ async def _serve(
         manager = Manager(world, log, settings, endpoint, admin_token, grant_ids=options.grant_ids)
         await manager.open()
         manager.conductor.start_when = when
-        server = manager_server(manager, served)
+        server = manager_server(manager, served, names=options.host_name, proxies=proxies)
         await server.start()
         program.say(f"League {manager.league_id} is at {endpoint}")
         program.say(f"  events: {shown(store)}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")

@@ -74,7 +74,7 @@ def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
 
 async def _call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
     # The operator names the manager: wherever that is, it may be called.
-    caller = HttpCaller(AddressPolicy.lan(["0.0.0.0/0", "::/0"]))
+    caller = HttpCaller(AddressPolicy.only(manager))
     try:
         return await ask_manager(caller, manager, params)
     finally:

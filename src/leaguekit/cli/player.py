@@ -44,8 +44,11 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
     from leaguekit.agents.player import PlayerAgent
     from leaguekit.agents.world import World
     from leaguekit.protocol.refusals import player_refusal
+    from leaguekit.transport.addresses import AddressPolicy
+    from leaguekit.transport.caller import HttpCaller
 
-    world = World(program.caller_for(options), options.data_dir)
+    # It calls nobody but the manager that it was given.
+    world = World(HttpCaller(AddressPolicy.only(options.manager)), options.data_dir)
     served, endpoint = program.opened(options, options.manager)
     agent = PlayerAgent(player, world, options.manager, endpoint, seed=options.seed, wanted_id=options.wanted_id)
     try:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.addresses import Address, AddressPolicy, Network
 from leaguekit.transport.server import CannotListen, listen
 
 Stop = asyncio.Event
+MOST_FILES = 16_384
+# An address for documents only: the way to it is the way to everywhere.
+_ANYWHERE = "http://192.0.2.1/"
+_HERE = ("http://127.0.0.1/", "http://[::1]/")
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -34,18 +41,22 @@ def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
         default=Path("SHARED"),
         help="where its files go (default SHARED)",
     )
-    parser.add_argument(
-        "--allow",
-        metavar="WHERE",
-        help="whom it may call: local, lan=10.0.0.0/24,… or public (default local; needed if --host is not)",
-    )
     # For `league run`: a socket that is bound already, and a pipe that closes when the parent ends.
     parser.add_argument("--socket-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
 
 
-def caller_for(options: argparse.Namespace) -> HttpCaller:
-    """A caller that calls only where the operator allows it."""
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    """The option of those who call whom others name."""
+    parser.add_argument(
+        "--allow",
+        metavar="WHERE",
+        help="whom it may call: local, lan=10.0.0.0/24,… or public (default local; needed if --host is not)",
+    )
+
+
+def policy_for(options: argparse.Namespace) -> AddressPolicy:
+    """Where the operator allows calls to go."""
     allowed = options.allow
     if allowed is None and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise CommandError(
@@ -53,11 +64,11 @@ def caller_for(options: argparse.Namespace) -> HttpCaller:
         )
     try:
         if allowed in (None, "local"):
-            return HttpCaller(AddressPolicy.local())
+            return AddressPolicy.local()
         if allowed == "public":
-            return HttpCaller(AddressPolicy.public())
+            return AddressPolicy.public()
         if allowed.startswith("lan="):
-            return HttpCaller(AddressPolicy.lan(allowed.removeprefix("lan=").split(",")))
+            return AddressPolicy.lan(allowed.removeprefix("lan=").split(","))
     except ValueError as error:
         raise CommandError(f"--allow {allowed}: {error}") from None
     raise CommandError(f"--allow must be local, lan=CIDR,… or public, got {allowed!r}")
@@ -72,11 +83,48 @@ def opened(options: argparse.Namespace, manager: str = "") -> tuple[socket.socke
             served = listen(options.host, options.port)
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    return served, options.endpoint or endpoint_of(served, manager)
+    return served, options.endpoint or reached_at(served, manager)
+
+
+def reached_at(served: socket.socket, *towards: str) -> str:
+    """The URL of a socket; of one that listens everywhere, as it faces the first of these that there is a way to."""
+    urls = [endpoint_of(served, one) for one in (*towards, *_HERE)]
+    return next((url for url in urls if urlsplit(url).hostname not in _EVERYWHERE), urls[-1])
+
+
+def proxies_for(options: argparse.Namespace) -> list[Network]:
+    """The proxies that the operator named."""
+    try:
+        return [ip_network(text, strict=False) for text in options.proxy]
+    except ValueError as error:
+        raise CommandError(f"--proxy must be an address: {error}") from None
+
+
+def facing(options: argparse.Namespace) -> str:
+    """A URL on the side from which others come, which shows the address that a machine has there. Nothing is sent."""
+    if (options.allow or "").startswith("lan="):
+        network = ip_network(options.allow.removeprefix("lan=").split(",")[0], strict=False)
+        return f"http://{_written(network.network_address + 1)}/"
+    return _ANYWHERE if options.allow == "public" else ""
+
+
+def _written(address: Address) -> str:
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def make_room() -> None:
+    """Allow this program as many open files, and so connections, as the system lets it have."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # there is none on Windows
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(most, MOST_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None = None) -> int:
     """Run a program until it ends by itself, is interrupted, or its parent is gone."""
+    make_room()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_stopped(main, parent_fd))
 

@@ -18,6 +18,7 @@ It registers, plays the matches that it is given, and ends with the league. Star
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=8001)
+    program.add_policy(parser)
     parser.add_argument(
         "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
     )
@@ -37,8 +38,10 @@ def run(options: argparse.Namespace) -> int:
 async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.agents.referee import RefereeAgent
     from leaguekit.agents.world import World
+    from leaguekit.transport.caller import HttpCaller
 
-    world = World(program.caller_for(options), options.data_dir)
+    caller = HttpCaller(program.policy_for(options).trusting(options.manager))
+    world = World(caller, options.data_dir)
     served, endpoint = program.opened(options, options.manager)
     referee = RefereeAgent(
         world,

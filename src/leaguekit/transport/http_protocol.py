@@ -22,8 +22,8 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import Network, is_in
-from leaguekit.transport.admission import Names, marks, neighbourhood, peer_address
 from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.transport.origins import Names, marks, neighbourhood, peer_address
 from leaguekit.transport.rooms import Limits, Room
 
 log = logging.getLogger(__name__)
@@ -106,6 +106,8 @@ class McpProtocol(HttpToolsProtocol):
         # What it counts as in the room, while it is there.
         self._address: str | None = None
         self._is_proxy = False
+        # The headers of the request that was admitted last, but for its last one.
+        self._admitted: list[tuple[bytes, bytes]] = []
         # What is to be answered, in order; of the last one the body may still be arriving.
         self._turns: deque[Turn] = deque()
         # The first turn is under way.
@@ -299,13 +301,9 @@ class McpProtocol(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 self._refuse(answers.BAD_REQUEST)
             return
-        found = marks(self.headers)
-        if (refusal := self._endpoint.names.refusal(found)) is not None:
-            self._refuse(refusal)
+        peer = self._sender()
+        if peer is None:
             return
-        peer = self._peer
-        if self._is_proxy and found.forwarded is not None:
-            peer = peer._replace(host=peer_address(found.forwarded))
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
         if query is None:
             self.client = (peer.host, 0)
@@ -313,6 +311,21 @@ class McpProtocol(HttpToolsProtocol):
         else:
             self._post = Post(self.parser.get_method(), peer._replace(query=query) if query else peer)
             self._turns.append(self._post)
+
+    def _sender(self) -> Peer | None:
+        """Who sends this request; None if it is refused."""
+        *heads, last = self.headers or [(b"", b"")]
+        # On a kept connection mostly nothing changes but the length of the body.
+        if heads and heads == self._admitted and last[0] == b"content-length":
+            return self._peer
+        found = marks(self.headers)
+        if (refusal := self._endpoint.names.refusal(found)) is not None:
+            self._refuse(refusal)
+            return None
+        if self._is_proxy and found.forwarded is not None:
+            return self._peer._replace(host=peer_address(found.forwarded))
+        self._admitted = heads
+        return self._peer
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)

@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
-from leaguekit.transport.admission import HEADERS, Names
 from leaguekit.transport.base import Handler
 from leaguekit.transport.http_protocol import Endpoint, McpProtocol
+from leaguekit.transport.origins import HEADERS, Names
 from leaguekit.transport.rooms import Limits, Room
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]

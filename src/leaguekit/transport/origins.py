@@ -90,7 +90,7 @@ def _misdirected(authority: bytes) -> bytes:
     name = "".join(
         char for char in authority.decode("latin-1") if char.isascii() and (char.isalnum() or char in "-._:")
     )
-    sentence = f"This server is not known as {name[:100]}. Call it by its address, or start it with --host-name."
+    sentence = f"This server is not known as {name[:100]}. Call it by its address, or tell it that name (--host-name)."
     return answers.refusal(b"421 Misdirected Request", b'{"error":"%b"}' % sentence.encode("ascii"))
 
 

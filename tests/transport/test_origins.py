@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.transport.admission import PAGE_POLICY, marks, neighbourhood
 from leaguekit.transport.base import Peer
+from leaguekit.transport.origins import PAGE_POLICY, marks, neighbourhood
 from tests.transport.running import Run, post, serving
 
 

@@ -1,0 +1,123 @@
+"""How much an agent's server takes: of each agent that it knows by its token, and of each address otherwise.
+
+A whole class may share one address, and so may all agents of a league that is played on one machine. So whoever shows
+a good token is counted as itself; strangers are counted by their address, and cannot use up what agents may ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import msgspec
+
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.refusals import Refuse
+from leaguekit.protocol.rpc import Call, answer, parse
+from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.rates import Buckets
+
+# A registration has the manager call the applicant and write to its log.
+REGISTRATION_COST = 5
+_REGISTRATIONS = ("register_player", "register_referee")
+
+
+class Known(NamedTuple):
+    """Whom a token belongs to."""
+
+    role: Literal["player", "referee", "operator"]
+    id: str = ""
+
+
+# Whose token it is, if anybody's.
+Identify = Callable[[str], Known | None]
+
+
+class _Shown(msgspec.Struct):
+    auth_token: str = ""
+    admin_token: str = ""
+
+
+class _Asked(msgspec.Struct):
+    method: str = ""
+    params: _Shown = msgspec.field(default_factory=_Shown)
+
+
+_asked = msgspec.json.Decoder(_Asked)
+_shown = msgspec.json.Decoder(_Shown)
+_NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NOTHING_SHOWN = _Asked()
+
+
+def nobody(_token: str) -> None:
+    """For a server that knows no tokens."""
+
+
+class Allowances:
+    """Who may ask how often."""
+
+    def __init__(self, identify: Identify = nobody) -> None:
+        self._identify = identify
+        self._strangers = Buckets(1_000, 2_000)
+        self._players = Buckets(100, 200)
+        # A referee reports every match, how it stands, and what was said in it.
+        self._referees = Buckets(5_000, 10_000)
+
+    def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
+        """How many seconds too early a request is; 0 if it may pass, and then it has been counted."""
+        known = self._identify(token) if token else None
+        if known is None:
+            # By port too: many players may be served by one server, and called by one referee.
+            return self._strangers.take((_neighbourhood(peer.host), peer.server[1]), cost)
+        if known.role == "operator":
+            return 0.0
+        return (self._players if known.role == "player" else self._referees).take(known.id, cost)
+
+    def guard(self, handler: Handler, refuse: Refuse, most_bytes: int) -> Handler:
+        """The same handler, which is spared what comes too often."""
+
+        async def guarded(body: bytes, peer: Peer) -> bytes | None:
+            token, cost = _token_and_cost(body)
+            if not (seconds := self.waits(token, peer, cost)):
+                return await handler(body, peer)
+
+            async def refused(_call: Call) -> NoReturn:
+                raise ProtocolError("E059", too_many(seconds))
+
+            raise TooOften(await answer(body, refused, refuse, most_bytes) or b"", seconds)
+
+        return guarded
+
+
+def too_many(seconds: float) -> str:
+    return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
+
+
+_neighbourhood = lru_cache(maxsize=1_024)(neighbourhood)
+
+
+def token_in(message: bytes) -> str:
+    """The token that a message shows by itself."""
+    try:
+        return _shown.decode(message).auth_token
+    except _NOT_READABLE:
+        return ""
+
+
+def _token_and_cost(body: bytes) -> tuple[str, float]:
+    """The token that a request shows, and what it costs; a batch shows none."""
+    if body.lstrip(b" \t\n\r").startswith(b"["):
+        return "", sum(_cost(call.method) for call in parse(body).calls)
+    try:
+        asked = _asked.decode(body)
+    except _NOT_READABLE:
+        asked = _NOTHING_SHOWN
+    return asked.params.auth_token or asked.params.admin_token, _cost(asked.method)
+
+
+def _cost(method: Any) -> float:
+    known = BY_NAME.get(method or "")
+    return REGISTRATION_COST if known is not None and known.name in _REGISTRATIONS else 1.0
