@@ -266,6 +266,8 @@ def read_url(url: str) -> Url:
         raise Unreachable(f"{shown} is no URL: {error}") from error
     if parts.scheme not in PORTS:
         raise Unreachable(f"{shown} is not called: only http and https are")
+    if parts.netloc.rpartition("]")[2][:1] not in ("", ":") and "[" in parts.netloc:
+        raise Unreachable(f"{shown} is no URL: something stands between its address and its port")
     if "@" in parts.netloc:
         raise Unreachable(f"{shown} is not called with a user name or password in the URL")
     if port == 0 or not host or not (is_literal(host) or all(char.isalnum() or char in "-._" for char in host)):
