@@ -680,8 +680,9 @@ async def test_a_long_transcript_keeps_its_beginning_and_its_end(scene: Scene) -
     assert 10 < entries.index(cut) < len(entries) - 10
 
 
+@pytest.mark.parametrize("status", [503, 429])
 @in_virtual_time
-async def test_a_transcript_that_is_not_taken_is_tried_a_few_times_and_then_left(scene: Scene) -> None:
+async def test_a_transcript_that_is_not_taken_is_tried_a_few_times_and_then_left(scene: Scene, status: int) -> None:
     scene.player("P01"), scene.player("P02")
     await scene.start()
     tries: list[float] = []
@@ -690,7 +691,7 @@ async def test_a_transcript_that_is_not_taken_is_tried_a_few_times_and_then_left
     async def failing(url: str, *rest: Any) -> HttpAnswer:
         if "/transcripts/R1M1" in url:
             tries.append(scene.time())
-            return HttpAnswer(503, b"")
+            return HttpAnswer(status, b"")
         return await real(url, *rest)
 
     scene.referee._world.caller.post = failing  # type: ignore[method-assign]

@@ -6,6 +6,8 @@ a good token is counted as itself; strangers are counted by their address, and c
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -20,6 +22,9 @@ from leaguekit.transport.base import Handler, Peer, TooOften
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
 
+log = logging.getLogger(__name__)
+
+SILENT_SECONDS = 10.0
 # A registration has the manager call the applicant and write to its log.
 REGISTRATION_COST = 5
 _REGISTRATIONS = ("register_player", "register_referee")
@@ -65,16 +70,28 @@ class Allowances:
         self._players = Buckets(100, 200)
         # A referee reports every match, how it stands, and what was said in it.
         self._referees = Buckets(5_000, 10_000)
+        self._silent_until = 0.0
 
     def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
         """How many seconds too early a request is; 0 if it may pass, and then it has been counted."""
         known = self._identify(token) if token else None
         if known is None:
             # By port too: many players may be served by one server, and called by one referee.
-            return self._strangers.take((_neighbourhood(peer.host), peer.server[1]), cost)
-        if known.role == "operator":
+            seconds = self._strangers.take((_neighbourhood(peer.host), peer.server[1]), cost)
+        elif known.role == "operator":
             return 0.0
-        return (self._players if known.role == "player" else self._referees).take(known.id, cost)
+        else:
+            seconds = (self._players if known.role == "player" else self._referees).take(known.id, cost)
+        if seconds:
+            self._tell(peer.host if known is None else known.id)
+        return seconds
+
+    def _tell(self, who: str) -> None:
+        """Say so in the log, but now and then only: a flood of requests must not become one of lines."""
+        now = time.monotonic()
+        if now >= self._silent_until:
+            self._silent_until = now + SILENT_SECONDS
+            log.warning("%s asks too often: some of its requests are refused", who)
 
     def guard(self, handler: Handler, refuse: Refuse, most_bytes: int) -> Handler:
         """The same handler, which is spared what comes too often."""

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import decode, encode, of_type
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcRefusal, read_answer, request
-from leaguekit.transport.base import Caller, CallerLate, CallFailed
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcError, RpcRefusal, read_answer, request
+from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
 AnswerT = TypeVar("AnswerT", bound=Message)
 
@@ -41,6 +42,9 @@ async def ask(
     call_id = next(_ids)
     body = request(method.name, encode(message), call_id)
     came = await caller.post(url, body, method.seconds if seconds is None else seconds, most_bytes)
+    if came.status == TOO_OFTEN:
+        # Whatever its body says: it may have been said before our request was read.
+        raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
     return of_type(answer, decode(read_answer(came.body, call_id)))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.allowances import Allowances, Known, token_in, too_many
 from leaguekit.agents.manager import Manager
@@ -23,11 +24,11 @@ from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import TOO_OFTEN, Peer
 from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
-View = Callable[[Request], Awaitable[Response]]
+TRANSCRIPTS = "/transcripts/"
 
 
 def manager_server(
@@ -66,38 +67,34 @@ def manager_server(
             return JSONResponse({"error_code": error.code, "error": error.detail}, 400)
         return JSONResponse({"status": "ACCEPTED", "match_id": message.match_id})
 
-    app = Starlette(
-        routes=[
-            Route("/health", _limited(health, allowances)),
-            Route("/transcripts/{match_id}", transcript, methods=["POST"]),
-        ]
-    )
+    app = Starlette(routes=[Route("/health", health), Route(TRANSCRIPTS + "{match_id}", transcript, methods=["POST"])])
     refuse = manager_refusal(manager.world.now)
     return Server(
         allowances.guard(manager.handle, refuse, MOST_BYTES),
         sockets=[served],
         most_bytes=MOST_BYTES,
         too_large=too_large_answer(refuse, MOST_BYTES),
-        app=app,
+        app=_limited(app, allowances),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
     )
 
 
-def _limited(view: View, allowances: Allowances) -> View:
-    """A view that strangers may look at, but not without end."""
+def _limited(app: ASGIApp, allowances: Allowances) -> ASGIApp:
+    """The same application, where strangers may look around, but not without end."""
 
-    async def limited(request: Request) -> Response:
-        if seconds := allowances.waits("", _peer(request)):
-            return _too_often(seconds)
-        return await view(request)
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+        # Who hands in a transcript is known only when it has been read.
+        counts = scope["type"] == "http" and not scope["path"].startswith(TRANSCRIPTS)
+        seconds = allowances.waits("", _peer(Request(scope))) if counts else 0.0
+        await (_too_often(seconds) if seconds else app)(scope, receive, send)
 
     return limited
 
 
 def _too_often(seconds: float) -> Response:
     headers = {"retry-after": str(math.ceil(seconds))}
-    return JSONResponse({"error_code": "E059", "error": too_many(seconds)}, 429, headers)
+    return JSONResponse({"error_code": "E059", "error": too_many(seconds)}, TOO_OFTEN, headers)
 
 
 def _peer(request: Request) -> Peer:

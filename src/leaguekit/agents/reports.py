@@ -23,7 +23,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import RpcRefusal
-from leaguekit.transport.base import CallerLate, CallFailed
+from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,6 @@ PROGRESS_PAUSE = 0.25
 TRANSCRIPT_SECONDS = 10.0
 TRANSCRIPT_TRIES = 4
 TELL_TRIES = 5
-_TOO_OFTEN = 429
 
 Report = m.MatchResultReport | m.MatchVoidReport
 
@@ -141,7 +140,7 @@ class Reports:
                 log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
                 tries += self.league_is_over or await self._manager_is_there()
             else:
-                if came.status < 500 and came.status != _TOO_OFTEN:
+                if came.status < 500 and came.status != TOO_OFTEN:
                     return
                 tries += 1
             await asyncio.sleep(RETRY_SECONDS)

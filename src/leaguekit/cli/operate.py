@@ -16,7 +16,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.base import CallerLate, CallFailed
+from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
 from leaguekit.transport.caller import HttpCaller
 
 MANAGER = "http://127.0.0.1:8000/mcp"
@@ -83,8 +83,14 @@ async def _call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
 
 async def ask_manager(caller: HttpCaller, manager: str, params: dict[str, Any]) -> dict[str, Any]:
     """What the manager answers to a command. Raises CommandError, with what to do."""
+    asked = request("operator", msgspec.json.encode(params), 1)
     try:
-        came = await caller.post(manager, request("operator", msgspec.json.encode(params), 1), 10.0)
+        for pause in (0.1, 0.2, 0.4, 0.8, 1.6):
+            came = await caller.post(manager, asked, 10.0)
+            if came.status != TOO_OFTEN:
+                break
+            # Somebody else at this address asks all the time.
+            await asyncio.sleep(pause)
         shown: dict[str, Any] = msgspec.json.decode(read_answer(came.body, 1))
     except (CallFailed, CallerLate) as error:
         raise CommandError(

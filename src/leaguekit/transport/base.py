@@ -33,6 +33,10 @@ class TooOften(Exception):
         super().__init__(f"too many requests; the next in {seconds:.1f} s")
 
 
+# The status of such an answer, and of one on a connection too many.
+TOO_OFTEN = 429
+
+
 class HttpAnswer(NamedTuple):
     """An HTTP answer, of whatever status: any is a sign of life."""
 

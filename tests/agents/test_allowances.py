@@ -1,0 +1,171 @@
+"""How often agents and strangers may ask, over real HTTP and by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.agents.allowances import Allowances, Known, token_in
+from leaguekit.agents.calls import ask, passes
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.reading import decode, of_type
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import RpcRefusal
+from leaguekit.transport.base import HttpAnswer, Peer, TooOften
+from tests.agents.leagues import LEAGUE, Json
+from tests.agents.test_manager import Served
+
+KNOWN = {"p": Known("player", "P01"), "q": Known("player", "P02"), "r": Known("referee", "REF01")}
+KNOWN["admin"] = Known("operator")
+LAB = Peer("192.168.1.23", "", ("0.0.0.0", 8000))
+
+
+def allowances() -> Allowances:
+    """As the manager has them, in a moment that does not end."""
+    made = Allowances(KNOWN.get)
+    for buckets in (made._strangers, made._players, made._referees):
+        buckets._clock = lambda: 1.0
+    return made
+
+
+def call(method: str, token: str = "", call_id: Any = 1) -> bytes:
+    params = {"auth_token": token} if token else {}
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": call_id}).encode()
+
+
+def taken(made: Allowances, body: bytes, peer: Peer = LAB, most: int = 50_000) -> int:
+    """How many of these are taken at once."""
+
+    async def main() -> int:
+        for number in range(most):
+            try:
+                await handler(body, peer)
+            except TooOften:
+                return number
+        return most
+
+    async def handle(_body: bytes, _peer: Peer) -> bytes:
+        return b"{}"
+
+    handler = made.guard(handle, player_refusal, 10_240)
+    return asyncio.run(main())
+
+
+def test_a_class_at_one_address_may_ask_and_register_more_often_than_it_needs() -> None:
+    assert taken(allowances(), call("ping")) >= 200
+    assert taken(allowances(), call("register_player")) >= 50
+    assert taken(allowances(), call("LEAGUE_REGISTER_REQUEST")) == taken(allowances(), call("register_player"))
+
+
+def test_strangers_cannot_use_up_what_agents_at_their_address_may_ask_for() -> None:
+    made = allowances()
+    assert taken(made, call("league_query")) < 50_000
+    assert taken(made, call("league_query", "wrong token"), most=1) == 0
+    players = taken(made, call("league_query", "p"))
+    assert 0 < players < 2_000
+    assert taken(made, call("league_query", "q")) == players
+    assert taken(made, call("report_match_result", "r")) > 10 * players
+    assert taken(made, json.dumps({"method": "operator", "params": {"admin_token": "admin"}}).encode(), most=100) == 100
+
+
+def test_addresses_and_the_ports_that_they_call_are_counted_apart_and_neighbours_together() -> None:
+    made = allowances()
+    assert taken(made, call("ping")) == 2_000
+    assert taken(made, call("ping"), LAB._replace(host="192.168.1.24")) == 2_000
+    assert taken(made, call("ping"), LAB._replace(server=("0.0.0.0", 8001))) == 2_000
+    assert taken(made, call("ping"), LAB._replace(host="::ffff:192.168.1.23")) == 0
+    assert taken(made, call("ping"), LAB._replace(host="2001:db8::1")) == 2_000
+    assert taken(made, call("ping"), LAB._replace(host="2001:db8::ffff:1")) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "cost"),
+    [
+        (b"", 1), (b"nonsense", 1), (b"\xff", 1), (b"[" * 300, 1), (b'{"method":1}', 1), (b'{"params":[]}', 1),
+        (b"[]", 1), (b"[%b]" % b",".join([call("ping")] * 50), 50),
+        (b" [%b]" % b",".join([call("register_player")] * 4), 20), (b'{"params":{"auth_token":1}}', 1),
+    ],
+)  # fmt: skip
+def test_whatever_is_sent_is_counted_and_a_batch_as_often_as_it_has_members(body: bytes, cost: int) -> None:
+    assert taken(allowances(), body) == 2_000 // cost
+
+
+def test_the_token_of_a_bare_message_is_found_and_nothing_in_what_is_none() -> None:
+    assert token_in(b'{"auth_token":"tok","entries":[]}') == "tok"
+    assert [token_in(body) for body in (b"", b"\xff", b"[]", b'{"auth_token":1}')] == [""] * 4
+
+
+def query(token: str) -> Json:
+    return {
+        "protocol": "league.v2",
+        "message_type": "LEAGUE_QUERY",
+        "sender": "player:P01",
+        "timestamp": "2025-01-15T10:30:00Z",
+        "conversation_id": "conv-1",
+        "auth_token": token,
+        "league_id": LEAGUE,
+        "query_type": "GET_STANDINGS",
+    }
+
+
+def test_who_asks_too_often_gets_429_with_its_id_and_is_served_again_later(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Served(tmp_path) as served:
+            url = f"http://127.0.0.1:{served.port}/mcp"
+
+            async def post(body: bytes) -> HttpAnswer:
+                return await served.caller.post(url, body, 10)
+
+            await served.enter("referee", 0)
+            token = await served.enter("player", 1)
+            statuses: list[int] = []
+            while 429 not in statuses:
+                assert len(statuses) < 50_000
+                statuses += [one.status for one in await asyncio.gather(*(post(call("ping")) for _ in range(100)))]
+            assert {*statuses} == {200, 429}
+            assert statuses.count(200) >= 2_000
+            # The player has its own allowance, at the same address.
+            asked = {"jsonrpc": "2.0", "method": "league_query", "params": query(token), "id": 7}
+            assert json.loads((await post(json.dumps(asked).encode())).body)["result"]["success"] is True
+            batch = b"[%b]" % b",".join([call("ping", call_id="a"), *[call("ping", call_id="b")] * 99])
+            refused = await post(batch)
+            assert (refused.status, [one["id"] for one in json.loads(refused.body)][:2]) == (429, ["a", "b"])
+            error = json.loads(refused.body)[0]["error"]
+            assert error["data"]["error_code"] == "E059"
+            assert error["data"]["retryable"] is True
+            assert "try again in" in error["data"]["context"]["detail"]
+            # Our own agents know that it passes, and that asking again is worth it.
+            wrong = of_type(m.LeagueQuery, decode(json.dumps(query("wrong")).encode()))
+            for _ in range(5_000):
+                with pytest.raises(RpcRefusal) as caught:
+                    await ask(served.caller, url, wrong, m.LeagueQueryResponse)
+                if caught.value.error.code == 59:
+                    assert passes(caught.value)
+                    break
+            else:
+                pytest.fail("never refused")
+            await asyncio.sleep(0.2)
+            assert (await post(call("ping"))).status == 200
+
+    asyncio.run(main())
+
+
+def test_other_paths_and_transcripts_have_the_same_limits(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Served(tmp_path) as served:
+            base = f"http://127.0.0.1:{served.port}"
+            for path in ("/health", "/transcripts/R1M1"):
+                statuses: set[int] = set()
+                while 429 not in statuses:
+                    came = await asyncio.gather(*(served.caller.post(base + path, b"{}", 10) for _ in range(200)))
+                    statuses |= {one.status for one in came}
+                    refused = next((one for one in came if one.status == 429), None)
+                assert statuses <= {400, 405, 429}
+                assert refused is not None
+                assert json.loads(refused.body)["error_code"] == "E059"
+
+    asyncio.run(main())

@@ -1,0 +1,63 @@
+"""Where an agent says it listens, and from where it says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.transport.base import Peer
+from tests.agents.leagues import Hall, Json, in_virtual_time
+
+ELSEWHERE = "192.168.1.23"
+
+
+async def register(hall: Hall, role: str, number: int, endpoint: str, peer: str) -> Json:
+    call = {
+        "jsonrpc": "2.0",
+        "method": f"register_{role}",
+        "params": hall.registration(role, number, {"contact_endpoint": endpoint}),
+        "id": 1,
+    }
+    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer))
+    result: Json = json.loads(answer or b"")["result"]
+    return result
+
+
+async def is_called(body: bytes, _peer: Any) -> bytes:
+    pytest.fail("it was called")
+
+
+async def answers(body: bytes, _peer: Any) -> bytes:
+    return b'{"jsonrpc":"2.0","result":{},"id":1}'
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.8.8"])
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_a_loopback_endpoint_from_another_machine_is_rejected_with_the_address_to_use(
+    tmp_path: Path, role: str, host: str
+) -> None:
+    async with Hall(tmp_path) as hall:
+        endpoint = f"http://{host}:8777/mcp"
+        # Whatever listens there is another's, and is not called at all.
+        hall.network.listen(endpoint, is_called)
+        rejected = await register(hall, role, 1, endpoint, ELSEWHERE)
+        assert (rejected["status"], rejected["error_code"], rejected[f"{role}_id"]) == ("REJECTED", "E048", None)
+        assert f"register with http://{ELSEWHERE}:8777/mcp" in rejected["reason"]
+
+
+@in_virtual_time
+async def test_from_the_managers_own_machine_a_loopback_endpoint_is_taken(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        hall.network.listen("http://127.0.0.1:8777/mcp", answers)
+        assert (await register(hall, "player", 1, "http://127.0.0.1:8777/mcp", "127.0.0.1"))["status"] == "ACCEPTED"
+
+
+@in_virtual_time
+async def test_an_endpoint_on_the_agents_own_address_is_taken(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        hall.network.listen(f"http://{ELSEWHERE}:8777/mcp", answers)
+        assert (await register(hall, "player", 1, f"http://{ELSEWHERE}:8777/mcp", ELSEWHERE))["status"] == "ACCEPTED"
