@@ -59,6 +59,18 @@ def test_of_those_that_are_used_the_one_goes_that_was_used_longest_ago(run: Run)
     run(main())
 
 
+def test_what_is_only_kept_so_that_its_refusal_is_seen_gives_way_too(run: Run) -> None:
+    async def main() -> None:
+        async with serving(limits=Limits(connections=2)) as running:
+            refused = [await running.say(b"nonsense\r\n\r\n") for _ in range(2)]
+            for client in refused:
+                assert (await client.answer())[0] == 400
+            for _ in range(4):
+                assert await is_served(await running.connect())
+
+    run(main())
+
+
 def test_none_that_is_being_answered_gives_way_and_then_the_new_one_is_refused(run: Run) -> None:
     async def main() -> None:
         go, under_way = asyncio.Event(), asyncio.Semaphore(0)

@@ -118,6 +118,8 @@ class McpProtocol(HttpToolsProtocol):
         # Nothing more is read: the last turn is a refusal, or a request that wants to be the last.
         self._deaf = False
         self._stopping = False
+        # The last word has been said, and what still comes is thrown away.
+        self._has_parted = False
         # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
         self._unseen_bytes = 0
         # Until when the peer may take its time; None while it waits for us.
@@ -144,6 +146,9 @@ class McpProtocol(HttpToolsProtocol):
         """There are too many connections."""
         self._address = None
         self._deaf = True
+        if self._has_parted:
+            self.transport.abort()
+            return
         self.transport.write(answers.TOO_MANY)
         self._close()
 
@@ -481,6 +486,7 @@ class McpProtocol(HttpToolsProtocol):
     def _part(self, refusal: bytes) -> None:
         """Say the last word, and listen on for a moment: at a reset the peer might not see it."""
         self._turns.clear()
+        self._has_parted = True
         self.transport.write(refusal)
         self.transport.write_eof()
         self.flow.resume_reading()

@@ -1,0 +1,36 @@
+"""``make stress``: the siege, the crowd at the door, and the time limits, in full; each prints what it found.
+
+python -m tests.stress [siege] [door] [limits] [--short]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from leaguekit.cli.program import make_room
+from tests.stress import door, limits, siege
+
+STRESSES = {"siege": siege.stress, "door": door.stress, "limits": limits.stress}
+
+
+def main() -> int:
+    make_room()
+    short = "--short" in sys.argv
+    chosen = [name for name in sys.argv[1:] if name in STRESSES] or list(STRESSES)
+    failures = []
+    for name in chosen:
+        print(f"== {name}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            told, faults = asyncio.run(STRESSES[name](Path(folder), short))
+        print(json.dumps(told, indent=1), flush=True)
+        failures += [f"{name}: {fault}" for fault in faults]
+    print("\n".join(failures) or "all is well")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

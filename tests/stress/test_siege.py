@@ -1,0 +1,26 @@
+"""The stresses in short; ``make stress`` runs them in full."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stress import door, siege
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses"),
+]
+
+
+def test_a_besieged_league_ends_without_false_losses_and_its_manager_without_a_scratch(tmp_path: Path) -> None:
+    told, faults = asyncio.run(siege.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_a_crowd_at_one_address_is_let_in(tmp_path: Path) -> None:
+    told, faults = asyncio.run(door.stress(tmp_path, short=True))
+    assert faults == [], told
