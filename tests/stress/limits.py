@@ -1,2 +1,201 @@
-async def stress(folder, short):
-    return {}, []
+"""Players that answer at half the limit, in very many matches at once: none may be ruled late.
+
+The manager and the referees are real processes; the players are sockets of this one, with answers written in advance.
+There are no retries: a single limit that is held to have passed is a loss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leaguekit.store.opening import open_reader
+from tests.programs import Program
+from tests.stress.lines import Line, Seen, post
+from tests.stress.siege import look, registration
+
+LEAGUE = "unhurried"
+JOIN_SECONDS, CHOICE_SECONDS = 2.0, 4.0
+SETTINGS = f"""
+league_id = "{LEAGUE}"
+announce_lead = 0.0
+join_seconds = {JOIN_SECONDS}
+choice_seconds = {CHOICE_SECONDS}
+game_over_seconds = 10.0
+max_retries = 0
+"""
+
+
+class Crowd:
+    """All players: each has a port, and answers each question when half of its time has passed."""
+
+    def __init__(self) -> None:
+        self.at_once = 0
+        self.most_at_once = 0
+        # How late this process itself was with an answer.
+        self.latest = 0.0
+
+    def joined(self) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+
+    def left(self) -> None:
+        self.at_once -= 1
+
+
+class Callee(asyncio.Protocol):
+    """One connection to one player."""
+
+    def __init__(self, crowd: Crowd, player_id: str) -> None:
+        self._crowd = crowd
+        self._id = player_id
+        self._loop = asyncio.get_running_loop()
+        self._data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        head, separator, rest = self._data.partition(b"\r\n\r\n")
+        if not separator:
+            return
+        size = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        if len(rest) < size:
+            return
+        # Callers of ours ask one thing at a time on a connection.
+        self._data = b""
+        self._asked(rest)
+
+    def _asked(self, body: bytes) -> None:
+        # The method stands at the beginning; what a broadcast says after it is long, and nothing to a player of stone.
+        method = body.partition(b'"method":"')[2].partition(b'"')[0]
+        if method in (b"handle_game_invitation", b"parity_choose"):
+            call = json.loads(body)
+            is_join = method == b"handle_game_invitation"
+            if is_join:
+                self._crowd.joined()
+            seconds = (JOIN_SECONDS if is_join else CHOICE_SECONDS) / 2
+            due = self._loop.time() + seconds
+            self._loop.call_at(due, self._answer, due, call, is_join)
+            return
+        if method == b"notify_match_result":
+            self._crowd.left()
+        call_id = body.rpartition(b'"id":')[2].rstrip(b"}")
+        self._write(b'{"jsonrpc":"2.0","result":{"status":"ACKNOWLEDGED"},"id":%b}' % call_id)
+
+    def _answer(self, due: float, call: Any, is_join: bool) -> None:
+        self._crowd.latest = max(self._crowd.latest, self._loop.time() - due)
+        came = call["params"]
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        result = {
+            "protocol": "league.v2",
+            "message_type": "GAME_JOIN_ACK" if is_join else "CHOOSE_PARITY_RESPONSE",
+            "sender": f"player:{self._id}",
+            "timestamp": now,
+            "conversation_id": came["conversation_id"],
+            "match_id": came["match_id"],
+            "player_id": self._id,
+        }
+        result |= {"arrival_timestamp": now, "accept": True} if is_join else {"parity_choice": "even"}
+        self._write(json.dumps({"jsonrpc": "2.0", "result": result, "id": call["id"]}).encode())
+
+    def _write(self, body: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+
+
+async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
+    """What was found, and what of it must not be."""
+    players, matches = (40, 100) if short else (400, 20_000)
+    referees = players // 20
+    crowd = Crowd()
+    (folder / "league.toml").write_text(SETTINGS)
+    data = ("--port", "0", "--data-dir", str(folder / "SHARED"))
+    store = folder / "league.db"
+    with ExitStack() as running:
+        manager = running.enter_context(
+            Program(
+                "manager", *data, "--store", str(store), "--config", str(folder / "league.toml"),
+                "--start-when", f"players={players},referees={referees}",
+            )
+        )  # fmt: skip
+        port = int((await asyncio.to_thread(manager.said, r"is at http://127\.0\.0\.1:(\d+)/mcp"))[1])
+        url = f"http://127.0.0.1:{port}/mcp"
+        programs = [
+            running.enter_context(
+                Program("referee", "--name", f"Referee {number}", "--max-concurrent", "10", "--manager", url, *data)
+            )
+            for number in range(1, referees + 1)
+        ]
+        for program in programs:
+            await asyncio.to_thread(program.said, "is registered", 120)
+        line = Line(port, "127.0.0.1", Seen())
+        servers = [await _enter(line, number, crowd) for number in range(1, players + 1)]
+        began = time.monotonic()
+        while (played := (await look(line, "status"))["matches_played"]) < matches:
+            if time.monotonic() - began > 60 + matches / 10:
+                break
+            await asyncio.sleep(1)
+        took = time.monotonic() - began
+        line.close()
+        manager.process.terminate()
+        await asyncio.to_thread(manager.ended)
+        for server in servers:
+            server.close()
+        tracebacks = sum(program.stderr.count("Traceback") for program in [manager, *programs])
+    results = await _results(store)
+    told = {
+        "players": players,
+        "referees": referees,
+        "matches": played,
+        "seconds": round(took, 1),
+        "most_at_once": crowd.most_at_once // 2,
+        "rulings": results,
+        "latest_answer_ms": round(crowd.latest * 1e3),
+        "tracebacks": tracebacks,
+    }
+    late = sum(count for ruling, count in results.items() if ruling not in ("WIN", "DRAW", "VOID"))
+    faults = [f"{late} false technical losses"] if late else []
+    faults += [] if played >= matches else [f"only {played} of {matches} matches were played"]
+    return told, faults + (["tracebacks"] if tracebacks else [])
+
+
+async def _enter(line: Line, number: int, crowd: Crowd) -> asyncio.Server:
+    """Register a player. They are let in one after the other, so the number is the id."""
+    player_id = f"P{number:02d}"
+    server = await asyncio.get_running_loop().create_server(lambda: Callee(crowd, player_id), "127.0.0.1", 0)
+    endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    while True:
+        status, body = await line.ask(post(registration(number, endpoint)))
+        if status != 429:
+            break
+        await asyncio.sleep(0.1)
+    assert json.loads(body)["result"]["player_id"] == player_id, body
+    return server
+
+
+async def _results(store: Path) -> dict[str, int]:
+    """How often each ruling occurs in the league's log."""
+    found: dict[str, int] = {}
+    reader = await open_reader(store)
+    try:
+        for stored in await reader.read():
+            event = msgspec.json.decode(stored.event)
+            if event["event"] == "ResultRecorded":
+                details = event["result"]["details"]
+                ruling = details.get("ruling") or details["status"]
+            elif event["event"] == "AttemptVoided":
+                ruling = "VOID"
+            else:
+                continue
+            found[ruling] = found.get(ruling, 0) + 1
+    finally:
+        await reader.close()
+    return found

@@ -172,8 +172,8 @@ async def _besiege(folder: Path, scale: Scale, report: Report, running: ExitStac
     stop.set()
     await asyncio.gather(watching, *holding)
     line = Line(port, "127.0.0.1", Seen())
-    schedule = await _look(line, "schedule")
-    report.league_completed = (await _look(line, "status"))["state"] == "LEAGUE_COMPLETED"
+    schedule = await look(line, "schedule")
+    report.league_completed = (await look(line, "status"))["state"] == "LEAGUE_COMPLETED"
     line.close()
     results = [one["result"]["details"] for one in schedule["schedule"]]
     report.matches = len(results)
@@ -190,7 +190,7 @@ async def _besiege(folder: Path, scale: Scale, report: Report, running: ExitStac
             report.errors_logged.append(program.stderr[-5_000:])
 
 
-async def _look(line: Line, command: str) -> Any:
+async def look(line: Line, command: str) -> Any:
     call = {"jsonrpc": "2.0", "method": "operator", "params": {"command": command}, "id": 1}
     _, body = await line.ask(post(json.dumps(call).encode()))
     return json.loads(body)["result"]
