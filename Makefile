@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test long check bench fuzz docs clean
+.PHONY: setup demo test long check bench fuzz stress docs clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,10 @@ bench: setup
 
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py
+
+# Real processes, some fifteen minutes: a besieged manager, ten thousand registrations, twenty thousand matches.
+stress: setup
+	@$(BIN)/python -m tests.stress
 
 docs: setup
 	@$(BIN)/python docs/tables.py

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 
 from tests.programs import Program
-from tests.stress.lines import Line, Seen, post
-from tests.stress.siege import paced, registration
+from tests.stress.lines import Line, Seen, post, registration
+from tests.stress.siege import paced
 
 PONG = b'{"jsonrpc":"2.0","result":{},"id":1}'
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(PONG), PONG)

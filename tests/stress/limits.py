@@ -17,8 +17,8 @@ import msgspec
 
 from leaguekit.store.opening import open_reader
 from tests.programs import Program
-from tests.stress.lines import Line, Seen, post
-from tests.stress.siege import look, registration
+from tests.stress.lines import Line, Seen, post, registration
+from tests.stress.siege import look
 
 LEAGUE = "unhurried"
 JOIN_SECONDS, CHOICE_SECONDS = 2.0, 4.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -47,6 +48,24 @@ def chunked(body: bytes, path: str = "/mcp") -> bytes:
     head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n" % path.encode()
     pieces = [body[start : start + 4_096] for start in range(0, len(body), 4_096)]
     return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def registration(number: int, endpoint: str) -> bytes:
+    """A player's request to register."""
+    message = {
+        "protocol": "league.v2",
+        "message_type": "LEAGUE_REGISTER_REQUEST",
+        "sender": f"player:crowd-{number}",
+        "timestamp": "2025-01-15T10:30:00Z",
+        "conversation_id": f"conv-crowd-{number}",
+        "player_meta": {
+            "display_name": f"Crowd {number}",
+            "version": "1.0.0",
+            "game_types": ["even_odd"],
+            "contact_endpoint": endpoint,
+        },
+    }
+    return json.dumps({"jsonrpc": "2.0", "method": "register_player", "params": message, "id": number}).encode()
 
 
 class Line:

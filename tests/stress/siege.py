@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from tests.programs import Program
-from tests.stress.lines import Line, Seen, chunked, hold, once, post
+from tests.stress.lines import Line, Seen, chunked, hold, once, post, registration
 from tests.stress.malformed import HTTP, bodies
 
 SETTINGS = """
@@ -221,23 +221,6 @@ async def paced(count: int, seconds: float, workers: list[Any]) -> None:
     for _ in workers:
         queue.put_nowait(-1)
     await asyncio.gather(*tasks)
-
-
-def registration(number: int, endpoint: str) -> bytes:
-    message = {
-        "protocol": "league.v2",
-        "message_type": "LEAGUE_REGISTER_REQUEST",
-        "sender": f"player:crowd-{number}",
-        "timestamp": "2025-01-15T10:30:00Z",
-        "conversation_id": f"conv-crowd-{number}",
-        "player_meta": {
-            "display_name": f"Crowd {number}",
-            "version": "1.0.0",
-            "game_types": ["even_odd"],
-            "contact_endpoint": endpoint,
-        },
-    }
-    return json.dumps({"jsonrpc": "2.0", "method": "register_player", "params": message, "id": number}).encode()
 
 
 async def _register(port: int, scale: Scale, seen: Seen) -> None:
