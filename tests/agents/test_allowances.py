@@ -94,6 +94,23 @@ def test_whatever_is_sent_is_counted_and_a_batch_as_often_as_it_has_members(body
     assert taken(allowances(), body) == 2_000 // cost
 
 
+def test_a_long_answer_is_paid_for_by_its_length() -> None:
+    async def main() -> int:
+        async def handle(_body: bytes, _peer: Peer) -> bytes:
+            return b"x" * 204_800
+
+        guarded = allowances().guard(handle, player_refusal, 10_240)
+        for number in range(1_000):
+            try:
+                await guarded(call("operator"), LAB)
+            except TooOften as refused:
+                assert 0 < refused.seconds < 1
+                return number
+        return 1_000
+
+    assert asyncio.run(main()) == 20
+
+
 def test_the_token_of_a_bare_message_is_found_and_nothing_in_what_is_none() -> None:
     assert token_in(b'{"auth_token":"tok","entries":[]}') == "tok"
     assert [token_in(body) for body in (b"", b"\xff", b"[]", b'{"auth_token":1}')] == [""] * 4

@@ -55,6 +55,16 @@ def test_a_refusal_costs_nothing_and_names_do_not_share() -> None:
     assert rates.take("a") == 0.0
 
 
+def test_what_is_owed_is_paid_before_anything_else_is_taken() -> None:
+    rates, clock = buckets()
+    rates.owe("a", 120)
+    assert rates.take("a") == pytest.approx(10.1)
+    clock.now += 10.2
+    assert rates.take("a") == 0.0
+    rates.owe("b", 5)
+    assert [rates.take("b") == 0.0 for _ in range(16)] == [True] * 15 + [False]
+
+
 def test_after_a_rest_there_is_as_much_as_at_first_and_no_more() -> None:
     rates, clock = buckets()
     for _ in range(30):

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 SILENT_SECONDS = 10.0
 # A registration has the manager call the applicant and write to its log.
 REGISTRATION_COST = 5
+# A long answer is paid for afterwards, as one request for each such part: a whole schedule takes long to make.
+ANSWER_BYTES = 2_048
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
@@ -35,6 +37,13 @@ class Known(NamedTuple):
 
     role: Literal["player", "referee", "operator"]
     id: str = ""
+
+
+class _Account(NamedTuple):
+    """What a request is counted under: an agent's id, or an address and the port that it called."""
+
+    buckets: Buckets
+    name: str | tuple[str, int]
 
 
 # Whose token it is, if anybody's.
@@ -67,23 +76,29 @@ class Allowances:
     def __init__(self, identify: Identify = nobody) -> None:
         self._identify = identify
         self._strangers = Buckets(1_000, 2_000)
-        self._players = Buckets(100, 200)
+        self._players = Buckets(200, 400)
         # A referee reports every match, how it stands, and what was said in it.
         self._referees = Buckets(5_000, 10_000)
         self._silent_until = 0.0
 
     def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
         """How many seconds too early a request is; 0 if it may pass, and then it has been counted."""
+        account = self._account(token, peer)
+        return 0.0 if account is None else self._waits(account, cost)
+
+    def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None
         if known is None:
             # By port too: many players may be served by one server, and called by one referee.
-            seconds = self._strangers.take((_neighbourhood(peer.host), peer.server[1]), cost)
-        elif known.role == "operator":
-            return 0.0
-        else:
-            seconds = (self._players if known.role == "player" else self._referees).take(known.id, cost)
+            return _Account(self._strangers, (_neighbourhood(peer.host), peer.server[1]))
+        if known.role == "operator":
+            return None
+        return _Account(self._players if known.role == "player" else self._referees, known.id)
+
+    def _waits(self, account: _Account, cost: float) -> float:
+        seconds = account.buckets.take(account.name, cost)
         if seconds:
-            self._tell(peer.host if known is None else known.id)
+            self._tell(account.name if isinstance(account.name, str) else account.name[0])
         return seconds
 
     def _tell(self, who: str) -> None:
@@ -98,8 +113,12 @@ class Allowances:
 
         async def guarded(body: bytes, peer: Peer) -> bytes | None:
             token, cost = _token_and_cost(body)
-            if not (seconds := self.waits(token, peer, cost)):
-                return await handler(body, peer)
+            account = self._account(token, peer)
+            if account is None or not (seconds := self._waits(account, cost)):
+                given = await handler(body, peer)
+                if account is not None and given is not None and len(given) > ANSWER_BYTES:
+                    account.buckets.owe(account.name, len(given) / ANSWER_BYTES)
+                return given
 
             async def refused(_call: Call) -> NoReturn:
                 raise ProtocolError("E059", too_many(seconds))

@@ -32,10 +32,18 @@ class Buckets:
         waits = max(full_at - now, 0.0) + amount * self._each - self._patience
         if waits > _ROUNDING:
             return waits
+        self._note(name, now + waits + self._patience, now)
+        return 0.0
+
+    def owe(self, name: Hashable, amount: float) -> None:
+        """Take so many in any case; if there are not enough, the next has to wait until they are paid for."""
+        now = self._clock()
+        self._note(name, max(self._full_at.get(name, now), now) + amount * self._each, now)
+
+    def _note(self, name: Hashable, full_at: float, now: float) -> None:
         if len(self._full_at) >= self._most and name not in self._full_at:
             self._forget(now)
-        self._full_at[name] = now + waits + self._patience
-        return 0.0
+        self._full_at[name] = full_at
 
     def _forget(self, now: float) -> None:
         self._full_at = {name: full_at for name, full_at in self._full_at.items() if full_at > now}
