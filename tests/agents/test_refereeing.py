@@ -1061,7 +1061,7 @@ async def test_a_report_that_would_be_too_long_leaves_out_the_position_and_then_
     def details(position: int, evidence: int) -> m.ResultDetails:
         about = {"players": {player: {"failures": 1} for player in ("P01", "P02")}, "more": "x" * evidence}
         faults: Any = {"A": Ruling.JOIN_TIMEOUT}
-        verdict = by_fault(faults, {"A": "P01", "B": "P02"}, choices={"B": "y" * 200}, evidence=about)
+        verdict = by_fault(faults, {"A": "P01", "B": "P02"}, choices={"B": "y" * 200}, recall=lambda: about)
         report = messages.report(verdict, {"board": "x" * position})
         assert len(encode(report)) < 9_500
         assert report.result.details.choices == {"P01": None, "P02": "y" * 100}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 from typing import get_args
@@ -19,11 +18,11 @@ FAULTS = [ruling for ruling, row in RULINGS.items() if row.status == "TECHNICAL_
 
 
 def fault_verdict(**faults: Ruling) -> Verdict:
-    return by_fault(faults, PLAYERS, choices=CHOICES, evidence={"stage": "COLLECTING_CHOICES"})
+    return by_fault(faults, PLAYERS, choices=CHOICES, recall=lambda: {"stage": "COLLECTING_CHOICES"})
 
 
 def play_verdict(winner: str | None, reason: str = "{A} and {B} played", drawn: int | None = 8) -> Verdict:
-    return by_play(Outcome(winner, reason), PLAYERS, drawn=drawn, choices=CHOICES, evidence={})
+    return by_play(Outcome(winner, reason), PLAYERS, drawn=drawn, choices=CHOICES, recall=dict)
 
 
 @pytest.mark.proves("000-L1394", "004-L0577")
@@ -103,6 +102,6 @@ def test_nobody_wins_when_both_are_at_fault_and_the_ruling_does_not_depend_on_th
 
 def test_a_verdict_cannot_be_changed_and_its_rulings_are_plain_text_in_json():
     verdict = fault_verdict(A=Ruling.UNREACHABLE)
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         verdict.winner = "A"
     assert json.dumps([verdict.ruling, verdict.faults]) == '["UNREACHABLE", {"A": "UNREACHABLE"}]'

@@ -23,9 +23,10 @@ When neither side is asked for anything any more, the match goes on: to the call
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import StrEnum, auto
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from leaguekit.games.base import SIDES, Game, Question, Side
 from leaguekit.match.rulings import Ruling, Verdict, by_fault, by_play, sentence
@@ -61,7 +62,7 @@ MOST_EVENTS = 24
 MOST_DETAIL = 100
 
 
-class Phase(Enum):
+class Phase(StrEnum):
     """What a side is doing; the table above has a row for each."""
 
     IDLE = auto()  # before the start
@@ -85,8 +86,18 @@ _SPENT = {Phase.INVITED: Phase.INVITATION_SPENT, Phase.CALLED: Phase.CALL_SPENT}
 _TIMEOUTS: dict[What, Ruling] = {"join": Ruling.JOIN_TIMEOUT, "move": Ruling.CHOICE_TIMEOUT}
 
 
-@dataclass(slots=True)
-class _Player:
+class _Noted(Struct, frozen=True):
+    """Something that a player did, or that was done to it, by the shell's clock."""
+
+    at: float
+    what: str
+    ask: int | None
+    asked_at: float
+    late_ms: int | None
+
+
+class _Player(Struct):
+    side: Side
     id: str
     suspended: bool
     phase: Phase = Phase.IDLE
@@ -106,13 +117,49 @@ class _Player:
     joined: bool = False
     # Posts that were refused: counted only, or they would push out the rest of the evidence.
     refused: int = 0
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[_Noted] = []
 
     def heard(self) -> None:
         """It has given a sign of life."""
         self.suspended = False
         self.answered = True
         self.failures = 0
+
+    def note(self, what: str, ask: int | None, now: float, late_ms: int | None = None) -> None:
+        """Keep what happened for the evidence, which is put into words only when it is asked for."""
+        self.events.append(_Noted(now, what, ask, self.asked_at, late_ms))
+
+
+class _Evidence(Struct, frozen=True):
+    """What each player did and when, in seconds since the start; what has an ask came of that request."""
+
+    stage: MatchState
+    began: float
+    players: dict[Side, _Player]
+
+    def __call__(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "players": {
+                player.id: {
+                    "phase": player.phase.name,
+                    "answered": player.answered,
+                    "failures": player.failures,
+                    "refused_posts": player.refused,
+                    "last_wrong": None if player.wrong is None else player.wrong.detail[:MOST_DETAIL],
+                    "events": [self._told(noted) for noted in player.events[-MOST_EVENTS:]],
+                }
+                for player in self.players.values()
+            },
+        }
+
+    def _told(self, noted: _Noted) -> dict[str, Any]:
+        asked = {} if noted.ask is None else {"ask": noted.ask, "asked_at": self._since_start(noted.asked_at)}
+        late = {} if noted.late_ms is None else {"late_ms": noted.late_ms}
+        return {"at": self._since_start(noted.at), "what": noted.what, **asked, **late}
+
+    def _since_start(self, at: float) -> float:
+        return round(at - self.began, 3)
 
 
 class Match:
@@ -127,8 +174,7 @@ class Match:
         self._drawn = drawn
         self._position = game.start(drawn)
         self._moves: dict[Side, Any] = {}
-        self._players = {side: _Player(players[side].player_id, players[side].suspended) for side in SIDES}
-        self._ids = {side: player.id for side, player in self._players.items()}
+        self._players = {side: _Player(side, players[side].player_id, players[side].suspended) for side in SIDES}
         self.stage: MatchState = "WAITING_FOR_PLAYERS"
         self._in_play = False
         self._began = 0.0
@@ -160,7 +206,8 @@ class Match:
         """Invite both."""
         self._in_play = True
         self._began = now
-        return [Entered(self.stage), *(self._request(side, Phase.INVITED, None, now) for side in SIDES)]
+        invitations = [self._request(player, Phase.INVITED, None, now) for player in self._players.values()]
+        return [Entered(self.stage), *invitations]
 
     def handle(self, given: Input, now: float) -> list[Effect]:
         """What follows from an input; nothing if it comes too late, twice, or for an old ask."""
@@ -172,91 +219,88 @@ class Match:
         handler = self._TABLE.get((player.phase, type(given)))
         if handler is None or (given.ask is not None and given.ask != player.ask):
             return []
-        return [*handler(self, given, now), *self._go_on(now)]
+        return handler(self, player, given, now) + self._go_on(now)
 
     # What an input does.
 
-    def _join(self, given: Joined, now: float) -> list[Effect]:
-        self._players[given.side].joined = True
-        return self._answer(given, Phase.JOINED, "joined", now)
+    def _join(self, player: _Player, given: Joined, now: float) -> list[Effect]:
+        player.joined = True
+        return self._answer(player, Phase.JOINED, "joined", given.ask, now)
 
-    def _decline(self, given: Declined, now: float) -> list[Effect]:
-        self._players[given.side].fault = Ruling.REFUSED_INVITATION
-        return self._answer(given, Phase.OUT, "refused", now)
+    def _decline(self, player: _Player, given: Declined, now: float) -> list[Effect]:
+        player.fault = Ruling.REFUSED_INVITATION
+        return self._answer(player, Phase.OUT, "refused", given.ask, now)
 
-    def _move(self, given: Moved, now: float) -> list[Effect]:
+    def _move(self, player: _Player, given: Moved, now: float) -> list[Effect]:
         if (fault := self.game.fault(self._position, given.side, given.move)) is not None:
             code = "E004" if self.game.asks_for_parity else "E057"
             valid = self.game.question(self._position, given.side).valid_options
             context = {"invalid_choice": given.move, "valid_choices": valid}
-            return self._wrong(Wrong(given.side, given.ask, code, fault, context), now)
+            return self._wrong(player, Wrong(given.side, given.ask, code, fault, context), now)
         self._moves[given.side] = given.move
-        return self._answer(given, Phase.MOVED, "moved", now)
+        return self._answer(player, Phase.MOVED, "moved", given.ask, now)
 
-    def _wrong(self, given: Wrong, now: float) -> list[Effect]:
-        player = self._players[given.side]
+    def _wrong(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
         if given.ask is None or player.phase not in _SPENT:
-            return self._refuse(given, now)
+            return self._refuse(player, given, now)
         player.heard()
         player.wrong = given
-        self._note(player, given.code, given.ask, now)
+        player.note(given.code, given.ask, now)
         if player.repeats < MOST_REPEATS and now < player.deadline:
             player.repeats += 1
-            return [self._tell_wrong(given, now), self._ask(given.side, now, player.deadline)]
+            return [self._tell_wrong(player, given, now), self._ask(player, now, player.deadline)]
         player.phase = _SPENT[player.phase]
         # A number of its own, so that answers to earlier asks are old.
         self._asks += 1
         player.ask = self._asks
-        return [self._tell_wrong(given, now), Alarm(given.side, player.ask, player.deadline)]
+        return [self._tell_wrong(player, given, now), Alarm(given.side, player.ask, player.deadline)]
 
-    def _refuse(self, given: Wrong, now: float) -> list[Effect]:
+    def _refuse(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
         """What a player posts wrongly is answered, and no more; a wrong token there proves nothing of the player."""
         if given.code == "E012":
             return []
-        self._players[given.side].refused += 1
-        return [self._tell_wrong(given, now)]
+        player.refused += 1
+        return [self._tell_wrong(player, given, now)]
 
-    def _fail(self, given: Failed, now: float) -> list[Effect]:
-        player, what = self._players[given.side], _WANTED[self._players[given.side].phase]
+    def _fail(self, player: _Player, given: Failed, now: float) -> list[Effect]:
+        what = _WANTED[player.phase]
         player.failures += 1
         late_ms = round(max(0.0, now - player.deadline) * 1000)
-        self._note(player, given.code, given.ask, now, **({"late_ms": late_ms} if late_ms else {}))
+        player.note(given.code, given.ask, now, late_ms or None)
         most = 0 if player.suspended else self._limits.max_retries
         if player.retries < most:
             player.retries += 1
             player.repeats = 0
             again = now + self._limits.delay(player.retries)
-            told = self._tell_failed(given, what, most, again)
-            return [told, self._ask(given.side, again, again + self._limit(what))]
-        told = self._tell_failed(given, what, most, None)
+            told = self._tell_failed(player, given, what, most, again)
+            return [told, self._ask(player, again, again + self._limit(what))]
+        told = self._tell_failed(player, given, what, most, None)
         unreachable = player.suspended or given.code == "E009"
         player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[what]
         player.phase = Phase.OUT
         return [told]
 
-    def _give_up(self, given: DeadlinePassed, now: float) -> list[Effect]:
-        player = self._players[given.side]
-        self._note(player, "deadline", None, now)
+    def _give_up(self, player: _Player, _given: DeadlinePassed, now: float) -> list[Effect]:
+        player.note("deadline", None, now)
         wrong_token = player.wrong is not None and player.wrong.code == "E012"
         player.fault = Ruling.WRONG_TOKEN if wrong_token else Ruling.INVALID_ANSWER
         player.phase = Phase.OUT
         return []
 
-    def _void(self, given: Late, now: float) -> list[Effect]:
-        player = self._players[given.side]
-        self._note(player, "late", given.ask, now, late_ms=round(given.late_ms))
+    def _void(self, player: _Player, given: Late, now: float) -> list[Effect]:
+        player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
-        return [Void(f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms", self._evidence())]
+        return [Void(f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms", self._evidence()())]
 
     def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
         player = self._players[given.side]
-        self._note(player, given.ruling, None, now)
+        player.note(given.ruling, None, now)
         player.fault = Ruling(given.ruling)
         player.phase = Phase.OUT
         return self._forfeit()
 
     # The table of the module's docstring.
-    _TABLE: ClassVar[dict[tuple[Phase, type[Input]], Callable[[Match, Any, float], list[Effect]]]] = {
+    _TABLE: ClassVar[dict[tuple[Phase, type[Input]], Callable[[Match, _Player, Any, float], list[Effect]]]] = {
         (Phase.INVITED, Joined): _join,
         (Phase.INVITED, Declined): _decline,
         (Phase.INVITED, Wrong): _wrong,
@@ -279,9 +323,10 @@ class Match:
 
     def _go_on(self, now: float) -> list[Effect]:
         """When neither side is asked for anything any more: rule, or ask what comes next."""
-        if any(player.phase in _WANTED for player in self._players.values()):
+        a, b = self._players.values()
+        if a.phase in _WANTED or b.phase in _WANTED:
             return []
-        if any(player.fault for player in self._players.values()):
+        if a.fault or b.fault:
             return self._forfeit()
         effects: list[Effect] = []
         if self.stage == "WAITING_FOR_PLAYERS":
@@ -293,18 +338,21 @@ class Match:
         if outcome is None:
             return [*effects, *self._call(now)]
         choices = self.game.choices(self._position)
-        verdict = by_play(outcome, self._ids, drawn=self._drawn, choices=choices, evidence=self._evidence())
+        verdict = by_play(outcome, self._ids(), drawn=self._drawn, choices=choices, recall=self._evidence())
         return [*effects, self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
 
     def _call(self, now: float) -> list[Effect]:
-        to_move = self.game.to_move(self._position)
-        return [self._request(side, Phase.CALLED, self.game.question(self._position, side), now) for side in to_move]
+        game, position = self.game, self._position
+        return [
+            self._request(self._players[side], Phase.CALLED, game.question(position, side), now)
+            for side in game.to_move(position)
+        ]
 
     def _forfeit(self) -> list[Effect]:
         faults = {side: player.fault for side, player in self._players.items() if player.fault is not None}
         # A choice that was made before the other side failed is shown.
         choices = self.game.choices(self._position) | {side: str(move) for side, move in self._moves.items()}
-        return self._finish(by_fault(faults, self._ids, choices=choices, evidence=self._evidence()))
+        return self._finish(by_fault(faults, self._ids(), choices=choices, recall=self._evidence()))
 
     def _finish(self, verdict: Verdict) -> list[Effect]:
         self._in_play = False
@@ -316,30 +364,32 @@ class Match:
 
     # The pieces that effects are made of.
 
-    def _answer(self, given: Joined | Declined | Moved, phase: Phase, what: str, now: float) -> list[Effect]:
-        player = self._players[given.side]
+    def _ids(self) -> dict[Side, str]:
+        return {side: player.id for side, player in self._players.items()}
+
+    def _answer(self, player: _Player, phase: Phase, what: str, ask: int | None, now: float) -> list[Effect]:
         player.heard()
         player.phase = phase
-        self._note(player, what, given.ask, now)
+        player.note(what, ask, now)
         return []
 
-    def _request(self, side: Side, phase: Phase, question: Question | None, now: float) -> Ask:
-        player = self._players[side]
-        player.phase, player.question = phase, question
+    def _request(self, player: _Player, phase: Phase, question: Question | None, now: float) -> Ask:
+        player.phase = phase
+        player.question = question
         player.retries = player.repeats = 0
-        return self._ask(side, now, now + self._limit(_WANTED[phase]))
+        return self._ask(player, now, now + self._limit(_WANTED[phase]))
 
-    def _ask(self, side: Side, send_at: float, deadline: float) -> Ask:
-        player = self._players[side]
+    def _ask(self, player: _Player, send_at: float, deadline: float) -> Ask:
         self._asks += 1
-        player.ask, player.asked_at, player.deadline = self._asks, send_at, deadline
-        return Ask(side, player.ask, _WANTED[player.phase], player.question, send_at, deadline)
+        player.ask = self._asks
+        player.asked_at = send_at
+        player.deadline = deadline
+        return Ask(player.side, player.ask, _WANTED[player.phase], player.question, send_at, deadline)
 
     def _limit(self, what: What) -> float:
         return self._limits.join if what == "join" else self._limits.choice
 
-    def _tell_failed(self, given: Failed, what: What, most: int, again: float | None) -> Tell:
-        player = self._players[given.side]
+    def _tell_failed(self, player: _Player, given: Failed, what: What, most: int, again: float | None) -> Tell:
         fault = GameFault(
             code=given.code,
             detail=CATALOGUE[given.code].sentence,
@@ -354,8 +404,7 @@ class Match:
         )
         return Tell(given.side, given.ask, fault)
 
-    def _tell_wrong(self, given: Wrong, now: float) -> Tell:
-        player = self._players[given.side]
+    def _tell_wrong(self, player: _Player, given: Wrong, now: float) -> Tell:
         fault = GameFault(
             code=given.code,
             detail=given.detail,
@@ -375,27 +424,5 @@ class Match:
         move = "CHOOSE_PARITY_RESPONSE" if self.game.asks_for_parity else "GAME_MOVE_RESPONSE"
         return "GAME_JOIN_ACK" if what == "join" else move
 
-    def _note(self, player: _Player, what: str, ask: int | None, now: float, **more: int) -> None:
-        asked = {} if ask is None else {"ask": ask, "asked_at": self._since_start(player.asked_at)}
-        player.events.append({"at": self._since_start(now), "what": what, **asked, **more})
-        del player.events[:-MOST_EVENTS]
-
-    def _since_start(self, at: float) -> float:
-        return round(at - self._began, 3)
-
-    def _evidence(self) -> dict[str, Any]:
-        """What each player did and when, in seconds since the start; what has an ask came of that request."""
-        return {
-            "stage": self.stage,
-            "players": {
-                player.id: {
-                    "phase": player.phase.name,
-                    "answered": player.answered,
-                    "failures": player.failures,
-                    "refused_posts": player.refused,
-                    "last_wrong": None if player.wrong is None else player.wrong.detail[:MOST_DETAIL],
-                    "events": [*player.events],
-                }
-                for player in self._players.values()
-            },
-        }
+    def _evidence(self) -> _Evidence:
+        return _Evidence(self.stage, self._began, self._players)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from leaguekit.games.base import SIDES, Outcome, Side, other
 from leaguekit.protocol.fields import ResultStatus
@@ -51,8 +53,7 @@ RULINGS: dict[Ruling, Row] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """How a match ended. ``faults`` has the sides that lost technically, each with its own ruling."""
 
     status: ResultStatus
@@ -61,9 +62,14 @@ class Verdict:
     faults: dict[Side, Ruling]
     score: dict[Side, int]
     reason: str
-    evidence: dict[str, Any]
     drawn: int | None
     choices: dict[Side, str | None]
+    # Puts the evidence into words: a cost that only those pay who look at it.
+    recall: Callable[[], dict[str, Any]]
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        return self.recall()
 
 
 def by_play(
@@ -72,7 +78,7 @@ def by_play(
     *,
     drawn: int | None,
     choices: dict[Side, str | None],
-    evidence: dict[str, Any],
+    recall: Callable[[], dict[str, Any]],
 ) -> Verdict:
     """The verdict on a match that was played to its end."""
     ruling = Ruling.DRAW if outcome.winner is None else Ruling.WIN
@@ -87,14 +93,18 @@ def by_play(
         faults={},
         score=score(outcome.winner, drawn_game=outcome.winner is None),
         reason=reason,
-        evidence=evidence,
+        recall=recall,
         drawn=drawn,
         choices=choices,
     )
 
 
 def by_fault(
-    faults: dict[Side, Ruling], players: dict[Side, str], *, choices: dict[Side, str | None], evidence: dict[str, Any]
+    faults: dict[Side, Ruling],
+    players: dict[Side, str],
+    *,
+    choices: dict[Side, str | None],
+    recall: Callable[[], dict[str, Any]],
 ) -> Verdict:
     """The verdict on a match in which one side or both failed: no number is drawn, and nobody wins if both failed."""
     winner = None if len(faults) == 2 else other(next(iter(faults)))
@@ -106,7 +116,7 @@ def by_fault(
         faults=faults,
         score=score(winner, drawn_game=False),
         reason=f"{said} - {'no winner' if winner is None else f'{players[winner]} wins by default'}",
-        evidence=evidence,
+        recall=recall,
         drawn=None,
         choices=choices,
     )

@@ -5,8 +5,9 @@ An input's ``ask`` is the number of the request that it answers, or None for wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from leaguekit.games.base import Question, Side
 from leaguekit.match.rulings import Verdict
@@ -15,16 +16,14 @@ from leaguekit.protocol.fields import MatchState
 What = Literal["join", "move"]
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(Struct, frozen=True):
     """Who plays a side. A suspended player is asked once, without retries, until it answers."""
 
     player_id: str
     suspended: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Seconds to join and to choose, and the retries after no answer."""
 
     join: float = 5.0
@@ -41,24 +40,21 @@ class Limits:
 # Inputs
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """The side accepted its invitation."""
 
     side: Side
     ask: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(Struct, frozen=True):
     """The side answered its invitation with accept: false."""
 
     side: Side
     ask: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """The side chose; whether that is legal is judged here."""
 
     side: Side
@@ -66,19 +62,17 @@ class Moved:
     move: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Struct, frozen=True):
     """An answer came in time, but it is wrong."""
 
     side: Side
     ask: int | None
     code: str
     detail: str
-    context: dict[str, Any] = field(default_factory=dict)
+    context: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """No answer came: not in time, or the connection failed."""
 
     side: Side
@@ -86,8 +80,7 @@ class Failed:
     code: Literal["E001", "E009"]
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(Struct, frozen=True):
     """Our own caller was late beyond repair: nobody can say whether the side was in time."""
 
     side: Side
@@ -95,16 +88,14 @@ class Late:
     late_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class DeadlinePassed:
+class DeadlinePassed(Struct, frozen=True):
     """The time of an Alarm has come."""
 
     side: Side
     ask: int
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawn:
+class Withdrawn(Struct, frozen=True):
     """The manager has taken the side out of the league."""
 
     side: Side
@@ -117,8 +108,7 @@ Input: TypeAlias = Joined | Declined | Moved | Wrong | Failed | Late | DeadlineP
 # Effects
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Send the invitation or the call at ``send_at``, if it is still open then; the answer has until ``deadline``."""
 
     side: Side
@@ -129,8 +119,7 @@ class Ask:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
-class GameFault:
+class GameFault(Struct, frozen=True):
     """What a GAME_ERROR says."""
 
     code: str
@@ -142,11 +131,10 @@ class GameFault:
     consequence: str
     next_retry_at: float | None = None
     time_remaining: float | None = None
-    context: dict[str, Any] = field(default_factory=dict)
+    context: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
+class Tell(Struct, frozen=True):
     """Send a GAME_ERROR at once; without an ask it is the answer to what the player posted by itself."""
 
     side: Side
@@ -154,8 +142,7 @@ class Tell:
     fault: GameFault
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(Struct, frozen=True):
     """Hand in DeadlinePassed with this ask at that time."""
 
     side: Side
@@ -163,22 +150,19 @@ class Alarm:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(Struct, frozen=True):
     """The match has come to a new stage."""
 
     stage: MatchState
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The match is over: the last effect."""
 
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Void:
+class Void(Struct, frozen=True):
     """The attempt does not count, by no fault of the players: the last effect."""
 
     reason: str
