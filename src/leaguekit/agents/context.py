@@ -7,12 +7,12 @@ looks at: ``choose(Context(valid_options=["even", "odd"]))``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from leaguekit.games.even_odd import PARITIES
 from leaguekit.protocol import times
@@ -117,16 +117,15 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """One question to a strategy: what is asked, what is legal, and what may help to decide."""
 
     game_type: str = "even_odd"
     move_type: str = "choose_parity"
     # A legal move is one of these; anything else is replaced by one of them.
-    valid_options: list[Any] = field(default_factory=list)
+    valid_options: list[Any] = []
     # The position as this player may see it; empty in even/odd, where there is nothing to see.
-    view: dict[str, Any] = field(default_factory=dict)
+    view: dict[str, Any] = {}
 
     league_id: str | None = None
     player_id: str = "P01"
@@ -137,7 +136,7 @@ class Context:
 
     record: OwnRecord = field(default_factory=lambda: record_of(()))
     # The newest table that the manager sent, in the order of ranks.
-    standings: list[Standing] = field(default_factory=list)
+    standings: list[Standing] = []
     # This player's matches so far, the oldest first.
     history: tuple[PastMatch, ...] = ()
 
@@ -145,7 +144,7 @@ class Context:
     deadline: datetime | None = None
     # In a seeded league the same numbers come again in the same match.
     random: Random = field(default_factory=Random)
-    now: Callable[[], datetime] = field(default=_utc_now, repr=False)
+    now: Callable[[], datetime] = _utc_now
 
     @property
     def seconds_left(self) -> float:
@@ -158,6 +157,11 @@ class Context:
         """The matches against one opponent, the oldest first; against the one of this match if none is named."""
         wanted = opponent_id or self.opponent_id
         return [match for match in self.history if match.opponent_id == wanted]
+
+    def played(self) -> list[PastMatch]:
+        """The matches of this game that were decided by play, the oldest first: the rest says nothing of choices."""
+        game = self.game_type
+        return [match for match in self.history if match.game_type == game and not match.technical]
 
 
 # A strategy: what the author of a player writes. It may also be an ``async def``.

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
+from leaguekit.agents.chance import Chance, match_key
 from leaguekit.agents.context import (
     Context,
     History,
@@ -260,10 +260,10 @@ class PlayerAgent:
             now=self.world.now,
         )
 
-    def _chance(self, match_id: str, attempt: int) -> Random:
+    def _chance(self, match_id: str, attempt: int) -> Chance:
         if self._seed is None:
-            return Random(self.world.entropy(16))  # noqa: S311 - a player's chance guards nothing
-        return Random(f"{self._seed}:{self.player_id}:{match_id}:{attempt}")  # noqa: S311
+            return Chance(self.world.entropy(16))
+        return Chance(match_key(self._seed, str(self.player_id), match_id, attempt))
 
     def _over(self, message: m.GameOver) -> m.GameOverAck:
         me = self._me.agent_id

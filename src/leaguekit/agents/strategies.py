@@ -13,7 +13,6 @@ import os
 import reprlib
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
@@ -21,8 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.agents.context import Context, PastMatch, Strategy
-from leaguekit.games.even_odd import PARITIES, number_parity
+from leaguekit.agents.context import Context, PastMatch, Result, Strategy
 from leaguekit.games.rock_paper_scissors import BEATS
 from leaguekit.games.tic_tac_toe import FREE, LINES
 
@@ -49,11 +47,14 @@ def alternating(ctx: Context) -> Any:
 
 def history_based(ctx: Context) -> Any:
     """What served best in this player's own matches so far."""
-    score = Counter[str]()
-    for match in _played(ctx):
-        for choice in (match.choice or "").split(","):
-            score[choice] += {"WIN": 1, "DRAW": 0, "LOSS": -1}[match.result]
-    return _best(ctx, lambda option: score[str(option)])
+    played = ctx.played()
+    won, lost = _choices(played, "WIN"), _choices(played, "LOSS")
+    return _best(ctx, lambda option: won.count(str(option)) - lost.count(str(option)))
+
+
+def _choices(matches: list[PastMatch], result: Result) -> list[str]:
+    """What this player chose in the matches with that result; of a game of turns, every move."""
+    return ",".join([match.choice or "" for match in matches if match.result == result]).split(",")
 
 
 def frequency(ctx: Context) -> Any:
@@ -64,13 +65,14 @@ def frequency(ctx: Context) -> Any:
 
 def _read_parities(ctx: Context) -> Any:
     """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
-    theirs = Counter(PARITIES) + Counter(match.opponent_choice for match in _read(ctx))
+    theirs = [match.opponent_choice for match in _read(ctx)]
     numbers = [match.drawn_number for match in ctx.history if match.drawn_number]
-    drawn = Counter(PARITIES) + Counter(map(number_parity, numbers))
+    odd = sum([number % 2 for number in numbers])
 
     def points(option: Any) -> float:
-        same = theirs[option] / (theirs["even"] + theirs["odd"])
-        right = drawn[option] / drawn.total()
+        # Before anything is known, both are as likely.
+        same = (theirs.count(option) + 1) / (len(theirs) + 2)
+        right = ((odd if option == "odd" else len(numbers) - odd) + 1) / (len(numbers) + 2)
         return same + 3 * right * (1 - same)
 
     return _best(ctx, points)
@@ -78,8 +80,8 @@ def _read_parities(ctx: Context) -> Any:
 
 def _read_throws(ctx: Context) -> Any:
     """Beat what comes most often, and rather draw than lose to it."""
-    theirs = Counter(match.opponent_choice for match in _read(ctx))
-    return _best(ctx, lambda option: 3 * theirs[BEATS.get(option)] + theirs[option])
+    theirs = [match.opponent_choice for match in _read(ctx)]
+    return _best(ctx, lambda option: 3 * theirs.count(BEATS.get(option)) + theirs.count(option))
 
 
 def _read_board(ctx: Context) -> Any:
@@ -107,21 +109,18 @@ _READERS: dict[str, Strategy] = {
 }
 
 
-def _played(ctx: Context) -> list[PastMatch]:
-    """What was decided by play, in this game: the rest teaches nothing about choices."""
-    return [match for match in ctx.history if match.game_type == ctx.game_type and not match.technical]
-
-
 def _read(ctx: Context) -> list[PastMatch]:
     """What there is to learn about this opponent: its matches against us, or else everybody's."""
-    played = _played(ctx)
-    return [match for match in played if match.opponent_id == ctx.opponent_id] or played
+    played, opponent = ctx.played(), ctx.opponent_id
+    return [match for match in played if match.opponent_id == opponent] or played
 
 
 def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
     """One of the options that are worth most."""
-    most = max(map(worth, ctx.valid_options))
-    return ctx.random.choice([option for option in ctx.valid_options if worth(option) == most])
+    worths = [worth(option) for option in ctx.valid_options]
+    most = max(worths)
+    best = [option for option, value in zip(ctx.valid_options, worths, strict=True) if value == most]
+    return best[0] if len(best) == 1 else ctx.random.choice(best)
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -186,7 +185,18 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
         thinking.cancel()
     if not thinking.done():
         return Decision(_any(ctx, options), f"the strategy took longer than {seconds:g} s")
-    thought = _Thought(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result()
+    return judged(Thought(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result(), ctx, options)
+
+
+class Thought(NamedTuple):
+    """What came of asking a strategy: anything at all, or what it raised."""
+
+    move: Any = None
+    error: BaseException | None = None
+
+
+def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
+    """The option that a strategy means, or another one and what is wrong with its own."""
     if thought.error is not None:
         return Decision(_any(ctx, options), f"the strategy raised {thought.error!r}", thought.error)
     with contextlib.suppress(TypeError, ValueError, RecursionError):
@@ -200,34 +210,30 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
     return Decision(_any(ctx, options), fault)
 
 
-class _Thought(NamedTuple):
-    move: Any = None
-    error: BaseException | None = None
-
-
-async def _think(strategy: Strategy, ctx: Context, *, here: bool) -> _Thought:
-    thought = _called(strategy, ctx) if here else await _in_a_thread(partial(_called, strategy, ctx))
+async def _think(strategy: Strategy, ctx: Context, *, here: bool) -> Thought:
+    thought = called(strategy, ctx) if here else await _in_a_thread(partial(called, strategy, ctx))
     if not isawaitable(thought.move):
         return thought
     try:
-        return _Thought(await thought.move)
+        return Thought(await thought.move)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return _Thought(error=error)
+        return Thought(error=error)
 
 
-def _called(strategy: Strategy, ctx: Context) -> _Thought:
+def called(strategy: Strategy, ctx: Context) -> Thought:
+    """Call a strategy here and now."""
     try:
-        return _Thought(strategy(ctx))
+        return Thought(strategy(ctx))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return _Thought(error=error)
+        return Thought(error=error)
 
 
-async def _in_a_thread(work: Callable[[], _Thought]) -> _Thought:
+async def _in_a_thread(work: Callable[[], Thought]) -> Thought:
     """Run it in a daemon thread: what never returns must not hold up the end of the program."""
     loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[_Thought] = loop.create_future()
+    outcome: asyncio.Future[Thought] = loop.create_future()
 
-    def settle(thought: _Thought) -> None:
+    def settle(thought: Thought) -> None:
         if not outcome.done():
             outcome.set_result(thought)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import re
 import secrets
 import tomllib
@@ -17,6 +16,7 @@ import msgspec
 from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
+from leaguekit.match.draw import league_seed
 
 EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
@@ -90,7 +90,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
         "announce_lead": options.announce_lead,
         "max_players": options.max_players,
         "max_referees": options.max_referees,
-        "seed_hex": None if options.seed is None else seed_from(options.seed).hex(),
+        "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
     chosen |= {name: value for name, value in asked.items() if value is not None}
     chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
@@ -99,10 +99,6 @@ def settings_from(options: argparse.Namespace) -> Settings:
         return msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
         raise CommandError(f"the settings are wrong: {error}") from None
-
-
-def seed_from(number: int) -> bytes:
-    return hashlib.sha256(b"leaguekit seed %d" % number).digest()
 
 
 def new_league_id(game: str) -> str:

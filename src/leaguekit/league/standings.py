@@ -60,6 +60,15 @@ class Table:
         row.display_name = display_name
         self._standings = None
 
+    @classmethod
+    def of(cls, tie_breaks: Iterable[TieBreak], rows: Iterable[Row]) -> Table:
+        """The table of rows that were counted elsewhere."""
+        table = cls(tie_breaks)
+        for row in rows:
+            table.rows[row.player_id] = row
+            table._put(row)
+        return table
+
     def leave(self, player_id: str) -> None:
         """Take away the row of a player that has played nothing."""
         self._take(self.rows.pop(player_id))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 
 
 def commitment(nonce: bytes, number: int) -> str:
@@ -26,9 +27,25 @@ def opens(commitment: str, nonce_hex: str, number: int) -> bool:
 
 def match_seed(league_seed: bytes, match_id: str, attempt: int) -> bytes:
     """What a match's draw is made from: 256 bits that differ for every league, match and attempt."""
-    # Lengths keep the parts apart, so that no other match and attempt make the same text.
-    parts = (match_id.encode(), str(attempt).encode())
-    return hmac.digest(league_seed, b"".join(b"%d:%b" % (len(part), part) for part in parts), "sha256")
+    return match_seeds(league_seed)(match_id, attempt)
+
+
+def match_seeds(league_seed: bytes) -> Callable[[str, int], bytes]:
+    """The same for many matches of a league; its seed is taken in once."""
+    keyed = hmac.new(league_seed, digestmod="sha256")
+
+    def seed(match_id: str, attempt: int) -> bytes:
+        code = keyed.copy()
+        # Lengths keep the parts apart, so that no other match and attempt make the same text.
+        code.update(f"{len(match_id)}:{match_id}{len(str(attempt))}:{attempt}".encode())
+        return code.digest()
+
+    return seed
+
+
+def league_seed(number: int) -> bytes:
+    """The seed of a league whose operator chose a number: 256 bits, like one that was drawn."""
+    return hashlib.sha256(b"leaguekit seed %d" % number).digest()
 
 
 def _committed(nonce_hex: str, number: int) -> str:

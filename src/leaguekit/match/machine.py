@@ -23,8 +23,8 @@ When neither side is asked for anything any more, the match goes on: to the call
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum, auto
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -62,27 +62,27 @@ MOST_EVENTS = 24
 MOST_DETAIL = 100
 
 
-class Phase(StrEnum):
-    """What a side is doing; the table above has a row for each."""
-
-    IDLE = auto()  # before the start
-    INVITED = auto()
-    INVITATION_SPENT = auto()  # asked often enough; what it posts until the deadline counts
-    JOINED = auto()  # and waits for the other, or for its turn
-    CALLED = auto()
-    CALL_SPENT = auto()
-    MOVED = auto()  # and waits for the other
-    OUT = auto()  # at fault
+# What a side is doing; the table above has a row for each.
+Phase = Literal[
+    "IDLE",  # before the start
+    "INVITED",
+    "INVITATION_SPENT",  # asked often enough; what it posts until the deadline counts
+    "JOINED",  # and waits for the other, or for its turn
+    "CALLED",
+    "CALL_SPENT",
+    "MOVED",  # and waits for the other
+    "OUT",  # at fault
+]
 
 
 # What is wanted of a side that is asked.
 _WANTED: dict[Phase, What] = {
-    Phase.INVITED: "join",
-    Phase.INVITATION_SPENT: "join",
-    Phase.CALLED: "move",
-    Phase.CALL_SPENT: "move",
+    "INVITED": "join",
+    "INVITATION_SPENT": "join",
+    "CALLED": "move",
+    "CALL_SPENT": "move",
 }
-_SPENT = {Phase.INVITED: Phase.INVITATION_SPENT, Phase.CALLED: Phase.CALL_SPENT}
+_SPENT: dict[Phase, Phase] = {"INVITED": "INVITATION_SPENT", "CALLED": "CALL_SPENT"}
 _TIMEOUTS: dict[What, Ruling] = {"join": Ruling.JOIN_TIMEOUT, "move": Ruling.CHOICE_TIMEOUT}
 
 
@@ -96,11 +96,12 @@ class _Noted(Struct, frozen=True):
     late_ms: int | None
 
 
-class _Player(Struct):
+@dataclass(slots=True)
+class _Player:
     side: Side
     id: str
     suspended: bool
-    phase: Phase = Phase.IDLE
+    phase: Phase = "IDLE"
     # What it is asked now, under which number, from when and until when.
     question: Question | None = None
     ask: int = 0
@@ -117,7 +118,7 @@ class _Player(Struct):
     joined: bool = False
     # Posts that were refused: counted only, or they would push out the rest of the evidence.
     refused: int = 0
-    events: list[_Noted] = []
+    events: list[_Noted] = field(default_factory=list)
 
     def heard(self) -> None:
         """It has given a sign of life."""
@@ -142,7 +143,7 @@ class _Evidence(Struct, frozen=True):
             "stage": self.stage,
             "players": {
                 player.id: {
-                    "phase": player.phase.name,
+                    "phase": player.phase,
                     "answered": player.answered,
                     "failures": player.failures,
                     "refused_posts": player.refused,
@@ -206,7 +207,7 @@ class Match:
         """Invite both."""
         self._in_play = True
         self._began = now
-        invitations = [self._request(player, Phase.INVITED, None, now) for player in self._players.values()]
+        invitations = [self._request(player, "INVITED", None, now) for player in self._players.values()]
         return [Entered(self.stage), *invitations]
 
     def handle(self, given: Input, now: float) -> list[Effect]:
@@ -225,11 +226,11 @@ class Match:
 
     def _join(self, player: _Player, given: Joined, now: float) -> list[Effect]:
         player.joined = True
-        return self._answer(player, Phase.JOINED, "joined", given.ask, now)
+        return self._answer(player, "JOINED", "joined", given.ask, now)
 
     def _decline(self, player: _Player, given: Declined, now: float) -> list[Effect]:
         player.fault = Ruling.REFUSED_INVITATION
-        return self._answer(player, Phase.OUT, "refused", given.ask, now)
+        return self._answer(player, "OUT", "refused", given.ask, now)
 
     def _move(self, player: _Player, given: Moved, now: float) -> list[Effect]:
         if (fault := self.game.fault(self._position, given.side, given.move)) is not None:
@@ -238,7 +239,7 @@ class Match:
             context = {"invalid_choice": given.move, "valid_choices": valid}
             return self._wrong(player, Wrong(given.side, given.ask, code, fault, context), now)
         self._moves[given.side] = given.move
-        return self._answer(player, Phase.MOVED, "moved", given.ask, now)
+        return self._answer(player, "MOVED", "moved", given.ask, now)
 
     def _wrong(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
         if given.ask is None or player.phase not in _SPENT:
@@ -277,14 +278,14 @@ class Match:
         told = self._tell_failed(player, given, what, most, None)
         unreachable = player.suspended or given.code == "E009"
         player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[what]
-        player.phase = Phase.OUT
+        player.phase = "OUT"
         return [told]
 
     def _give_up(self, player: _Player, _given: DeadlinePassed, now: float) -> list[Effect]:
         player.note("deadline", None, now)
         wrong_token = player.wrong is not None and player.wrong.code == "E012"
         player.fault = Ruling.WRONG_TOKEN if wrong_token else Ruling.INVALID_ANSWER
-        player.phase = Phase.OUT
+        player.phase = "OUT"
         return []
 
     def _void(self, player: _Player, given: Late, now: float) -> list[Effect]:
@@ -296,27 +297,27 @@ class Match:
         player = self._players[given.side]
         player.note(given.ruling, None, now)
         player.fault = Ruling(given.ruling)
-        player.phase = Phase.OUT
+        player.phase = "OUT"
         return self._forfeit()
 
     # The table of the module's docstring.
     _TABLE: ClassVar[dict[tuple[Phase, type[Input]], Callable[[Match, _Player, Any, float], list[Effect]]]] = {
-        (Phase.INVITED, Joined): _join,
-        (Phase.INVITED, Declined): _decline,
-        (Phase.INVITED, Wrong): _wrong,
-        (Phase.INVITED, Failed): _fail,
-        (Phase.INVITED, Late): _void,
-        (Phase.INVITATION_SPENT, Joined): _join,
-        (Phase.INVITATION_SPENT, Declined): _decline,
-        (Phase.INVITATION_SPENT, Wrong): _wrong,
-        (Phase.INVITATION_SPENT, DeadlinePassed): _give_up,
-        (Phase.CALLED, Moved): _move,
-        (Phase.CALLED, Wrong): _wrong,
-        (Phase.CALLED, Failed): _fail,
-        (Phase.CALLED, Late): _void,
-        (Phase.CALL_SPENT, Moved): _move,
-        (Phase.CALL_SPENT, Wrong): _wrong,
-        (Phase.CALL_SPENT, DeadlinePassed): _give_up,
+        ("INVITED", Joined): _join,
+        ("INVITED", Declined): _decline,
+        ("INVITED", Wrong): _wrong,
+        ("INVITED", Failed): _fail,
+        ("INVITED", Late): _void,
+        ("INVITATION_SPENT", Joined): _join,
+        ("INVITATION_SPENT", Declined): _decline,
+        ("INVITATION_SPENT", Wrong): _wrong,
+        ("INVITATION_SPENT", DeadlinePassed): _give_up,
+        ("CALLED", Moved): _move,
+        ("CALLED", Wrong): _wrong,
+        ("CALLED", Failed): _fail,
+        ("CALLED", Late): _void,
+        ("CALL_SPENT", Moved): _move,
+        ("CALL_SPENT", Wrong): _wrong,
+        ("CALL_SPENT", DeadlinePassed): _give_up,
     }
 
     # How the match goes on.
@@ -344,7 +345,7 @@ class Match:
     def _call(self, now: float) -> list[Effect]:
         game, position = self.game, self._position
         return [
-            self._request(self._players[side], Phase.CALLED, game.question(position, side), now)
+            self._request(self._players[side], "CALLED", game.question(position, side), now)
             for side in game.to_move(position)
         ]
 

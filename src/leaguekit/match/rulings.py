@@ -81,18 +81,14 @@ def by_play(
     recall: Callable[[], dict[str, Any]],
 ) -> Verdict:
     """The verdict on a match that was played to its end."""
-    ruling = Ruling.DRAW if outcome.winner is None else Ruling.WIN
-    reason = outcome.reason
-    for side in SIDES:
-        # Not str.format: a game may quote a move that has braces of its own.
-        reason = reason.replace(f"{{{side}}}", players[side])
     return Verdict(
         status="DRAW" if outcome.winner is None else "WIN",
-        ruling=ruling,
+        ruling=Ruling.DRAW if outcome.winner is None else Ruling.WIN,
         winner=outcome.winner,
         faults={},
         score=score(outcome.winner, drawn_game=outcome.winner is None),
-        reason=reason,
+        # Not str.format: a game may quote a move that has braces of its own.
+        reason=outcome.reason.replace("{A}", players["A"]).replace("{B}", players["B"]),
         recall=recall,
         drawn=drawn,
         choices=choices,
