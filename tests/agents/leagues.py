@@ -17,6 +17,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from leaguekit.agents.context import Strategy
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
@@ -428,12 +429,14 @@ class Hall:
         await self.operate("start")
         return agents
 
-    async def player(self, strategy: str = "random", gate: Gate | None = None) -> PlayerAgent:
+    async def player(
+        self, strategy: str | Strategy = "random", gate: Gate | None = None, *, seed: int = 1
+    ) -> PlayerAgent:
         """A real player; ``gate`` is passed by whatever is sent to it, before it gets there."""
         number = len(self.players) + 1
         url = url_of("player", number)
-        player = Player(f"Player {number}", STRATEGIES[strategy])
-        agent = PlayerAgent(player, self.world(f"player {number}"), MANAGER_URL, url, seed=1)
+        player = Player(f"Player {number}", STRATEGIES[strategy] if isinstance(strategy, str) else strategy)
+        agent = PlayerAgent(player, self.world(f"player {number}"), MANAGER_URL, url, seed=seed)
         self.players.append(agent)
         self.network.listen(url, agent.handle if gate is None else _gated(agent.handle, gate))
         await agent.register()
@@ -454,12 +457,14 @@ class Hall:
         await agent.register()
         return agent
 
-    async def fill(self, *strategies: str, referees: int = 2, max_concurrent: int = 10) -> None:
+    async def fill(
+        self, *strategies: str | Strategy, referees: int = 2, max_concurrent: int = 10, seed: int = 1
+    ) -> None:
         """Let real referees and players in."""
         for _ in range(referees):
             await self.referee(max_concurrent)
         for strategy in strategies:
-            await self.player(strategy)
+            await self.player(strategy, seed=seed)
 
     # Time
 

@@ -1,11 +1,12 @@
 """A strategy's chance: the random numbers that a key gives, the same ones every time.
 
-They are cut from SHA-256 of the key and a count. Python's own generator spends 6 µs on being seeded, which is a third of
-a whole simulated match; this one does nothing until the first number is wanted.
+They are cut from SHA-256 of a count and the key. Python's own generator spends 6 µs on being seeded, which is half of a
+whole simulated match; this one does nothing until the first number is wanted.
 """
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -14,22 +15,33 @@ _DIGEST_BITS = 256
 _FLOAT_BITS = 53
 
 
+def match_key(seed: int, player_id: str, match_id: str, attempt: int) -> tuple[int, str, str, int]:
+    """The key of a seeded player's chance in one attempt at a match."""
+    return (seed, player_id, match_id, attempt)
+
+
 class Chance(Random):
     """Random numbers by a key, with everything that ``random.Random`` can do; ``seed`` gives it another key."""
 
     __slots__ = ("_bits", "_count", "_key", "_left")
 
+    def __init__(self, key: Any = None) -> None:
+        super().__init__(key)
+
     def seed(self, a: Any = None, version: int = 2) -> None:  # noqa: ARG002 - Random's signature
-        self._key = a
-        self._count = self._left = self._bits = 0
+        self._key = os.urandom(16) if a is None else a
+        # Bits that were made and are not used yet, and how many.
+        self._count = self._bits = self._left = 0
         self.gauss_next = None
 
     def random(self) -> float:
         return self.getrandbits(_FLOAT_BITS) / (1 << _FLOAT_BITS)
 
     def getrandbits(self, k: int, /) -> int:
+        if k < 0:
+            raise ValueError("the number of bits cannot be negative")
         while self._left < k:
-            digest = sha256(f"{self._count} {self._key}".encode()).digest()
+            digest = sha256(f"{self._count} {self._key!r}".encode()).digest()
             self._bits |= int.from_bytes(digest, "big") << self._left
             self._count += 1
             self._left += _DIGEST_BITS
@@ -43,8 +55,3 @@ class Chance(Random):
 
     def setstate(self, state: tuple[Any, ...]) -> None:
         self._key, self._count, self._bits, self._left, self.gauss_next = state
-
-
-def match_key(seed: int, player_id: str, match_id: str, attempt: int) -> str:
-    """The key of a seeded player's chance in one attempt at a match."""
-    return f"{seed}:{player_id}:{match_id}:{attempt}"

@@ -18,8 +18,9 @@ from leaguekit.match.machine import Match
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Ask, Effect, Finish, Joined, Limits, Moved, Seat
 
-# Even/odd has 30 turns in all, tic-tac-toe half a million; those beyond this are played anew every time (1 KB each).
-MOST_TURNS = 20_000
+# What follows from moves is remembered so often at most, at about 1 KB each: in even/odd it is 60 times in all, in
+# tic-tac-toe half a million times. The rest is played anew every time.
+MOST_REMEMBERED = 20_000
 
 # The players are left open in verdicts, as in the reasons that games give.
 _SEATS: dict[Side, Seat] = {"A": Seat("{A}"), "B": Seat("{B}")}
@@ -32,33 +33,37 @@ class Turn(Struct):
     """A moment when a side is asked, and what follows from each of its options, by the option's place."""
 
     side: Side
-    question: Question
-    # The question's context as it would be sent, for every player must get its own.
-    view: bytes
+    move_type: str
+    options: list[Any]
+    # Options and view as they would be sent, for every player must get its own; None where a copy of the list is.
+    sent_options: bytes | None
+    sent_view: bytes
     after: dict[int, Turn | Verdict] = {}
 
+    def own_options(self) -> list[Any]:
+        return [*self.options] if self.sent_options is None else list(msgspec.json.decode(self.sent_options))
 
-# Given whose turn it is, the place of the option that it chooses.
-Choose = Callable[[Turn], int]
+    def own_view(self) -> dict[str, Any]:
+        return dict(msgspec.json.decode(self.sent_view))
 
 
 class Courses:
     """Plays matches of one game. Verdicts have ``{A}`` and ``{B}`` where the players' ids belong."""
 
-    def __init__(self, game: Game[Any], most_turns: int = MOST_TURNS) -> None:
+    def __init__(self, game: Game[Any], most_remembered: int = MOST_REMEMBERED) -> None:
         self._game = game
         self._openings: dict[int | None, Turn | Verdict] = {}
-        self._room = most_turns
+        self._room = most_remembered
 
-    def play(self, drawn: int | None, choose: Choose) -> Verdict:
-        """Play a match to its end."""
+    def play(self, drawn: int | None, choose: Callable[[Turn], int]) -> Verdict:
+        """Play a match to its end. ``choose`` gives the place of the option that is chosen when it is a side's turn."""
         at = self._openings.get(drawn)
         machine: _Machine | None = None
         if at is None:
             machine = _Machine(self._game, drawn)
             at = self._openings[drawn] = machine.at
         path: list[int] = []
-        while type(at) is Turn:
+        while isinstance(at, Turn):
             place = choose(at)
             after = at.after.get(place)
             if after is None:
@@ -69,7 +74,7 @@ class Courses:
                     at.after[place] = after
             path.append(place)
             at = after
-        return at  # type: ignore[return-value]  # mypy does not see that nothing else is left
+        return at
 
 
 class _Machine:
@@ -78,15 +83,13 @@ class _Machine:
     def __init__(self, game: Game[Any], drawn: int | None, path: list[int] | None = None) -> None:
         self._match = Match(game, "R1M1", _SEATS, _LIMITS, drawn)
         self._effects: deque[Effect] = deque(self._match.start(_NOW))
-        self._asked: tuple[Side, int, list[Any]] | None = None
+        self._asked: tuple[Side, int, list[Any]]
         self.at = self._go_on()
         for place in path or ():
             self.at = self.answer(place)
 
     def answer(self, place: int) -> Turn | Verdict:
         """Make a move for whoever's turn it is: the next turn, or the end."""
-        if self._asked is None:
-            raise RuntimeError("the match is over")
         side, ask, options = self._asked
         self._effects += self._match.handle(Moved(side, ask, options[place]), _NOW)
         return self._go_on()
@@ -99,6 +102,13 @@ class _Machine:
             if isinstance(effect, Ask):
                 if effect.question is not None:
                     self._asked = (effect.side, effect.ask, effect.question.valid_options)
-                    return Turn(effect.side, effect.question, msgspec.json.encode(effect.question.context))
+                    return _turn(effect.side, effect.question)
                 self._effects += self._match.handle(Joined(effect.side, effect.ask), _NOW)
         raise RuntimeError(f"a match of {self._match.game.name} waits for nobody and does not end")
+
+
+def _turn(side: Side, question: Question) -> Turn:
+    move_type, options, view = question
+    is_flat = not any(isinstance(option, list | dict) for option in options)
+    sent_options = None if is_flat else msgspec.json.encode(options)
+    return Turn(side, move_type, options, sent_options, msgspec.json.encode(view))

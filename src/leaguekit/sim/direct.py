@@ -7,18 +7,18 @@ is left out is what cannot happen here, for nobody is late and nobody fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from inspect import iscoroutine
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
-from leaguekit.agents.chance import Chance
+from leaguekit.agents.chance import Chance, match_key
 from leaguekit.agents.context import Context, PastMatch, Result, Strategy
 from leaguekit.agents.strategies import STRATEGIES, Thought, judged
 from leaguekit.games import game
-from leaguekit.games.base import SIDES, Game, Side, other
+from leaguekit.games.base import Game, Side
 from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table
@@ -27,12 +27,16 @@ from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, OwnRecord, ResultDetails, Standing
-from leaguekit.sim.courses import MOST_TURNS, Courses, Turn
+from leaguekit.sim.courses import MOST_REMEMBERED, Courses, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
 _ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 _RESULTS: dict[int, Result] = {WIN_POINTS: "WIN", DRAW_POINTS: "DRAW", 0: "LOSS"}
+
+
+# A match's id and its result.
+Seen = Callable[[str, MatchResult], None]
 
 
 class Entrant(NamedTuple):
@@ -42,7 +46,7 @@ class Entrant(NamedTuple):
     strategy: Strategy
 
 
-class _Player(Struct):
+class Player(Struct):
     """A player and what it has done in the league so far."""
 
     id: str
@@ -70,123 +74,134 @@ class _Player(Struct):
         return Row(self.id, self.name, record.wins, record.draws, record.losses, 0, against)
 
 
-class Planned(Struct, frozen=True):
+class _Planned(Struct, frozen=True):
     """A match of the schedule."""
 
     id: str
     round_id: int
-    a: _Player
-    b: _Player
-    
+    a: Player
+    b: Player
+
+
+class CannotAsk(ValueError):
+    """A strategy cannot be asked here."""
+
 
 class DirectLeague:
     """A league that can be played again and again, each seed giving another one."""
 
-    def __init__(self, settings: Settings, entrants: Sequence[Entrant], most_turns: int = MOST_TURNS) -> None:
-        self.settings = settings
-        self.game = game(settings.game_type)
-        self._courses = Courses(self.game, most_turns)
+    def __init__(self, settings: Settings, entrants: Sequence[Entrant], most_remembered: int = MOST_REMEMBERED) -> None:
+        self._settings = settings
+        self._game = game(settings.game_type)
+        self._courses = Courses(self._game, most_remembered)
         self.players = {
-            (name := player_id(number)): _Player(name, entrant.name, entrant.strategy, Chance())
+            (name := player_id(number)): Player(name, entrant.name, entrant.strategy, Chance())
             for number, entrant in enumerate(entrants, start=1)
         }
-        self.rounds = [
+        self._rounds = [
             [self._planned(round_id, number, *pair) for number, pair in enumerate(pairs, start=1)]
             for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
         ]
-        self.matches = sum(map(len, self.rounds))
-        self._draws = type(self.game).draw is not Game.draw
+        self.matches = sum(map(len, self._rounds))
+        self._has_chance = type(self._game).draw is not Game.draw
         # Ours look at no table; for an author's strategy it is made after every round.
         self._shows_table = any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
 
-    def _planned(self, round_id: int, number: int, a: str, b: str) -> Planned:
+    def _planned(self, round_id: int, number: int, a: str, b: str) -> _Planned:
         self.players[a].opponents.append(b)
         self.players[b].opponents.append(a)
-        return Planned(match_id(round_id, number), round_id, self.players[a], self.players[b])
+        return _Planned(match_id(round_id, number), round_id, self.players[a], self.players[b])
 
-    def play(self, seed: int, seen: Callable[[str, MatchResult], None] | None = None) -> list[Standing]:
+    def play(self, seed: int, seen: Seen | None = None) -> list[Standing]:
         """Play the league of a seed: its final table. ``seen`` is called with every match and its result."""
+        for _ in self.play_rounds(seed, seen):
+            pass
+        return self.standings()
+
+    def play_rounds(self, seed: int, seen: Seen | None = None) -> Iterator[int]:
+        """The same round by round: how many matches each had. Raises CannotAsk."""
         for player in self.players.values():
             player.taken, player.history = [], []
         self._standings = []
-        draws = self._drawn(seed)
-        for matches in self.rounds:
+        draws = self._draws(seed)
+        for matches in self._rounds:
             for planned in matches:
-                planned.a.chance.seed((seed, planned.a.id, planned.id, _ATTEMPT))
-                planned.b.chance.seed((seed, planned.b.id, planned.id, _ATTEMPT))
+                for player in (planned.a, planned.b):
+                    player.chance.seed(match_key(seed, player.id, planned.id, _ATTEMPT))
                 verdict = self._courses.play(draws.get(planned.id), partial(self._choose, planned))
-                self._count(planned, verdict)
+                self._remember(planned, verdict)
                 if seen is not None:
                     seen(planned.id, _result(planned, verdict))
             if self._shows_table:
-                self._standings = self._table()
-        return self._table()
+                self._standings = self.standings()
+            yield len(matches)
 
-    def _drawn(self, seed: int) -> dict[str, int | None]:
-        """The numbers of all matches; none for a game without chance."""
-        if not self._draws:
+    def standings(self) -> list[Standing]:
+        """The table of the league played last, as far as it was played."""
+        rows = [player.row() for player in self.players.values()]
+        return [*Table.of(self._settings.tie_breaks, rows).standings().values()]
+
+    def _draws(self, seed: int) -> dict[str, int | None]:
+        """The number of each match; none for a game without chance."""
+        if not self._has_chance:
             return {}
         seed_of = match_seeds(league_seed(seed))
         return {
-            planned.id: self.game.draw(seed_of(planned.id, _ATTEMPT)) for matches in self.rounds for planned in matches
+            planned.id: self._game.draw(seed_of(planned.id, _ATTEMPT))
+            for matches in self._rounds
+            for planned in matches
         }
 
-    def _choose(self, planned: Planned, turn: Turn) -> int:
-        """Ask whoever's turn it is."""
+    def _choose(self, planned: _Planned, turn: Turn) -> int:
+        """Ask the player whose turn it is."""
         if turn.side == "A":
             player, opponent = planned.a, planned.b
         else:
             player, opponent = planned.b, planned.a
-        move_type, options, _ = turn.question
         ctx = Context(
-            game_type=self.game.name,
-            move_type=move_type,
-            valid_options=[*options],
-            # A call for a parity shows nothing of the position.
-            view={} if self.game.asks_for_parity else msgspec.json.decode(turn.view),
-            league_id=self.settings.league_id,
+            game_type=self._game.name,
+            move_type=turn.move_type,
+            valid_options=turn.own_options(),
+            # The call for a parity shows nothing of the position.
+            view={} if self._game.asks_for_parity else turn.own_view(),
+            league_id=self._settings.league_id,
             player_id=player.id,
             match_id=planned.id,
             round_id=planned.round_id,
             opponent_id=opponent.id,
             role=_ROLES[turn.side],
             record=player.record(),
-            standings=self._standings,
+            standings=[*self._standings],
             history=tuple(player.history),
             random=player.chance,
         )
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-            return self._replaced(player, Thought(error=error), ctx, options)
-        for place, option in enumerate(options):
+            return _judge(player, Thought(error=error), ctx, turn.options)
+        # Nearly always it is one of the very objects that are offered; what else counts as one is judged as ever.
+        for place, option in enumerate(turn.options):
             if option is move:
                 return place
-        return self._replaced(player, Thought(move), ctx, options)
+        return _judge(player, Thought(move), ctx, turn.options)
 
-    def _replaced(self, player: _Player, thought: Thought, ctx: Context, options: list[Any]) -> int:
-        """What a strategy means by something else than an option, judged as if it played in a league."""
-        decision = judged(thought, ctx, options)
-        if decision.fault is not None:
-            player.replaced += 1
-            player.fault = player.fault or decision.fault
-        return options.index(decision.move)
-
-    def _count(self, planned: Planned, verdict: Verdict) -> None:
-        a, b = planned.a, planned.b
+    def _remember(self, planned: _Planned, verdict: Verdict) -> None:
+        """Tell both players how their match ended."""
+        a, b, chosen = planned.a, planned.b, verdict.choices
         reason = verdict.reason.replace("{A}", a.id).replace("{B}", b.id)
-        for side, player, opponent in (("A", a, b), ("B", b, a)):
+        sides: tuple[tuple[Side, Player, Player, Side], ...] = (("A", a, b, "B"), ("B", b, a, "A"))
+        for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.taken.append(points)
             player.history.append(
                 PastMatch(
                     match_id=planned.id,
-                    game_type=self.game.name,
+                    game_type=self._game.name,
                     result=_RESULTS[points],
                     opponent_id=opponent.id,
-                    choice=verdict.choices[side],
-                    opponent_choice=verdict.choices["B" if side == "A" else "A"],
+                    choice=chosen[side],
+                    opponent_choice=chosen[other_side],
                     drawn_number=verdict.drawn,
                     reason=reason,
                     round_id=planned.round_id,
@@ -194,17 +209,26 @@ class DirectLeague:
                 )
             )
 
-    def _table(self) -> list[Standing]:
-        table = Table.of(self.settings.tie_breaks, [player.row() for player in self.players.values()])
-        return [*table.standings().values()]
+
+def _judge(player: Player, thought: Thought, ctx: Context, options: list[Any]) -> int:
+    """The place of the option that a strategy means, or of the one that is played for it, as in every league."""
+    if iscoroutine(thought.move):
+        thought.move.close()
+        raise CannotAsk(f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here")
+    decision = judged(thought, ctx, options)
+    if decision.fault is not None:
+        player.replaced += 1
+        player.fault = player.fault or decision.fault
+    return next(place for place, option in enumerate(options) if option is decision.move)
 
 
-def _result(planned: Planned, verdict: Verdict) -> MatchResult:
+def _result(planned: _Planned, verdict: Verdict) -> MatchResult:
     """A verdict as the manager would record it."""
     ids = {"A": planned.a.id, "B": planned.b.id}
+    score: dict[str, Any] = {ids[side]: points for side, points in verdict.score.items()}
     return MatchResult(
         winner=None if verdict.winner is None else ids[verdict.winner],
-        score={ids[side]: points for side, points in verdict.score.items()},
+        score=score,
         details=ResultDetails(
             drawn_number=verdict.drawn,
             choices={ids[side]: choice for side, choice in verdict.choices.items()},

@@ -1,0 +1,181 @@
+"""The direct engine plays the very leagues that the agents play, and nothing that it remembers changes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.agents.context import Context, Strategy
+from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.games import GAMES
+from leaguekit.league.settings import Settings
+from leaguekit.match.draw import league_seed
+from leaguekit.protocol.messages import MatchResult
+from leaguekit.sim import loop
+from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant
+from tests.agents.leagues import Hall
+
+LEAGUE = "league_2025_even_odd"
+ALL = tuple(STRATEGIES)
+
+
+def direct(game: str, strategies: tuple[str | Strategy, ...], **more: Any) -> DirectLeague:
+    functions = [STRATEGIES[one] if isinstance(one, str) else one for one in strategies]
+    entrants = [Entrant(f"Player {number}", function) for number, function in enumerate(functions, start=1)]
+    return DirectLeague(Settings(league_id=LEAGUE, game_type=game), entrants, **more)
+
+
+def told(result: MatchResult | None) -> tuple[Any, ...]:
+    assert result is not None
+    details = result.details
+    return (result.winner, result.score, details.drawn_number, details.choices, details.status, details.ruling)
+
+
+def through_the_agents(root: Path, game: str, strategies: tuple[str | Strategy, ...], seed: int) -> Any:
+    """A league of real agents in virtual time: results by match, the table, and what each player remembers."""
+
+    async def main() -> Any:
+        async with Hall(root, game_type=game, seed_hex=league_seed(seed).hex()) as hall:
+            await hall.fill(*strategies, seed=seed)
+            await hall.operate("start")
+            await hall.end()
+            results = {name: told(match.result) for name, match in hall.league.matches.items()}
+            histories = {agent.player_id: [*agent.history.values()] for agent in hall.players}
+            return results, [*hall.league.table.standings().values()], histories
+
+    return loop.run(main())
+
+
+def directly(league: DirectLeague, seed: int) -> Any:
+    results: dict[str, tuple[Any, ...]] = {}
+    standings = league.play(seed, lambda name, result: results.update({name: told(result)}))
+    return results, standings, {name: player.history for name, player in league.players.items()}
+
+
+@pytest.mark.parametrize(
+    ("strategies", "seed"), [(ALL, 1), (("random",) * 5, 2), (("frequency", "history_based", "random") * 2, 3)]
+)
+@pytest.mark.parametrize("game", GAMES)
+def test_both_engines_give_the_same_results_for_the_same_seed(
+    tmp_path: Path, game: str, strategies: tuple[str, ...], seed: int
+) -> None:
+    by_agents = through_the_agents(tmp_path, game, strategies, seed)
+    assert directly(direct(game, strategies), seed) == by_agents
+    assert directly(direct(game, strategies), seed + 1)[0] != by_agents[0]
+
+
+def seen_by(seen: list[dict[str, Any]]) -> Strategy:
+    """A strategy that notes all that it is shown, and makes full use of chance."""
+
+    def choose(ctx: Context) -> Any:
+        shown = {name: getattr(ctx, name) for name in Context.__struct_fields__ if name not in ("deadline", "now")}
+        numbers = (ctx.random.random(), ctx.random.getrandbits(300), ctx.random.gauss(0, 1), ctx.random.randint(1, 6))
+        seen.append(shown | {"random": numbers})
+        ctx.random.shuffle(ctx.valid_options)
+        return ctx.valid_options[0]
+
+    return choose
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_strategy_is_shown_the_same_by_both_engines(tmp_path: Path, game: str) -> None:
+    by_agents: list[dict[str, Any]] = []
+    strategies = ("random", seen_by(by_agents), "alternating", "frequency")
+    expected = through_the_agents(tmp_path, game, strategies, 5)
+    ours: list[dict[str, Any]] = []
+    league = direct(game, ("random", seen_by(ours), "alternating", "frequency"))
+    assert directly(league, 5) == expected
+    assert len(ours) >= 3
+    assert ours == by_agents
+
+
+def raises(ctx: Context) -> Any:
+    raise LookupError(ctx.match_id)
+
+
+@pytest.mark.parametrize("strategy", [raises, lambda _ctx: "sideways", lambda _ctx: None, lambda ctx: [ctx]])
+def test_what_is_no_move_is_replaced_as_in_every_league(tmp_path: Path, strategy: Strategy) -> None:
+    strategies = (strategy, "random", "always_odd")
+    league = direct("even_odd", strategies)
+    assert directly(league, 4) == through_the_agents(tmp_path, "even_odd", strategies, 4)
+    player = league.players["P01"]
+    assert (player.replaced, league.players["P02"].replaced) == (2, 0)
+    assert player.fault is not None
+    assert player.fault.startswith("the strategy ")
+
+
+def test_a_move_that_only_looks_like_an_option_is_none() -> None:
+    league = direct("tic_tac_toe", (lambda ctx: float(ctx.valid_options[0]), lambda ctx: ctx.valid_options[0]))
+    league.play(1)
+    assert league.players["P01"].replaced > 0
+    assert league.players["P02"].replaced == 0
+
+
+def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
+    league = direct("rock_paper_scissors", (lambda _ctx: "".join(["ro", "ck"]), lambda _ctx: "paper"))
+    assert league.play(1)[0].player_id == "P02"
+    assert league.players["P01"].replaced == 0
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_what_is_remembered_of_a_course_changes_nothing(game: str) -> None:
+    remembering, forgetting = direct(game, ALL), direct(game, ALL, most_remembered=0)
+    for seed in range(1, 5):
+        assert directly(remembering, seed) == directly(forgetting, seed)
+
+
+def spoil(ctx: Context) -> Any:
+    """Leaves nothing as it was."""
+    move = ctx.valid_options[-1]
+    ctx.valid_options.clear()
+    for part in ctx.view.values():
+        if hasattr(part, "clear"):
+            part.clear()
+    ctx.view.clear()
+    ctx.standings.clear()
+    return move
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_strategy_can_spoil_nothing_for_others(game: str) -> None:
+    def last(ctx: Context) -> Any:
+        return ctx.valid_options[-1]
+
+    spoiled, unspoiled = direct(game, (spoil, last, spoil, last)), direct(game, (last,) * 4)
+    for seed in (1, 1, 2):
+        assert directly(spoiled, seed) == directly(unspoiled, seed)
+
+
+def test_leagues_of_one_object_know_nothing_of_each_other() -> None:
+    league = direct("even_odd", ALL)
+    first = directly(league, 1)
+    league.play(2)
+    assert directly(league, 1) == first == directly(direct("even_odd", ALL), 1)
+
+
+def test_a_round_at_a_time_it_is_the_same_league() -> None:
+    league = direct("even_odd", ALL[:5])
+    whole = league.play(3)
+    assert [*league.play_rounds(3)] == [2] * 5
+    assert league.standings() == whole
+    half = league.play_rounds(3)
+    next(half)
+    assert Counter(row.played for row in league.standings()) == {1: 4, 0: 1}
+
+
+def test_a_double_round_robin_is_counted_whole() -> None:
+    entrants = [Entrant(name, STRATEGIES[name]) for name in ALL[:3]]
+    league = DirectLeague(Settings(league_id=LEAGUE, rounds="double"), entrants)
+    assert league.matches == 6
+    assert {row.played for row in league.play(1)} == {4}
+
+
+def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
+    async def choose(ctx: Context) -> Any:
+        return ctx.valid_options[0]
+
+    with pytest.raises(CannotAsk, match="the strategy of Player 1 is asynchronous"):
+        direct("even_odd", (choose, "random")).play(1)
