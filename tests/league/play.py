@@ -200,3 +200,25 @@ class Play:
         fields = {"league_id": LEAGUE, "query_type": query_type}
         query = m.LeagueQuery(**m.envelope("player:P01", _BEGIN, "conv-1"), **fields | changes)
         return queries.answer(self.league, query, reader)
+
+
+def whole() -> Play:
+    """A league in which everything happens that can."""
+    play = Play(players=5, referees=2)
+    play.player(5, returning_id="P05", seat="s-5")
+    play.begin()
+    play.do(commands.note_failures(play.league, "P01", 5, play.now))
+    play.do(commands.note_answer(play.league, "P01", play.now))
+    for attempt in (1, 2, 3):
+        play.do(commands.void_attempt(play.league, "R1M1", attempt, "late", play.now))
+        play.assign()
+    play.do(commands.rematch(play.league, "R1M1", "again", play.now))
+    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
+    play.do(commands.referee_returned(play.league, "REF01", play.now))
+    play.play_round()
+    play.do(commands.correct(play.league, "R1M1", drawn(play.match("R1M1")), "wrong", play.now))
+    play.do(commands.pause(play.league, "lunch", play.now))
+    play.do(commands.resume(play.league, "go on", play.now))
+    play.do(commands.withdraw(play.league, "P02", "ill", play.now))
+    play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
+    return play.play_all()

@@ -15,49 +15,28 @@ from leaguekit.league.commands import Rejected
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.registration import Applicant
 from leaguekit.league.results import MOST_FAILURES, MOST_VOIDS
+from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import League, fold
 from leaguekit.protocol.errors import ProtocolError
-from tests.league.play import Play, drawn, failed, won
-
-
-def _whole() -> Play:
-    """A league in which everything happens that can."""
-    play = Play(players=5, referees=2)
-    play.player(5, returning_id="P05", seat="s-5")
-    play.begin()
-    play.do(commands.note_failures(play.league, "P01", 5, play.now))
-    play.do(commands.note_answer(play.league, "P01", play.now))
-    for attempt in (1, 2, 3):
-        play.do(commands.void_attempt(play.league, "R1M1", attempt, "late", play.now))
-        play.assign()
-    play.do(commands.rematch(play.league, "R1M1", "again", play.now))
-    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
-    play.do(commands.referee_returned(play.league, "REF01", play.now))
-    play.play_round()
-    play.do(commands.correct(play.league, "R1M1", drawn(play.match("R1M1")), "wrong", play.now))
-    play.do(commands.pause(play.league, "lunch", play.now))
-    play.do(commands.resume(play.league, "go on", play.now))
-    play.do(commands.withdraw(play.league, "P02", "ill", play.now))
-    play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
-    return play.play_all()
+from tests.league.play import Play, drawn, failed, whole, won
 
 
 @pytest.mark.proves("003-L0008")
 def test_a_league_is_the_fold_of_its_log() -> None:
-    play = _whole()
+    play = whole()
     again = fold(decode(line) for line in play.log)
     assert again.digest() == play.league.digest()
     assert queries.standings(again) == queries.standings(play.league)
 
 
 def test_every_kind_of_event_occurs_and_survives_the_log() -> None:
-    events = [decode(line) for line in _whole().log]
+    events = [decode(line) for line in whole().log]
     assert {type(event) for event in events} == set(Event.__args__)
     assert [decode(encode(event)) for event in events] == events
 
 
 def test_at_every_point_the_log_so_far_makes_the_state_so_far() -> None:
-    log = [decode(line) for line in _whole().log]
+    log = [decode(line) for line in whole().log]
     league = League()
     for number, event in enumerate(log, start=1):
         league.apply(event)
@@ -79,7 +58,7 @@ def test_what_is_no_event_is_not_applied() -> None:
 
 
 def test_every_event_carries_its_time() -> None:
-    assert all(decode(line).at.endswith("Z") for line in _whole().log)
+    assert all(decode(line).at.endswith("Z") for line in whole().log)
 
 
 class AnyLeague(RuleBasedStateMachine):
@@ -239,6 +218,13 @@ class AnyLeague(RuleBasedStateMachine):
         name = self._match(data)
         self._give(commands.correct, name, self._result(name, data), "because", self.play.now)
 
+    @rule()
+    def go_on_from_a_snapshot(self) -> None:
+        before = save(self.play.league, len(self.play.log))
+        self.play.league, number = restore(before)
+        assert number == len(self.play.log)
+        assert save(self.play.league, number) == before
+
     @precondition(lambda self: self.play.league.state == "RUNNING_LEAGUE")
     @rule()
     def play_on(self) -> None:
@@ -252,7 +238,10 @@ class AnyLeague(RuleBasedStateMachine):
             self._give(commands.record_result, report, match.referee_id, self.play.now)
 
     def teardown(self) -> None:
-        assert fold(decode(line) for line in self.play.log).digest() == self.play.league.digest()
+        again = fold(decode(line) for line in self.play.log)
+        assert again.digest() == self.play.league.digest()
+        # To the letter, and in the order in which everything is kept.
+        assert save(again, 1) == save(self.play.league, 1)
 
     @invariant()
     def every_result_counts_once(self) -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from leaguekit.league import commands, queries
+from leaguekit.league.events import decode
 from leaguekit.protocol.errors import ProtocolError
 from tests.league.play import Play, drawn, failed, won
 
@@ -64,7 +65,7 @@ def test_who_leaves_loses_its_open_match_at_once(command, event: str, ruling: st
     assert match.result is not None
     assert (match.result.winner, match.result.score) == ("P01", {"P01": 3, "P02": 0})
     assert (match.result.details.status, match.result.details.ruling) == ("TECHNICAL_LOSS", ruling)
-    assert match.result.details.evidence["losers"] == ["P02"]
+    assert decode(play.log[-1]).losers == ["P02"]
     assert play.league.referees["REF01"].free == 2
     assert play.league.players["P02"].state == "SHUTDOWN"
 
@@ -97,11 +98,12 @@ def test_two_who_have_left_both_lose_their_match_and_a_round_of_nothing_else_is_
     assert _withdraw(play, "P02") == ["PlayerWithdrawn", "MatchForfeited"]
     assert _disqualify(play, "P04") == ["PlayerDisqualified", "MatchForfeited", "RoundCompleted"]
     play.announce()
+    forfeit = decode(play.log[-1])
+    assert (forfeit.match_id, forfeit.losers, forfeit.reason) == ("R2M2", ["P02", "P04"], "ill; cheated")
     match = play.match("R2M2")
     assert match.result.winner is None
     assert set(match.result.score.values()) == {0}
     assert match.result.details.ruling == "DISQUALIFICATION"
-    assert match.result.details.evidence == {"losers": ["P02", "P04"], "reason": "ill; cheated"}
     play.play_round()
     assert play.announce() == [
         "RoundAnnounced",

@@ -23,7 +23,7 @@ from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
-from leaguekit.league.events import Event, LeagueCompleted, PlayerReturned, PlayerSuspended
+from leaguekit.league.events import Event, LeagueCompleted, PlayerReturned, PlayerSuspended, ResultRecorded
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
@@ -98,6 +98,11 @@ class Played(NamedTuple):
 
     def errors(self, player_id: str, match: Match) -> list[Json]:
         return [one.message for one in self.to(player_id, "GAME_ERROR", match_id=match.id)]
+
+    def evidence(self, match: Match) -> Json:
+        """What the players of a match are shown to have done; it is in the log only."""
+        (recorded,) = [one for one in self.events if isinstance(one, ResultRecorded) and one.match_id == match.id]
+        return dict(recorded.result.details.evidence["players"])
 
     def of(self, player_id: str) -> list[Match]:
         return [match for match in self.matches.values() if player_id in match.players]
@@ -245,7 +250,7 @@ def check_ruling(league: Played, match: Match, at_fault: dict[str, str]) -> None
     assert match.result.score == {player: 3 if player in winners else 0 for player in match.players}
     assert details(match).drawn_number is None
     assert details(match).ruling == gravest(at_fault)
-    seen = details(match).evidence["players"]
+    seen = league.evidence(match)
     assert {player for player in match.players if seen[player]["phase"] == "OUT"} == set(at_fault)
     for player, ruling in at_fault.items():
         assert seen[player]["events"], "there is evidence"
@@ -529,7 +534,7 @@ def test_no_player_can_report_a_result(folder: Path) -> None:
 def test_a_flood_of_wrong_posts_is_counted_in_the_evidence(folder: Path) -> None:
     league = play([None, KINDS["floods the referee"], None, None], "even_odd", folder)
     for match in league.of("P02"):
-        assert details(match).evidence["players"]["P02"]["refused_posts"] == 20
+        assert league.evidence(match)["P02"]["refused_posts"] == 20
 
 
 # Two bad players

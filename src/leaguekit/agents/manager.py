@@ -87,7 +87,7 @@ class Manager:
     async def close(self) -> None:
         await self.conductor.close()
         await self.views.close()
-        await self.ledger.log.close()
+        await self.ledger.close()
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is; nothing leaves before what it depends on is written."""

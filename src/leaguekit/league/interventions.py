@@ -50,7 +50,7 @@ def rematch(league: League, match_id: str, reason: str, at: str) -> list[Event]:
     match = known_match(league, match_id)
     if league.state == "LEAGUE_COMPLETED":
         raise ProtocolError("E031", "The league is over; a result can still be corrected.")
-    if match.result is None and not match.held:
+    if not match.has_ended and not match.held:
         raise ProtocolError("E051", f"{match_id} has no result yet, and does not wait for the operator.")
     gone = [player for player in match.players if league.players[player].out is not None]
     if gone:
@@ -64,7 +64,7 @@ def correct(league: League, match_id: str, result: MatchResult, reason: str, at:
     if match.round_id > league.current_round:
         raise ProtocolError("E051", f"{match_id} belongs to a round that has not been announced.")
     corrected = ResultCorrected(at=at, match_id=match_id, result=checked(match, result), reason=reason)
-    return [corrected, *(_closing(league, [match], at) if match.result is None else [])]
+    return [corrected, *(_closing(league, [match], at) if not match.has_ended else [])]
 
 
 def _left_behind(league: League, player_id: str, ruling: Out, reason: str, at: str) -> list[Event]:

@@ -17,13 +17,11 @@ from leaguekit.protocol.messages import (
     FinalStanding,
     LeagueQuery,
     LeagueStatus,
-    MatchResult,
     NextMatch,
     OwnRecord,
     QueryData,
     QueryError,
     QueryParams,
-    ResultDetails,
     RoundSummary,
     ScheduledMatch,
     Standing,
@@ -77,7 +75,7 @@ def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch
             game_type=league.settings.game_type,
             player_A_id=match.a,
             player_B_id=match.b,
-            result=UNSET if match.result is None else _shown(match.result),
+            result=match.result or UNSET,
         )
         for round_ in rounds
         for match in (league.matches[name] for name in round_.matches)
@@ -160,18 +158,6 @@ def champion(league: League) -> Champion:
 def own_record(league: League, player_id: str) -> OwnRecord:
     """A player's record, for its matches' assignments."""
     return league.table.rows[player_id].record
-
-
-def _shown(result: MatchResult) -> MatchResult:
-    """A result without its evidence: a schedule has many."""
-    details = result.details
-    return MatchResult(
-        winner=result.winner,
-        score=result.score,
-        details=ResultDetails(
-            choices=details.choices, drawn_number=details.drawn_number, status=details.status, ruling=details.ruling
-        ),
-    )
 
 
 def _referee(league: League, match: Match) -> Referee:

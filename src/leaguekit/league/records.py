@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Literal
 
 from msgspec import UNSET, Struct
 
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
-from leaguekit.protocol.fields import AgentState
+from leaguekit.league.standings import WIN_POINTS
+from leaguekit.protocol.fields import AgentState, ResultStatus
 from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
 
 Out = Literal["WITHDRAWAL", "DISQUALIFICATION"]
+Points = Literal[0, 1, 3]
 
 
 class Player(Struct, kw_only=True):
@@ -65,7 +68,22 @@ class Referee(Struct, kw_only=True):
         return 0 if self.lost else max(0, self.capacity - len(self.in_hand))
 
 
-class Match(Struct, kw_only=True):
+class Outcome(Struct, array_like=True, gc=False):
+    """How a match ended, side A first: a result without its evidence, which is in the log.
+
+    A league may have a hundred thousand matches: each is kept small, and out of the garbage collector's sight.
+    """
+
+    points_a: Points
+    points_b: Points
+    choice_a: str | None
+    choice_b: str | None
+    drawn_number: int | None
+    status: ResultStatus | None
+    ruling: str | None
+
+
+class Match(Struct, kw_only=True, array_like=True, gc=False):
     """A match of the schedule. ``referee_id`` has, or had, its latest attempt; ``in_play`` says which."""
 
     id: str
@@ -79,18 +97,54 @@ class Match(Struct, kw_only=True):
     assigned_at: str | None = None
     voids: int = 0
     held: bool = False
-    result: MatchResult | None = None
+    outcome: Outcome | None = None
     ended_at: str | None = None
 
     @property
     def players(self) -> tuple[str, str]:
         return (self.a, self.b)
 
+    @property
+    def has_ended(self) -> bool:
+        return self.outcome is not None
+
+    @property
+    def result(self) -> MatchResult | None:
+        """The result as everybody may see it, without evidence; made anew each time."""
+        end = self.outcome
+        if end is None:
+            return None
+        points = {self.a: end.points_a, self.b: end.points_b}
+        return MatchResult(
+            winner=next((player for player in points if points[player] == WIN_POINTS), None),
+            score=points,
+            details=ResultDetails(
+                choices={self.a: end.choice_a, self.b: end.choice_b},
+                drawn_number=end.drawn_number,
+                status=end.status or UNSET,
+                ruling=end.ruling or UNSET,
+            ),
+        )
+
+    def end(self, result: MatchResult, at: str) -> None:
+        """Keep what everybody may see of a result."""
+        details = result.details
+        self.ended_at = _once(at)
+        self.outcome = Outcome(
+            result.score[self.a],
+            result.score[self.b],
+            _once(details.choices.get(self.a)),
+            _once(details.choices.get(self.b)),
+            details.drawn_number or None,
+            details.status or None,
+            _once(details.ruling or None),
+        )
+
     def opponent_of(self, player_id: str) -> str:
         return self.b if player_id == self.a else self.a
 
 
-class Round(Struct, kw_only=True):
+class Round(Struct, kw_only=True, array_like=True):
     """A round, with how many of its matches are still to end and how the others ended."""
 
     id: int
@@ -100,6 +154,11 @@ class Round(Struct, kw_only=True):
     draws: int = 0
     technical_losses: int = 0
     completed: bool = False
+
+
+def _once(text: str | None) -> str | None:
+    """Equal texts as the same object: most matches have the same few."""
+    return None if text is None else sys.intern(text)
 
 
 def failures_after(before: int, details: ResultDetails, player_id: str) -> int:

@@ -140,7 +140,7 @@ def _in_play(league: League, match_id: str, attempt: int | None, referee_id: str
         raise ProtocolError("E030", "The league has not started yet; there are no matches.")
     match = league.matches.get(match_id)
     own = match is not None and referee_id in (None, match.referee_id)
-    if match is not None and own and match.result is not None:
+    if match is not None and own and match.has_ended:
         data = {"match_id": match_id, "previous_report_time": match.ended_at}
         raise ProtocolError("E054", f"{match_id} ended at {match.ended_at}.", data=data)
     if league.state == "LEAGUE_COMPLETED":

@@ -16,7 +16,7 @@ from leaguekit.protocol.messages import MOST_STANDINGS, MatchResult, OwnRecord, 
 WIN_POINTS = 3
 
 
-class Row(Struct):
+class Row(Struct, array_like=True):
     """What one player has achieved. ``against`` holds the points taken from each opponent."""
 
     player_id: str
@@ -44,19 +44,21 @@ class Row(Struct):
 class Table:
     """The rows of all players, and their order."""
 
-    def __init__(self, tie_breaks: Iterable[TieBreak]) -> None:
+    def __init__(self, tie_breaks: Iterable[TieBreak], rows: Iterable[Row] = ()) -> None:
         self.rows: dict[str, Row] = {}
         self._tie_breaks = tuple(tie_breaks)
         self._levels: dict[int, dict[str, None]] = {}
         self._sorted: dict[int, list[str]] = {}
         self._standings: dict[str, Standing] | None = None
+        for row in rows:
+            self._add(row)
 
     def enter(self, player_id: str, display_name: str) -> None:
         """Give a player a row, or the row it has another name."""
         row = self.rows.get(player_id)
         if row is None:
-            row = self.rows[player_id] = Row(player_id, display_name)
-            self._put(row)
+            row = Row(player_id, display_name)
+            self._add(row)
         row.display_name = display_name
         self._standings = None
 
@@ -84,7 +86,8 @@ class Table:
             row.draws += one * (points == 1)
             row.losses += one * (points == 0)
             row.technical_losses += one * (points == 0 and technical)
-            row.against[opponent] = row.against.get(opponent, 0) + one * points
+            other = self.rows[opponent].player_id
+            row.against[other] = row.against.get(other, 0) + one * points
             self._put(row)
 
     def standings(self) -> Mapping[str, Standing]:
@@ -102,6 +105,10 @@ class Table:
         first = [row for row, _ in zip(standings.values(), range(MOST_STANDINGS), strict=False)]
         own = standings.get(reader or "")
         return first if own is None or own.rank < MOST_STANDINGS else [*first[:-1], own]
+
+    def _add(self, row: Row) -> None:
+        self.rows[row.player_id] = row
+        self._put(row)
 
     def _take(self, row: Row) -> None:
         level = self._levels[row.points]

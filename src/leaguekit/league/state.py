@@ -1,15 +1,16 @@
 """The league's state: the fold of its events. Nothing but ``apply`` changes it, and everybody may read it.
 
 What is asked often is kept at hand (who has an endpoint, what waits for a referee, what a player has before it), so
-that an event costs the same in a league of four and of four hundred.
+that an event costs the same in a league of four and of four hundred. Texts that recur (ids, times) are kept once, for
+each event brings its own copies.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from functools import singledispatchmethod
-from typing import Any
 
 import msgspec
 
@@ -35,25 +36,34 @@ class League:
 
     settings: Settings
     table: Table
+    state: LeagueState
+    paused: bool
+    players: dict[str, Player]
+    referees: dict[str, Referee]
+    rounds: list[Round]
+    matches: dict[str, Match]
+    # The round announced last; 0 before the first.
+    current_round: int
+    # Matches without a result, in all rounds.
+    outstanding: int
+    # Matches of announced rounds that a referee can be given, and those that wait for the operator.
+    waiting: dict[str, None]
+    held: dict[str, None]
+    # Agents by what nobody else may have.
+    names: dict[str, str]
+    endpoints: dict[str, str]
+    verifiers: dict[str, str]
+    seats: dict[str, str]
+    next_player: int
 
     def __init__(self) -> None:
-        self.state: LeagueState = "WAITING_FOR_REGISTRATIONS"
+        self.state = "WAITING_FOR_REGISTRATIONS"
         self.paused = False
-        self.players: dict[str, Player] = {}
-        self.referees: dict[str, Referee] = {}
-        self.rounds: list[Round] = []
-        self.matches: dict[str, Match] = {}
-        # The round announced last; 0 before the first.
-        self.current_round = 0
-        # Matches without a result, in all rounds.
-        self.outstanding = 0
-        # Matches of announced rounds that a referee can be given, and those that wait for the operator.
-        self.waiting: dict[str, None] = {}
-        self.held: dict[str, None] = {}
-        self.names: dict[str, str] = {}
-        self.endpoints: dict[str, str] = {}
-        self.verifiers: dict[str, str] = {}
-        self.seats: dict[str, str] = {}
+        self.players, self.referees = {}, {}
+        self.rounds, self.matches = [], {}
+        self.current_round = self.outstanding = 0
+        self.waiting, self.held = {}, {}
+        self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -124,7 +134,7 @@ class League:
         self.state = "RUNNING_LEAGUE"
         for number, pairs in enumerate(event.rounds, start=1):
             matches = [
-                Match(id=match_id(number, order), round_id=number, a=a, b=b)
+                Match(id=match_id(number, order), round_id=number, a=self.players[a].id, b=self.players[b].id)
                 for order, (a, b) in enumerate(pairs, start=1)
             ]
             self.rounds.append(Round(id=number, matches=[match.id for match in matches], remaining=len(matches)))
@@ -139,16 +149,17 @@ class League:
     def _(self, event: e.RoundAnnounced) -> None:
         self.current_round = event.round_id
         for name, referee in zip(self.rounds[event.round_id - 1].matches, event.referees, strict=True):
-            self.matches[name].planned = referee
+            self.matches[name].planned = self.referees[referee].id
             self.waiting[name] = None
 
     @apply.register
     def _(self, event: e.MatchAssigned) -> None:
         match = self.matches[event.match_id]
-        match.referee_id, match.attempt, match.in_play = event.referee_id, event.attempt, True
-        match.assigned_at = event.at
+        referee = self.referees[event.referee_id]
+        match.referee_id, match.attempt, match.in_play = referee.id, event.attempt, True
+        match.assigned_at = sys.intern(event.at)
         del self.waiting[match.id]
-        self.referees[event.referee_id].in_hand[match.id] = None
+        referee.in_hand[match.id] = None
         for player in match.players:
             self.players[player].playing = match.id
 
@@ -164,8 +175,7 @@ class League:
     def _(self, event: e.MatchForfeited) -> None:
         match = self.matches[event.match_id]
         winner = None if len(event.losers) == 2 else match.opponent_of(event.losers[0])
-        evidence = {"losers": event.losers, "reason": event.reason}
-        self._end(match, technical_loss(match, winner, event.ruling, evidence), event.at)
+        self._end(match, technical_loss(match, winner, event.ruling), event.at)
 
     @apply.register
     def _(self, event: e.AttemptVoided) -> None:
@@ -231,9 +241,9 @@ class League:
     @apply.register
     def _(self, event: e.MatchReplayed) -> None:
         match = self.matches[event.match_id]
-        if match.result is not None:
-            self._count(match, match.result, back=True)
-            match.result = match.ended_at = None
+        if (result := match.result) is not None:
+            self._count(match, result, back=True)
+            match.outcome = match.ended_at = None
             self.outstanding += 1
             self.rounds[match.round_id - 1].remaining += 1
             for name in match.players:
@@ -246,11 +256,11 @@ class League:
     @apply.register
     def _(self, event: e.ResultCorrected) -> None:
         match = self.matches[event.match_id]
-        if match.result is None:
+        if (before := match.result) is None:
             self._end(match, event.result, event.at)
         else:
-            self._count(match, match.result, back=True)
-            match.result = event.result
+            self._count(match, before, back=True)
+            match.end(event.result, match.ended_at or event.at)
             self._count(match, event.result)
 
     def _remember(self, agent: Player | Referee) -> None:
@@ -287,7 +297,7 @@ class League:
         self.waiting.pop(match.id, None)
         self.held.pop(match.id, None)
         match.held = False
-        match.result, match.ended_at = result, at
+        match.end(result, at)
         self._count(match, result)
         self.outstanding -= 1
         self.rounds[match.round_id - 1].remaining -= 1
@@ -314,7 +324,7 @@ def fold(events: Iterable[e.Event]) -> League:
     return league
 
 
-def technical_loss(match: Match, winner: str | None, ruling: str, evidence: dict[str, Any]) -> MatchResult:
+def technical_loss(match: Match, winner: str | None, ruling: str) -> MatchResult:
     """A match decided without play: the other player wins 3–0; without a winner both lose."""
     return MatchResult(
         winner=winner,
@@ -324,6 +334,5 @@ def technical_loss(match: Match, winner: str | None, ruling: str, evidence: dict
             drawn_number=None,
             status="TECHNICAL_LOSS",
             ruling=ruling,
-            evidence=evidence,
         ),
     )
