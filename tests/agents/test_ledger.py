@@ -225,8 +225,8 @@ async def test_a_recovered_ledger_counts_on_from_its_log() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "reason"),
     [
-        (b"nonsense", "does not begin like a snapshot"),
-        (b"leaguekit-99.0.0-1 2 3\n...", "written by leaguekit-99.0.0-1"),
+        (b"nonsense", "written by 'nonsense'"),
+        (b"leaguekit-99.0.0-1 2 3\n...", "written by 'leaguekit-99.0.0-1'"),
         (save(fold([*CREATED, PAUSED]), 2)[:-1], "damaged"),
         (save(fold([*CREATED, PAUSED]), 4), "ahead of the log"),
     ],

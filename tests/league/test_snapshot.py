@@ -95,12 +95,12 @@ def test_a_snapshot_of_another_release_is_refused_and_named(monkeypatch: pytest.
     with monkeypatch.context() as other:
         other.setattr(snapshot, "_WRITER", "leaguekit-99.0.0-1")
         newer = save(whole().league, 1)
-    with pytest.raises(BadSnapshot, match=r"written by leaguekit-99\.0\.0-1, and this is leaguekit-0"):
+    with pytest.raises(BadSnapshot, match=r"written by 'leaguekit-99\.0\.0-1', and this is leaguekit-0"):
         restore(newer)
 
 
 @pytest.mark.parametrize("state", [b"", b"\x93\x01\x02\x03", msgpack.encode(["nonsense"])])
 def test_what_holds_no_league_is_refused(state: bytes) -> None:
-    head = b"%b 1 %d\n" % (snapshot._WRITER.encode(), snapshot._checksum(1, state))
+    head = f"{snapshot._WRITER} 1 {len(state)} {snapshot._checksum(1, [state])}\n"
     with pytest.raises(BadSnapshot, match="does not hold a league"):
-        restore(head + state)
+        restore(head.encode() + state)

@@ -13,7 +13,7 @@ from typing import Any
 
 from leaguekit.agents.assignments import Assignments
 from leaguekit.agents.attendance import Attendance
-from leaguekit.agents.broadcasts import Broadcasts, Parcel, Recipients, parcel
+from leaguekit.agents.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
@@ -52,6 +52,9 @@ class Conductor:
         # What is to go out once it is written down; nobody is told of the league's end before that.
         self._publishing: set[asyncio.Task[Any]] = set()
         self._is_over = False
+        # Standings that nobody would be sent yet are not made: a large table takes long.
+        self._next_standings_at = 0.0
+        self._standings_due: asyncio.TimerHandle | None = None
         self._first_match_at: float | None = None
         self._ended_at: float | None = None
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -71,6 +74,7 @@ class Conductor:
     async def close(self) -> None:
         self._attendance.close()
         self.broadcasts.close()
+        self._drop_standings()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -190,6 +194,7 @@ class Conductor:
     async def _say_goodbye(self) -> None:
         """Tell everybody that the league is over, each after everything else."""
         self._is_over = True
+        self._drop_standings()
         messages = self._farewells()
         await self._ledger.settled()
         while self._publishing:
@@ -271,9 +276,20 @@ class Conductor:
         task.add_done_callback(self._publishing.discard)
 
     def _publish_standings(self) -> None:
-        if not self._is_over:
-            updates = self._standings()
-            self._publish(lambda: self._send_standings(updates, closing=False))
+        if self._standings_due is None and not self._is_over:
+            loop = asyncio.get_running_loop()
+            self._standings_due = loop.call_at(max(loop.time(), self._next_standings_at), self._publish_newest)
+
+    def _publish_newest(self) -> None:
+        self._standings_due = None
+        self._next_standings_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE
+        updates = self._standings()
+        self._publish(lambda: self._send_standings(updates, closing=False))
+
+    def _drop_standings(self) -> None:
+        if self._standings_due is not None:
+            self._standings_due.cancel()
+            self._standings_due = None
 
     def _send_standings(self, updates: dict[str, Parcel], *, closing: bool) -> None:
         for player, update in updates.items():
@@ -298,6 +314,7 @@ class Conductor:
 
     def _close_round(self, round_id: int) -> None:
         league = self._ledger.league
+        self._drop_standings()
         updates = self._standings()
         summary = queries.round_summary(league, round_id)
         message = parcel(

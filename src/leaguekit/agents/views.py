@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 
 PAUSE = 0.5
+MATCHES_A_PIECE = 500
 Make = Callable[[], tuple[Path, Any]]
 
 
@@ -112,8 +114,21 @@ def standings_view(league: League, paths: Views) -> tuple[Path, Any]:
 
 def rounds_view(league: League, paths: Views) -> tuple[Path, Any]:
     league_id = league.settings.league_id
-    status: dict[str, Any] = msgspec.to_builtins(queries.status(league))
-    return paths.rounds(league_id), {"league_id": league_id, **status, "matches": queries.schedule(league)}
+    game_type = league.settings.game_type
+    head = msgspec.json.encode({"league_id": league_id, **msgspec.to_builtins(queries.status(league))})
+    # All matches of a large league take much room as objects; of what is shown only the outcomes change.
+    matches = list(league.matches.values())
+    outcomes = [match.outcome for match in matches]
+
+    def text() -> Iterator[bytes]:
+        yield head[:-1] + b',"matches":['
+        for first in range(0, len(matches), MATCHES_A_PIECE):
+            piece = slice(first, first + MATCHES_A_PIECE)
+            shown = map(queries.scheduled, repeat(game_type), matches[piece], outcomes[piece])
+            yield (b",\n" if first else b"\n") + b",\n".join(map(msgspec.json.encode, shown))
+        yield b"\n]}\n"
+
+    return paths.rounds(league_id), text
 
 
 def match_view(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import UNSET
 
-from leaguekit.league.records import Match, Referee
+from leaguekit.league.records import Match, Outcome, Referee
 from leaguekit.league.rounds import referee_turns
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
@@ -69,17 +69,22 @@ def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch
     """The matches of one round or of all; none before the start, or of a round that there is not."""
     rounds = league.rounds if round_id is None else league.rounds[round_id - 1 : round_id]
     return [
-        ScheduledMatch(
-            match_id=match.id,
-            round_id=match.round_id,
-            game_type=league.settings.game_type,
-            player_A_id=match.a,
-            player_B_id=match.b,
-            result=match.result or UNSET,
-        )
+        scheduled(league.settings.game_type, match, match.outcome)
         for round_ in rounds
         for match in (league.matches[name] for name in round_.matches)
     ]
+
+
+def scheduled(game_type: str, match: Match, outcome: Outcome | None) -> ScheduledMatch:
+    """A match with how it ended."""
+    return ScheduledMatch(
+        match_id=match.id,
+        round_id=match.round_id,
+        game_type=game_type,
+        player_A_id=match.a,
+        player_B_id=match.b,
+        result=UNSET if outcome is None else match.result_by(outcome),
+    )
 
 
 def next_match(league: League, player_id: str) -> NextMatch | None:

@@ -111,18 +111,18 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
     @property
     def result(self) -> MatchResult | None:
         """The result as everybody may see it, without evidence; made anew each time."""
-        end = self.outcome
-        if end is None:
-            return None
-        points = {self.a: end.points_a, self.b: end.points_b}
+        return None if self.outcome is None else self.result_by(self.outcome)
+
+    def result_by(self, outcome: Outcome) -> MatchResult:
+        points = {self.a: outcome.points_a, self.b: outcome.points_b}
         return MatchResult(
             winner=next((player for player in points if points[player] == WIN_POINTS), None),
             score=points,
             details=ResultDetails(
-                choices={self.a: end.choice_a, self.b: end.choice_b},
-                drawn_number=end.drawn_number,
-                status=end.status or UNSET,
-                ruling=end.ruling or UNSET,
+                choices={self.a: outcome.choice_a, self.b: outcome.choice_b},
+                drawn_number=outcome.drawn_number,
+                status=outcome.status or UNSET,
+                ruling=outcome.ruling or UNSET,
             ),
         )
 

@@ -44,21 +44,19 @@ class Row(Struct, array_like=True):
 class Table:
     """The rows of all players, and their order."""
 
-    def __init__(self, tie_breaks: Iterable[TieBreak], rows: Iterable[Row] = ()) -> None:
+    def __init__(self, tie_breaks: Iterable[TieBreak]) -> None:
         self.rows: dict[str, Row] = {}
         self._tie_breaks = tuple(tie_breaks)
         self._levels: dict[int, dict[str, None]] = {}
         self._sorted: dict[int, list[str]] = {}
         self._standings: dict[str, Standing] | None = None
-        for row in rows:
-            self._add(row)
 
     def enter(self, player_id: str, display_name: str) -> None:
         """Give a player a row, or the row it has another name."""
         row = self.rows.get(player_id)
         if row is None:
-            row = Row(player_id, display_name)
-            self._add(row)
+            row = self.rows[player_id] = Row(player_id, display_name)
+            self._put(row)
         row.display_name = display_name
         self._standings = None
 
@@ -105,10 +103,6 @@ class Table:
         first = [row for row, _ in zip(standings.values(), range(MOST_STANDINGS), strict=False)]
         own = standings.get(reader or "")
         return first if own is None or own.rank < MOST_STANDINGS else [*first[:-1], own]
-
-    def _add(self, row: Row) -> None:
-        self.rows[row.player_id] = row
-        self._put(row)
 
     def _take(self, row: Row) -> None:
         level = self._levels[row.points]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -33,8 +34,11 @@ class Files(Protocol):
     def read(self, path: Path) -> bytes | None:
         """What a file holds, or None if there is none."""
 
-    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
-        """Write a file whole or not at all. A private one only its owner may read, and it is durable."""
+    def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
+        """Write a file, all of it or nothing. A private one only its owner may read, and it is durable.
+
+        What comes in pieces is never in memory as a whole.
+        """
 
     def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
         """Open a private file that holds ``kept`` and grows from there."""
@@ -59,7 +63,7 @@ class Disk:
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
 
-    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
+    def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
         # No safe name begins with a dot, so this is nobody's file.
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         _make_folder_of(path)
@@ -67,7 +71,7 @@ class Disk:
             try:
                 mode = 0o600 if private else 0o666
                 with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                    file.write(content)
+                    file.writelines([content] if isinstance(content, bytes) else content)
                     file.flush()
                     if private:
                         os.fsync(file.fileno())

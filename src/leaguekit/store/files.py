@@ -6,9 +6,10 @@ import asyncio
 import hashlib
 import logging
 from asyncio import Future, TimerHandle
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +19,8 @@ from leaguekit.store.disk import DISK, Files
 
 ROOT = Path("SHARED")
 _LONGEST_NAME = 120
+# A view that takes long to write, such as a large league's, may take a twentieth of the time.
+PAUSES_A_WRITING = 20
 log = logging.getLogger(__name__)
 
 
@@ -62,8 +65,10 @@ class Views:
         return self.root / "data" / "leagues" / safe_name(league_id)
 
 
-def as_json(value: Any) -> bytes:
-    """A value as JSON for people and tools."""
+def as_json(value: Any) -> bytes | Iterable[bytes]:
+    """A value as JSON for people and tools. Of a large one a function makes the text, piece by piece."""
+    if callable(value):
+        return cast("Callable[[], Iterable[bytes]]", value)()
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
@@ -71,7 +76,8 @@ class ViewWriter:
     """Writes JSON files in the background: of each the newest version, and not too often.
 
     The first version is written at once; what comes within the pause after it waits, and the newest replaces what
-    waits. A file that cannot be written is logged, once until it can be again: views never stop a league.
+    waits. The pause is longer after what took long to write. A file that cannot be written is logged, once until it can
+    be again: views never stop a league.
     """
 
     def __init__(self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False) -> None:
@@ -79,6 +85,7 @@ class ViewWriter:
         self._pause = 1 / per_second
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
         self._newest: dict[Path, Any] = {}
+        self._began: dict[Path, float] = {}
         self._under_way: dict[Path, Future[StoreError | None]] = {}
         self._pauses: dict[Path, TimerHandle] = {}
         self._failing: set[Path] = set()
@@ -114,6 +121,7 @@ class ViewWriter:
 
     def _begin(self, path: Path) -> None:
         value = self._newest.pop(path)
+        self._began[path] = asyncio.get_running_loop().time()
         if self._thread is None:
             self._finish(path, self._write(path, value))
             return
@@ -131,7 +139,9 @@ class ViewWriter:
         elif path not in self._failing:
             self._failing.add(path)
             log.error("%s", failure)
-        self._pauses[path] = asyncio.get_running_loop().call_later(self._pause, self._end_pause, path)
+        loop = asyncio.get_running_loop()
+        pause = max(self._pause, PAUSES_A_WRITING * (loop.time() - self._began.pop(path)))
+        self._pauses[path] = loop.call_later(pause, self._end_pause, path)
 
     def _end_pause(self, path: Path) -> None:
         del self._pauses[path]
