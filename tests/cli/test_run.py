@@ -57,8 +57,11 @@ def test_the_nth_player_is_always_p0n(seeded: dict[str, Any]) -> None:
         assert row["player_id"] == f"P0{row['display_name'].rpartition(' ')[2]}"
 
 
-def test_the_same_seed_makes_the_same_league_whatever_the_concurrency(seeded: dict[str, Any], tmp_path: Path) -> None:
-    again = played(*SIX, "--max-concurrent", "1", "--referees", "1", "--data-dir", tmp_path)
+def test_the_same_seed_makes_the_same_league_whatever_the_concurrency_and_the_store(
+    seeded: dict[str, Any], tmp_path: Path
+) -> None:
+    again = played(*SIX, "--max-concurrent", "1", "--referees", "1", "--store", "memory:", "--data-dir", tmp_path)
+    assert not list(tmp_path.rglob("league.db*"))
     assert again["league_id"] != seeded["league_id"]
     assert again["final_standings"] == seeded["final_standings"]
 

@@ -41,6 +41,17 @@ def test_an_address_of_anything_else_is_refused(address: str | Path) -> None:
         assert "s3cret" not in str(refused.value)
 
 
+def test_a_log_in_memory_is_its_managers_only() -> None:
+    async def main() -> None:
+        log = await open_log("memory:")
+        assert await log.append([b"{}"]) == 1
+        await log.close()
+        with pytest.raises(StoreError, match=r"memory: can be read by its manager only, .* name a store that is kept"):
+            await open_reader("memory:")
+
+    asyncio.run(main())
+
+
 def test_without_asyncpg_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     for name in ("postgres", "postgres_reader", "postgres_schema"):

@@ -31,6 +31,8 @@ in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of pro
 The admin token, which the operator's commands need, lies beside them in a file that only you can read.
 """
 
+_NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
@@ -51,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="STORE",
-        help="where the league's events are kept: a file, or postgresql://user@host/database",
+        help="where the league's events are kept: a file, postgresql://user@host/database, or memory: for nowhere",
     )
     starting = parser.add_mutually_exclusive_group()
     starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when so many have registered")
@@ -138,6 +140,7 @@ async def _serve(
     from leaguekit.agents.manager_server import manager_server
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
+    from leaguekit.store.addresses import MEMORY
     from leaguekit.store.base import StoreError
     from leaguekit.store.disk import DISK
     from leaguekit.store.files import safe_name
@@ -165,7 +168,8 @@ async def _serve(
         server = manager_server(manager, served, names=options.host_name, proxies=proxies)
         await server.start()
         program.say(f"League {manager.league_id} is at {endpoint}")
-        program.say(f"  events: {shown(store)}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
+        kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
+        program.say(f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
         if not known:
             program.say(f"  admin token (shown once): {admin_token}")
         try:

@@ -16,6 +16,7 @@ from leaguekit.cli.operate import ask_manager
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.tables import harmless, standings_table
 from leaguekit.games import GAMES
+from leaguekit.store.addresses import shown
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
@@ -50,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--announce-lead", metavar="SECONDS", type=float, default=0.0, help="before each round")
     parser.add_argument("--max-concurrent", metavar="N", type=int, default=REFEREE_MATCHES, help="matches a referee")
     parser.add_argument("--league-id", metavar="ID", help="default: a new one")
+    parser.add_argument("--store", metavar="STORE", help="as for `league manager`; memory: keeps nothing")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help="default SHARED")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     parser.set_defaults(run=run)
@@ -80,9 +82,10 @@ def _start_all(options: argparse.Namespace, league_id: str, processes: Processes
     manager = f"http://127.0.0.1:{served['manager'].getsockname()[1]}/mcp"
     seed = [] if options.seed is None else ["--seed", str(options.seed)]
     shared = ["--data-dir", str(options.data_dir)]
+    store = [] if options.store is None else ["--store", options.store]
     processes.start(
-        "manager", served["manager"], "manager", *shared, *seed, "--league-id", league_id, "--game", options.game,
-        "--announce-lead", str(options.announce_lead), "--grant-ids",
+        "manager", served["manager"], "manager", *shared, *seed, *store, "--league-id", league_id,
+        "--game", options.game, "--announce-lead", str(options.announce_lead), "--grant-ids",
         "--start-when", f"players={options.players},referees={options.referees}",
     )  # fmt: skip
     for number in range(1, options.referees + 1):
@@ -202,5 +205,5 @@ async def _finish(
     show.say(f"Champion: {champion['display_name']} ({champion['player_id']}) with {champion['points']} points")
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     show.say(f"{status['total_matches']} matches in {status['seconds']:.2f} s ({rate:.0f} a second)")
-    show.say(f"Log: {folder / 'log.jsonl'}\nEvents: {folder / 'league.db'}")
+    show.say(f"Log: {folder / 'log.jsonl'}\nEvents: {shown(options.store or folder / 'league.db')}")
     return 0

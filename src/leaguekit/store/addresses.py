@@ -1,4 +1,4 @@
-"""The address of a store: the name of a file, or ``postgresql://user@host/database``."""
+"""The address of a store: the name of a file, ``postgresql://user@host/database``, or ``memory:``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from leaguekit.store.base import StoreError
 
+# A log that is gone with its manager.
+MEMORY = "memory:"
 # One slash is what a Path makes of two.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(//?)", re.IGNORECASE)
 _POSTGRES = {"postgresql", "postgres"}
