@@ -118,6 +118,15 @@ async def test_a_manager_that_is_opened_again_knows_its_league_and_its_agents(tm
         assert (await before.query("GET_STATUS"))["result"]["data"]["status"]["players"] == 1
 
 
+@in_virtual_time
+async def test_a_long_log_is_folded_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaguekit.agents.ledger.PAGE", 3)
+    ledger = Ledger(log := WatchedLog(_disk([*CREATED, *[PAUSED, RESUMED] * 3, PAUSED])))
+    assert await ledger.recover() == 8
+    assert log.read_after == [0, 3, 6, 8]
+    assert ledger.league.paused
+
+
 # Snapshots
 
 
@@ -141,9 +150,9 @@ class WatchedLog(MemoryLog):
         self.read_after: list[int] = []
         self.moments: list[MemoryDisk] = []
 
-    async def read(self, after: int = 0) -> list[Stored]:
+    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         self.read_after.append(after)
-        return await super().read(after)
+        return await super().read(after, most)
 
     def _commit(self) -> None:
         super()._commit()
@@ -174,7 +183,7 @@ async def test_whatever_moment_a_manager_dies_at_snapshot_and_log_make_the_leagu
         assert save(ledger.league, 1) == save(_of(moment.events), 1)
         if SNAPSHOT in moment.kept:
             _, number = restore(moment.kept[SNAPSHOT])
-            assert again.read_after == [number - 1]
+            assert again.read_after[:2] == [number - 1, number]
             numbers.add(number)
     assert len(numbers) > 5
     assert max(numbers) > len(log.disk.events) - 8

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 SNAPSHOT = "snapshot"
 # To fold so many takes less than a second. To save a league of 100,000 matches holds up everything else for 40 ms.
 SNAPSHOT_EVERY = 50_000
+# So many events of a long log are in memory at once.
+PAGE = 2_000
 
 
 class Ledger:
@@ -45,17 +47,14 @@ class Ledger:
     async def recover(self) -> int:
         """Take the league up from the log, beginning with its snapshot if that is of use; how many events there are."""
         await self._restore()
-        # Beginning with the snapshot's own last event: a log without it is not the one that the snapshot was made of.
-        stored = await self.log.read(max(self._saved - 1, 0))
-        if self._saved and not stored:
+        if self._saved and not await self.log.read(self._saved - 1, 1):
             log.warning("the snapshot is ahead of the log: all events are folded instead")
             self.league, self._saved = League(), 0
-            stored = await self.log.read()
         self.number = self._saved
-        for one in stored:
-            if one.number > self.number:
+        while page := await self.log.read(self.number, PAGE):
+            for one in page:
                 self.league.apply(decode(one.event))
-                self.number = one.number
+            self.number = page[-1].number
         return self.number
 
     async def _restore(self) -> None:
