@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -62,8 +63,9 @@ class MemoryFiles:
         file = self._drive.files.get(path)
         return None if file is None else file.content
 
-    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
+    def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
         self._check_alive()
+        content = content if isinstance(content, bytes) else b"".join(content)
         if self._fails("state" if private else "view"):
             raise StoreError(f"{path} cannot be written: No space left on device.")
         before = self._drive.files.get(path)
