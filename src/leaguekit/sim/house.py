@@ -53,6 +53,8 @@ PATIENCE = 6_000.0
 OPERATOR_LOOKS_EVERY = 15.0
 MOST_REFUSALS = 5
 STOPPING_SECONDS = 5.0
+# Often, so that small leagues are taken up from snapshots too.
+SNAPSHOT_EVERY = 20
 _TOKEN = re.compile(rb"tok-([a-z0-9]+)-[A-Za-z0-9_-]{43}")
 
 
@@ -228,6 +230,7 @@ class House:
         )
         self._log = SimLog(self.disk, _Commits(self, process, self.plan.chance("commits", self._runs[MANAGER])))
         self.manager = manager = Manager(world, self._log, settings, MANAGER_URL, ADMIN, grant_ids=True)
+        manager.ledger.snapshot_every = SNAPSHOT_EVERY
         try:
             await manager.open()
             manager.conductor.start_when = (self.cast.players, self.cast.referees)
