@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from msgspec import msgpack
 from leaguekit.league import commands, queries, snapshot
 from leaguekit.league.events import decode
 from leaguekit.league.snapshot import BadSnapshot, restore, save
-from leaguekit.league.state import fold
+from leaguekit.league.state import League, fold
 from tests.league.play import Play, drawn, failed, whole, won
 
 
@@ -28,6 +29,11 @@ def test_at_every_point_of_a_log_a_snapshot_and_the_rest_make_what_all_events_ma
         assert queries.standings(league) == queries.standings(everything)
         # Also in the order in which everything is kept, for that decides what is assigned next.
         assert save(league, 1) == save(everything, 1)
+
+
+def test_everything_that_a_league_consists_of_is_saved() -> None:
+    # What is not declared in the class would be left out.
+    assert set(vars(whole().league)) == set(get_type_hints(League))
 
 
 @given(st.data())
