@@ -1041,6 +1041,54 @@ async def test_a_deadline_that_the_referee_itself_is_late_for_is_moved(
     assert (await player.post("choose_parity_response", _choice(scene, "P01")))["status"] == "ACKNOWLEDGED"
 
 
+@pytest.mark.parametrize(("late", "moved"), [(0.04, 0.0), (0.06, 0.06), (1.0, 1.0)])
+@in_virtual_time
+async def test_a_deadline_is_moved_by_as_much_as_the_referee_is_late_beyond_50_ms(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, late: float, moved: float
+) -> None:
+    scene.player("P01", choose_parity_call=changed(parity_choice="Even"))
+    scene.player("P02")
+    await scene.start()
+    delays, sleep = [late], asyncio.sleep
+
+    async def oversleep(seconds: float) -> None:
+        await sleep(seconds + (delays.pop() if delays and seconds == 30 else 0))
+
+    monkeypatch.setattr(asyncio, "sleep", oversleep)
+    await scene.play()
+    details = scene.manager.reports[0]["result"]["details"]
+    assert details["ruling"] == "INVALID_ANSWER"
+    ruled = details["evidence"]["players"]["P01"]["events"][-1]
+    assert ruled["at"] == pytest.approx(30 + late + moved)
+    # Its lateness is part of the evidence.
+    assert ruled["late_ms"] == round((late + moved) * 1000)
+
+
+@pytest.mark.parametrize("lates", [3, 4])
+@in_virtual_time
+async def test_a_referee_that_is_late_a_fourth_time_rules_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, lates: int
+) -> None:
+    scene.player("P01", choose_parity_call=changed(parity_choice="Even"))
+    scene.player("P02")
+    await scene.start()
+    delays, sleep = [0.1] * lates, asyncio.sleep
+
+    async def oversleep(seconds: float) -> None:
+        # Each extension is as long as the referee was late.
+        is_alarm = seconds == 30 or 0.09 < seconds < 0.11
+        await sleep(seconds + (delays.pop() if delays and is_alarm else 0))
+
+    monkeypatch.setattr(asyncio, "sleep", oversleep)
+    ended = await scene.play()
+    assert delays == []
+    if lates == 3:
+        assert scene.manager.reports[0]["result"]["details"]["ruling"] == "INVALID_ANSWER"
+    else:
+        assert scene.manager.reports == scene.to("P01", "GAME_OVER") == []
+        assert "too late to judge P01: 400 ms" in ended["reason"]
+
+
 @in_virtual_time
 async def test_the_report_stays_small_whatever_happened(scene: Scene) -> None:
     wrong = changed(match_id="R9M9", sender="player:" + "é" * 90)

@@ -7,11 +7,13 @@ from typing import Any
 
 from msgspec import UNSET
 
+from leaguekit.games import game
 from leaguekit.league import commands, queries
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
+from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 
@@ -40,18 +42,27 @@ def referee_meta(number: int, **changes: Any) -> m.RefereeMeta:
     return m.RefereeMeta(**fields | changes)
 
 
+def number(match: Match, seed: bytes = b"") -> int:
+    """What is drawn in a match of a league with that seed."""
+    drawn = game("even_odd").draw(match_seed(seed, match.id, match.attempt))
+    assert drawn is not None
+    return drawn
+
+
 def details(match: Match, status: str | None, choices: dict[str, str | None], **more: Any) -> m.ResultDetails:
-    return m.ResultDetails(choices=choices, drawn_number=8, status=UNSET if status is None else status, **more)
+    known = {"drawn_number": number(match), "status": UNSET if status is None else status}
+    return m.ResultDetails(choices=choices, **known | more)
 
 
 def won(match: Match, winner: str, **more: Any) -> m.MatchResult:
     score = {player: 3 if player == winner else 0 for player in match.players}
-    choices = {player: "even" if player == winner else "odd" for player in match.players}
+    right, wrong = ("odd", "even") if number(match) % 2 else ("even", "odd")
+    choices: dict[str, str | None] = {player: right if player == winner else wrong for player in match.players}
     return m.MatchResult(winner=winner, score=score, details=details(match, "WIN", choices, **more))
 
 
 def drawn(match: Match, **more: Any) -> m.MatchResult:
-    choices = dict.fromkeys(match.players, "odd")
+    choices: dict[str, str | None] = dict.fromkeys(match.players, "odd")
     return m.MatchResult(
         winner=None, score=dict.fromkeys(match.players, 1), details=details(match, "DRAW", choices, **more)
     )
@@ -205,7 +216,7 @@ class Play:
 def whole() -> Play:
     """A league in which everything happens that can."""
     play = Play(players=5, referees=2)
-    play.player(5, returning_id="P05", seat="s-5")
+    play.player(5, returning_id="P05")
     play.begin()
     play.do(commands.note_failures(play.league, "P01", 5, play.now))
     play.do(commands.note_answer(play.league, "P01", play.now))
@@ -221,4 +232,4 @@ def whole() -> Play:
     play.do(commands.resume(play.league, "go on", play.now))
     play.do(commands.withdraw(play.league, "P02", "ill", play.now))
     play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
-    return play.play_all()
+    return play.play_all().epilogue()

@@ -329,6 +329,10 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
         lambda log: log.events.insert(36, log.of("PlayerRegistered", 1) | {"at": log.events[35]["at"]}),
         ["event 37: expected no return of P02, which has left the league, found its registration"],
     ),
+    "seats are taken that were given out": (
+        setting("PlayerRegistered", 5, seat="ab"),
+        ["event 9: expected a seat that was given out, found another one of P05"],
+    ),
     "a player leaves once": (
         repeating("PlayerWithdrawn"),
         ["event 36: expected P02 leaving once, found a second time"],
@@ -475,7 +479,7 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
         [
             "event 36 (R1M1): expected no rematch of P02, which has left the league, found a rematch",
             "event 56: expected the league's end when all its matches have ended, found R1M1 open",
-            "event 56 (R1M1): expected a loss of P02, having left the league, found no result",
+            "event 62 (R1M1): expected a loss of P02, having left the league, found no result",
         ],
     ),
     "only a match of an announced round is corrected": (

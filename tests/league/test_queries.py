@@ -63,7 +63,7 @@ def test_a_played_match_shows_its_result_in_the_schedule_without_the_evidence(pl
     assert first.result == m.MatchResult(
         winner="P01",
         score={"P01": 3, "P02": 0},
-        details=m.ResultDetails(choices={"P01": "even", "P02": "odd"}, drawn_number=8, status="WIN", ruling="WIN"),
+        details=m.ResultDetails(choices={"P01": "odd", "P02": "even"}, drawn_number=5, status="WIN", ruling="WIN"),
     )
     assert second.result.details.status == "TECHNICAL_LOSS"
     assert not third.result

@@ -275,22 +275,6 @@ def test_a_referees_token_makes_nobody_a_player() -> None:
     assert Play(players=1, referees=1).player(2, returning_id="REF01") == "P02"
 
 
-def test_a_seat_gives_the_same_id_from_anywhere_and_at_any_time() -> None:
-    play = Play(referees=1)
-    assert play.player(1, seat="s-1") == "P01"
-    assert play.player(2, seat="s-2") == "P02"
-    play.begin()
-    elsewhere = {"contact_endpoint": "http://10.0.0.7:8101/mcp"}
-    assert play.player(1, seat="s-1", meta=elsewhere) == "P01"
-    assert play.league.players["P01"].meta.contact_endpoint == elsewhere["contact_endpoint"]
-
-
-def test_a_new_seat_can_be_taken_with_a_token() -> None:
-    play = Play(players=1)
-    assert play.player(1, returning_id="P01", seat="s-1") == "P01"
-    assert play.league.seats == {"s-1": "P01"}
-
-
 @pytest.mark.parametrize("role", ["player", "referee"])
 def test_a_registration_repeated_to_the_letter_gets_the_same_id(role: str) -> None:
     play = Play()

@@ -10,14 +10,21 @@ from msgspec import UNSET
 
 from leaguekit.league import commands
 from leaguekit.league.records import Match, failures_after
+from leaguekit.match.draw import commitment
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError, rpc_number
-from tests.league.play import Play, drawn, failed, won
+from tests.league.play import Play, drawn, failed, number, won
 from tests.samples import NOW as _NOW
 
 
 def _play(players: int = 4, referees: int = 2, **settings: Any) -> Play:
     return Play(players=players, referees=referees, **settings).begin()
+
+
+def committed(drawn_number: int) -> dict[str, str]:
+    """What a referee adds that had committed to its draw."""
+    nonce = bytes(16)
+    return {"draw_commitment": commitment(nonce, drawn_number), "draw_nonce": nonce.hex()}
 
 
 def _refused(play: Play, name: str, referee: str, result: m.MatchResult | None = None, **changes: Any) -> ProtocolError:
@@ -76,8 +83,9 @@ def test_a_reported_match_is_out_of_its_referees_hands() -> None:
 
 def test_a_result_lies_in_the_log_with_its_evidence_in_a_few_hundred_bytes() -> None:
     play = _play()
-    more = {"ruling": "WIN", "evidence": {"late_ms": 0}, "draw_commitment": "ab" * 32, "draw_nonce": "cd" * 16}
-    play.record("R1M1", won(play.match("R1M1"), "P01", failures={"P01": 0, "P02": 0}, **more))
+    match = play.match("R1M1")
+    more = {"ruling": "WIN", "evidence": {"late_ms": 0}, **committed(number(match))}
+    play.record("R1M1", won(match, "P01", failures={"P01": 0, "P02": 0}, **more))
     assert len(play.log[-1]) < 600
     stored = msgspec.json.decode(play.log[-1])
     assert stored["event"] == "ResultRecorded"
@@ -184,6 +192,142 @@ def _result(
 )
 def test_a_result_that_contradicts_itself_is_refused(result: m.MatchResult) -> None:
     assert _refused(_play(), "R1M1", "REF01", result).code == "E056"
+
+
+# --- what the rules say
+
+
+@pytest.mark.parametrize(
+    ("drawn_number", "choices", "winner"),
+    [
+        (8, ("even", "odd"), "P02"),
+        (7, ("even", "odd"), "P01"),
+        (8, ("even", "even"), "P01"),
+        (8, ("even", "odd"), None),
+        (8, ("Even", "odd"), "P01"),
+        (8, ("rock", "odd"), "P01"),
+    ],
+)
+def test_a_result_that_even_odd_does_not_give_is_refused(
+    drawn_number: int, choices: tuple[str, str], winner: str | None
+) -> None:
+    score = {player: 1 if winner is None else 3 if player == winner else 0 for player in ("P01", "P02")}
+    details = m.ResultDetails(choices=dict(zip(("P01", "P02"), choices, strict=True)), drawn_number=drawn_number)
+    error = _refused(_play(), "R1M1", "REF01", m.MatchResult(winner=winner, score=score, details=details))
+    assert error.code == "E056"
+    assert "R1M1 cannot have ended so" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("game_type", "choices", "winner"),
+    [
+        ("tic_tac_toe", ("0,1,2", "3,4"), "P02"),
+        ("tic_tac_toe", ("0,1", "3,4"), "P01"),
+        ("tic_tac_toe", ("0,1,2", "3,3"), "P01"),
+        ("rock_paper_scissors", ("rock", "paper"), "P01"),
+        ("rock_paper_scissors", ("rock", "rock"), "P01"),
+    ],
+)
+def test_a_result_that_another_game_does_not_give_is_refused(
+    game_type: str, choices: tuple[str, str], winner: str
+) -> None:
+    played = {"P01": choices[0], "P02": choices[1]}
+    score = {player: 3 if player == winner else 0 for player in played}
+    result = m.MatchResult(winner=winner, score=score, details=m.ResultDetails(choices=played, status="WIN"))
+    play = Play(game_type=game_type)
+    play.referee(1, meta={"game_types": [game_type]})
+    for one in (1, 2):
+        play.player(one, meta={"game_types": [game_type]})
+    assert _refused(play.begin(), "R1M1", "REF01", result, game_type=game_type).code == "E056"
+
+
+def test_a_referee_that_has_committed_to_a_number_reports_that_one_and_the_seeds() -> None:
+    play = _play()
+    match = play.match("R1M1")
+    drawn_number = number(match)
+    of_same_parity = (drawn_number + 1) % 10 + 1
+    for told in (
+        committed(of_same_parity),
+        committed(drawn_number) | {"draw_nonce": UNSET},
+        committed(of_same_parity) | {"drawn_number": of_same_parity},
+    ):
+        assert _refused(play, "R1M1", "REF01", won(match, "P01", **told)).code == "E056"
+    assert play.record("R1M1", won(match, "P01", **committed(drawn_number))) == ["ResultRecorded"]
+
+
+def test_a_referee_with_a_draw_of_its_own_counts_and_is_flagged() -> None:
+    play = _play()
+    match = play.match("R1M1")
+    of_same_parity = (number(match) + 1) % 10 + 1
+    assert play.record("R1M1", won(match, "P01", drawn_number=of_same_parity)) == ["ResultRecorded", "ResultFlagged"]
+    assert play.points()["P01"] == 3
+    assert play.league.flags == {"R1M1": ["REF01 drew a number of its own"]}
+
+
+@pytest.mark.parametrize(
+    ("details", "flag"),
+    [
+        (m.ResultDetails(choices={}, drawn_number=8), "REF01 did not tell what was chosen"),
+        (m.ResultDetails(choices={"P01": "odd", "P02": "odd"}), "REF01 did not tell what was drawn"),
+    ],
+)
+def test_a_result_that_cannot_be_checked_counts_and_is_flagged(details: m.ResultDetails, flag: str) -> None:
+    play = _play()
+    play.record("R1M1", m.MatchResult(winner=None, score={"P01": 1, "P02": 1}, details=details))
+    assert play.league.rounds[0].draws == 1
+    assert flag in play.league.flags["R1M1"]
+
+
+# --- second reports
+
+
+def _dispute(play: Play, result: m.MatchResult, referee: str = "REF01") -> list[str]:
+    return play.do(commands.dispute(play.league, play.report("R1M1", result), referee, play.now))
+
+
+def test_a_different_second_report_is_flagged_once_with_what_it_said() -> None:
+    play = _play()
+    match = play.match("R1M1")
+    play.record("R1M1", won(match, "P01"))
+    assert _dispute(play, won(match, "P02")) == ["ResultFlagged"]
+    flagged = msgspec.json.decode(play.log[-1])
+    assert (flagged["match_id"], flagged["referee_id"]) == ("R1M1", "REF01")
+    assert flagged["reported"]["winner"] == "P02"
+    assert play.points() == {"P01": 3, "P02": 0, "P03": 0, "P04": 0}
+    assert play.league.flags == {"R1M1": ["REF01 reported it a second time, and differently"]}
+    assert _dispute(play, drawn(match)) == []
+
+
+def test_an_equal_second_report_is_no_news() -> None:
+    play = _play()
+    match = play.match("R1M1")
+    play.record("R1M1", won(match, "P01", evidence={"late_ms": 0}))
+    assert _dispute(play, won(match, "P01", evidence={"late_ms": 9})) == []
+
+
+@pytest.mark.parametrize("settled", ["corrected", "forfeited"])
+def test_a_result_that_is_not_the_referees_own_is_not_disputed_by_it(settled: str) -> None:
+    play = _play()
+    match = play.match("R1M1")
+    if settled == "corrected":
+        play.record("R1M1", won(match, "P01"))
+        play.do(commands.correct(play.league, "R1M1", won(match, "P02"), "erred", play.now))
+    else:
+        play.do(commands.withdraw(play.league, "P01", "ill", play.now))
+    assert _dispute(play, won(match, "P01")) == []
+
+
+@pytest.mark.parametrize("settle", ["correct", "rematch"])
+def test_what_the_operator_settles_is_flagged_no_more(settle: str) -> None:
+    play = _play()
+    match = play.match("R1M1")
+    play.record("R1M1", won(match, "P01"))
+    _dispute(play, won(match, "P02"))
+    if settle == "correct":
+        play.do(commands.correct(play.league, "R1M1", won(match, "P02"), "erred", play.now))
+    else:
+        play.do(commands.rematch(play.league, "R1M1", "again", play.now))
+    assert play.league.flags == {}
 
 
 # --- void attempts and lost referees

@@ -49,7 +49,13 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "P03 is disqualified: cheated",
         "R2M1: lost by P03 (DISQUALIFICATION): cheated",
         "The league is over",
+        "The operator gives out S01 to S02",
+        "The seat S02 is revoked",
+        "Referees come in with a new code",
+        "The token of P05 is void",
+        "R1M2: for the operator to look at: REF01 reported it a second time, and differently",
     ]
+    assert sentence(events(by_hand().log)[-2]) == "The operator gives out S03 for P05"
 
 
 def test_an_answer_after_failures_is_told_as_one() -> None:
@@ -93,15 +99,14 @@ def test_nothing_that_opens_anything_is_told_to_programs(endpoints: bool) -> Non
     for lines in (played().log, by_hand().log):
         teller = Teller(endpoints=endpoints)
         told = [teller.as_json(event) for event in events(lines)]
-        *before, last = told
-        text = json.dumps(before)
+        text = json.dumps([one for one in told if one["event"] != "LeagueCompleted"])
         for line in lines:
             event = json.loads(line)
             secrets = [event[name] for name in SECRETS if name in event and name != "timestamp"]
+            secrets += [verifier for _, verifier in event.get("seats", ())]
             assert not any(json.dumps(secret) in text for secret in secrets)
         assert not any(f'"{name}"' in text for name in SECRETS)
         assert ("contact_endpoint" in text) == endpoints
-        assert last["event"] == "LeagueCompleted"
 
 
 def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.tokens import redacted
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class JsonLines(logging.Formatter):
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return redacted(json.dumps(line, ensure_ascii=False, default=str))
 
 
 @contextlib.contextmanager
@@ -40,6 +41,8 @@ def log_to(path: Path, agent_id: str) -> Iterator[None]:
     with restored() as package:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            # What a player chose may stand in its own log before the other has chosen.
+            path.touch(0o600)
             handler = logging.FileHandler(path, encoding="utf-8")
         except OSError as error:
             log.warning("There will be no log file: %s", error)

@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from leaguekit.agents import operator
+from leaguekit.agents.admission import Admission
 from leaguekit.agents.broadcasts import Recipient
 from leaguekit.agents.conductor import Conductor
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
-from leaguekit.agents.reachability import check_reachable
+from leaguekit.agents.operator import METHOD, Keep, Operator
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
@@ -25,10 +25,8 @@ from leaguekit.league.settings import Settings
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.methods import PING, read_call
-from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, Call, answer
@@ -36,6 +34,8 @@ from leaguekit.store.base import EventLog
 from leaguekit.transport.base import Peer
 
 log = logging.getLogger(__name__)
+
+OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
 
 
 class Manager:
@@ -50,14 +50,18 @@ class Manager:
         admin_token: str,
         *,
         grant_ids: bool = False,
+        referee_code: str | None = None,
+        keep: Keep | None = None,
     ) -> None:
-        """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free."""
+        """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is one
+        more code that lets referees in. ``keep`` puts a new admin token or referee code where its owner finds it.
+        """
         self.world = world
-        self._grant_ids = grant_ids
         self.ledger = Ledger(log)
         self.endpoint = endpoint
         self._settings = settings
-        self._admin_token = admin_token
+        self._operator = Operator(admin_token, world.entropy, keep)
+        self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
         self._refuse = manager_refusal(world.now)
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
@@ -80,6 +84,18 @@ class Manager:
         self.views.refresh()
         await self.ledger.settled()
 
+    async def provide_referee_code(self, kept: str | None) -> str | None:
+        """The code that lets referees in: the one that was kept, or a new one if the league has none.
+
+        None if it has one that was not kept: it still holds, and the operator can set another.
+        """
+        if self.ledger.league.referee_code is not None:
+            return kept if self._admission.is_referee_code(kept) else None
+        code, events = self._operator.new_referee_code(self._now())
+        self.ledger.record(events)
+        await self.ledger.settled()
+        return code
+
     async def run(self) -> None:
         """Conduct the league to its end. Raises StoreError if the log cannot be written."""
         await self.conductor.run()
@@ -96,81 +112,33 @@ class Manager:
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:
             return {"status": "ok", "league_id": self.league_id}
-        if call.method == operator.METHOD:
-            operated = operator.operate(self.ledger.league, call, self._admin_token, self._now())
+        if call.method == METHOD:
+            operated = self._operator.operate(self.ledger.league, call, self._now())
             self.ledger.record(operated.events)
             shown = operated.shown(self.ledger.league)
             await self.ledger.settled()
             return shown | self.conductor.course()
         _, message = read_call(call, "league_manager")
-        if isinstance(message, m.LeagueRegisterRequest):
-            result: m.Message = await self._register_player(message, peer)
-        elif isinstance(message, m.RefereeRegisterRequest):
-            result = await self._register_referee(message, peer)
-        else:
-            result = await self._handlers[type(message)](message)
+        match message:
+            case m.LeagueRegisterRequest():
+                result: m.Message = await self._admission.player(message, peer)
+            case m.RefereeRegisterRequest():
+                result = await self._admission.referee(message, peer)
+            case _:
+                result = await self._handlers[type(message)](message)
         await self.ledger.settled()
         return result
 
-    async def _register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
-        applicant = self._applicant(request, request.player_meta)
-        league = self.ledger.league
-        try:
-            commands.admit_player(league, applicant)
-            await check_reachable(self.world.caller, "player", request.player_meta.contact_endpoint, peer)
-            player_id = commands.admit_player(league, applicant)
-        except commands.Rejected as rejected:
-            return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
-        token, proof = self._token(player_id, applicant, request)
-        self.ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
-        return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
-
-    async def _register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
-        applicant = self._applicant(request, request.referee_meta)
-        league = self.ledger.league
-        try:
-            commands.admit_referee(league, applicant)
-            await check_reachable(self.world.caller, "referee", request.referee_meta.contact_endpoint, peer)
-            referee_id = commands.admit_referee(league, applicant)
-        except commands.Rejected as rejected:
-            return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
-        token, proof = self._token(referee_id, applicant, request)
-        self.ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
-        return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
-
-    def _applicant(
-        self, request: m.LeagueRegisterRequest | m.RefereeRegisterRequest, meta: Any
-    ) -> commands.Applicant[Any]:
-        known = None
-        if request.auth_token is not UNSET:
-            known = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
-        return commands.Applicant(
-            meta=meta,
-            conversation_id=request.conversation_id,
-            timestamp=request.timestamp,
-            manager_endpoint=self.endpoint,
-            returning_id=None if known is None else known.id,
-            wanted_id=self._wanted_id(request.sender),
-        )
-
-    def _wanted_id(self, sender: str) -> str | None:
-        wanted = read_sender(sender).id or ""
-        return wanted if self._grant_ids and valid(PlayerId, wanted) else None
-
-    def _token(
-        self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request
-    ) -> tuple[str, dict[str, bytes]]:
-        # Who comes back with its token keeps it: then an answer that is lost locks nobody out, and what was derived
-        # for a match in play still holds.
-        kept = request.auth_token if applicant.returning_id == agent_id else UNSET
-        token = kept or tokens.new_token(agent_id, self.world.entropy(tokens.ENTROPY_BYTES))
-        return token, {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
-
     async def _report_result(self, report: m.MatchResultReport) -> m.MatchResultAck:
-        referee = self._sender(report, Referee)
-        self.ledger.record(commands.record_result(self.ledger.league, report, referee.id, self._now()))
+        referee, league = self._sender(report, Referee), self.ledger.league
+        try:
+            self.ledger.record(commands.record_result(league, report, referee.id, self._now()))
+        except ProtocolError as error:
+            log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
+            if error.code == "E054":
+                self.ledger.record(commands.dispute(league, report, referee.id, self._now()))
+                await self.ledger.settled()
+            raise
         return m.MatchResultAck(
             **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
         )
@@ -214,7 +182,7 @@ class Manager:
             current_round=league.current_round if of_standings else UNSET,
         )
 
-    def _sender(self, request: m.Request, kind: type[Player | Referee] | None = None) -> Player | Referee:
+    def _sender(self, request: OfLeague, kind: type[Player | Referee] | None = None) -> Player | Referee:
         """Whose token a request carries, if that is who it says it is and may send this. Raises ProtocolError."""
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
@@ -225,10 +193,12 @@ class Manager:
         role = "player" if isinstance(agent, Player) else "referee"
         if read_sender(request.sender) != (role, agent.id):
             raise ProtocolError("E055", f"This is the token of {role}:{agent.id}, not of {request.sender}.")
+        if request.league_id != self.league_id:
+            raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
 
     def is_operator(self, token: str) -> bool:
-        return tokens.same(token, self._admin_token)
+        return self._operator.has(token)
 
     def recipient(self, agent_id: str) -> Recipient | None:
         """Where an agent listens, and what the manager shows it; None for one that has left."""
@@ -242,21 +212,3 @@ class Manager:
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self.world.now(), request.conversation_id)
-
-    def _accepted(self, token: str) -> dict[str, Any]:
-        return {
-            "status": "ACCEPTED",
-            "reason": None,
-            "auth_token": token,
-            "league_id": self.league_id,
-            "token_scheme": tokens.SCHEME,
-        }
-
-
-def _rejection(rejected: commands.Rejected) -> dict[str, Any]:
-    return {
-        "status": "REJECTED",
-        "reason": rejected.reason,
-        "error_code": rejected.code,
-        "code": rejected.number,
-    }

@@ -1,7 +1,7 @@
 """The operator's hand: starting, pausing and settling a league, each with its reason; and looking at it.
 
 The commands come as one JSON-RPC method, ``operator``, on the manager's own URL. What changes the league, or shows
-where agents live, needs the admin token.
+where agents live, or gives a secret out, needs the admin token.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.league import commands, queries
+from leaguekit.league.access import seat_of
 from leaguekit.league.events import Event
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.rounds import living_referees
 from leaguekit.league.state import League
-from leaguekit.protocol import tokens
+from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import RoundId
 from leaguekit.protocol.messages import MatchResult, QueryError, QueryParams, ResultDetails
 from leaguekit.protocol.rpc import Call, params_of
+from leaguekit.store.base import StoreError
 
 METHOD = "operator"
+MOST_SEATS = 1_000
 
 
 class Operation(msgspec.Struct, kw_only=True):
@@ -37,6 +40,10 @@ class Operation(msgspec.Struct, kw_only=True):
     round_id: RoundId | None = None
     reason: str = ""
     query_type: str = ""
+    agent_id: str = ""
+    # How many seats, and which: its id or its code.
+    count: int = 0
+    seat: str = ""
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
 
@@ -48,24 +55,104 @@ class Operated(NamedTuple):
     shown: Callable[[League], Any]
 
 
-def operate(league: League, call: Call, admin_token: str, at: str) -> Operated:
-    """Decide on a command. Raises ProtocolError if it is unknown, not allowed, or impossible now."""
-    try:
-        operation = msgspec.json.decode(params_of(call), type=Operation)
-    except msgspec.DecodeError as error:
-        raise ProtocolError("E043", f"The operator's command cannot be read: {error}.") from None
-    if operation.command in _LOOKS:
-        return Operated([], lambda after: _LOOKS[operation.command](after, operation))
-    if operation.command not in (*_DEEDS, *_GUARDED_LOOKS):
-        known = ", ".join([*_DEEDS, *_LOOKS, *_GUARDED_LOOKS])
-        raise ProtocolError("E044", f"There is no command {operation.command!r}; there are {known}.")
-    if not operation.admin_token:
-        raise ProtocolError("E011", "The operator's commands need the admin token.")
-    if not tokens.same(operation.admin_token, admin_token):
-        raise ProtocolError("E012", "This is not the admin token of this league.")
-    if operation.command in _GUARDED_LOOKS:
-        return Operated([], lambda after: _GUARDED_LOOKS[operation.command](after, operation))
-    return Operated(_DEEDS[operation.command](league, operation, at), lambda after: _status(after, operation))
+# Puts a secret under a name where only its owner finds it. Raises StoreError.
+Keep = Callable[[str, str], None]
+ADMIN_TOKEN, REFEREE_CODE = "admin_token", "referee_code"
+
+
+class Operator:
+    """Decides on the operator's commands, and makes the secrets that some of them give out."""
+
+    def __init__(self, admin_token: str, entropy: Callable[[int], bytes], keep: Keep | None = None) -> None:
+        self._admin = tokens.verifier(admin_token)
+        self._entropy = entropy
+        self._keep = keep or (lambda _name, _secret: None)
+        self._grants: dict[str, Callable[[League, Operation, str], Operated]] = {
+            "seats_new": self._new_seats,
+            "token_rotate": self._rotate_token,
+            "token_rotate_admin": self._rotate_admin_token,
+            "token_rotate_referee_code": self._rotate_referee_code,
+        }
+
+    def operate(self, league: League, call: Call, at: str) -> Operated:
+        """Decide on a command. Raises ProtocolError if it is unknown, not allowed, or impossible now."""
+        try:
+            operation = msgspec.json.decode(params_of(call), type=Operation)
+        except msgspec.DecodeError as error:
+            raise ProtocolError("E043", f"The operator's command cannot be read: {error}.") from None
+        command = operation.command
+        if command in _LOOKS:
+            return Operated([], lambda after: _LOOKS[command](after, operation))
+        if command not in (guarded := [*_DEEDS, *_GUARDED_LOOKS, *self._grants]):
+            known = ", ".join([*_LOOKS, *guarded])
+            raise ProtocolError("E044", f"There is no command {command!r}; there are {known}.")
+        if not operation.admin_token:
+            raise ProtocolError("E011", "The operator's commands need the admin token.")
+        if not self.has(operation.admin_token):
+            raise ProtocolError("E012", "This is not the admin token of this league.")
+        if command in self._grants:
+            return self._grants[command](league, operation, at)
+        if command in _GUARDED_LOOKS:
+            return Operated([], lambda after: _GUARDED_LOOKS[command](after, operation))
+        shown = _GUARDED_LOOKS["seats"] if command == "seats_revoke" else _status
+        return Operated(_DEEDS[command](league, operation, at), lambda after: shown(after, operation))
+
+    def has(self, token: str) -> bool:
+        """Whether this is the admin token."""
+        return tokens.recognised(token, self._admin)
+
+    def new_referee_code(self, at: str) -> tuple[str, list[Event]]:
+        """A code by which referees come in, and the event that makes it the only one."""
+        code = self._new_code()
+        self._kept(REFEREE_CODE, code)
+        return code, commands.set_referee_code(codes.verifier("referee", code), at)
+
+    def _new_seats(self, league: League, operation: Operation, at: str) -> Operated:
+        if not 1 <= operation.count <= MOST_SEATS:
+            raise ProtocolError("E044", f"count must be from 1 to {MOST_SEATS}, got {operation.count}.")
+        new = [self._new_code() for _ in range(operation.count)]
+        events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
+        return Operated(events, lambda after: {"seats": _with_codes(after, new)})
+
+    def _rotate_token(self, league: League, operation: Operation, at: str) -> Operated:
+        code, key = self._new_code(), self._entropy(tokens.ENTROPY_BYTES)
+        agent, proof = operation.agent_id, codes.verifier("seat", code)
+        events = commands.void_token(league, agent, key=key, code=proof, at=at)
+        return Operated(events, lambda after: {"agent_id": agent, "seat": _way_back(after, agent, code)})
+
+    def _rotate_admin_token(self, _league: League, _operation: Operation, _at: str) -> Operated:
+        token = new_admin_token(self._entropy)
+        self._kept(ADMIN_TOKEN, token)
+        self._admin = tokens.verifier(token)
+        return Operated([], lambda _after: {"admin_token": token})
+
+    def _rotate_referee_code(self, _league: League, _operation: Operation, at: str) -> Operated:
+        code, events = self.new_referee_code(at)
+        return Operated(events, lambda _after: {"referee_code": code})
+
+    def _new_code(self) -> str:
+        return codes.new_code(self._entropy(codes.ENTROPY_BYTES))
+
+    def _kept(self, name: str, secret: str) -> None:
+        try:
+            self._keep(name, secret)
+        except StoreError as error:
+            raise ProtocolError("E060", f"{error} Nothing has changed.") from error
+
+
+def new_admin_token(entropy: Callable[[int], bytes]) -> str:
+    return f"adm-{entropy(tokens.ENTROPY_BYTES).hex()}"
+
+
+def _with_codes(league: League, new: list[str]) -> list[dict[str, Any]]:
+    return [{"id": league.seats[codes.verifier("seat", code).hex()].id, "code": code} for code in new]
+
+
+def _way_back(league: League, agent_id: str, code: str) -> dict[str, Any]:
+    """The seat by which an agent comes back, with its code if it is new."""
+    seat = seat_of(league, agent_id)
+    is_new = codes.verifier("seat", code).hex() in league.seats
+    return {"id": None if seat is None else seat.id, "code": code if is_new else None}
 
 
 def _correct(league: League, operation: Operation, at: str) -> list[Event]:
@@ -82,6 +169,11 @@ def _correct(league: League, operation: Operation, at: str) -> list[Event]:
     return commands.correct(league, operation.match_id, result, operation.reason, at)
 
 
+def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
+    is_id = any(seat.id == operation.seat.upper() for seat in league.seats.values())
+    return commands.revoke_seat(league, operation.seat if is_id else codes.verifier("seat", operation.seat).hex(), at)
+
+
 Deed = Callable[[League, Operation, str], list[Event]]
 _DEEDS: dict[str, Deed] = {
     "start": lambda league, _operation, at: commands.start(league, at),
@@ -91,6 +183,7 @@ _DEEDS: dict[str, Deed] = {
     "disqualify": lambda league, operation, at: commands.disqualify(league, operation.player_id, operation.reason, at),
     "rematch": lambda league, operation, at: commands.rematch(league, operation.match_id, operation.reason, at),
     "correct": _correct,
+    "seats_revoke": _revoke_seat,
 }
 
 
@@ -98,7 +191,9 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(queries.status(league))
     waits = [] if living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
     waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in league.held]
-    return {"league_id": league.settings.league_id, "paused": league.paused, "waits_for": waits} | shown
+    flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
+    of_league = {"league_id": league.settings.league_id, "paused": league.paused}
+    return of_league | {"waits_for": waits, "flags": flags} | shown
 
 
 def _agents(league: League, _operation: Operation) -> dict[str, Any]:
@@ -116,6 +211,20 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
     }
 
 
+def _seats(league: League, _operation: Operation) -> dict[str, Any]:
+    return {
+        "seats": [
+            {
+                "id": seat.id,
+                "state": "revoked" if seat.revoked else "free" if seat.holder is None else "taken",
+                "holder": seat.holder,
+                "display_name": None if (agent := league.agent(seat.holder or "")) is None else agent.meta.display_name,
+            }
+            for seat in league.seats.values()
+        ]
+    }
+
+
 def _query(league: League, operation: Operation) -> dict[str, Any]:
     """What an agent's LEAGUE_QUERY would be answered with."""
     params = QueryParams(player_id=operation.player_id or UNSET, round_id=operation.round_id or UNSET)
@@ -124,8 +233,8 @@ def _query(league: League, operation: Operation) -> dict[str, Any]:
 
 
 Look = Callable[[League, Operation], dict[str, Any]]
-# These show where agents live, and need the admin token.
-_GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query}
+# These show where agents live, or who has a seat, and need the admin token.
+_GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
 _LOOKS: dict[str, Look] = {
     "status": _status,
     "standings": lambda league, _operation: {"standings": msgspec.to_builtins(queries.standings(league))},

@@ -121,6 +121,7 @@ class PlayerAgent:
 
     async def close(self) -> None:
         """Write what is still to be written."""
+        await self.registrar.close()
         await self._writer.close()
         if self._memory is not None:
             self._memory.close()
@@ -308,6 +309,7 @@ class PlayerAgent:
             raise ProtocolError("E005", f"This is {self.player_id}, not {player_id}.")
 
     def _stranger(self) -> ProtocolError:
+        self.registrar.doubt()
         detail = "The auth_token is not the one that was made for this caller."
         return ProtocolError("E012", detail, data={"player_id": self.player_id})
 

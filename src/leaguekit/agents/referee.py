@@ -125,6 +125,7 @@ class RefereeAgent:
         for match in self._matches.values():
             await match.close()
         await self._reports.close()
+        await self.registrar.close()
         await self._view_writer.close()
         if self._journal is not None:
             self._journal.close()
@@ -156,6 +157,7 @@ class RefereeAgent:
         if identity is None:
             raise ProtocolError("E012", "This referee has not registered yet: nobody can prove to be its manager.")
         if not identity.may_be_manager(message.auth_token):
+            self.registrar.doubt()
             raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
         if read_sender(message.sender).role != "league_manager":
             raise ProtocolError("E055", f"Only the manager sends this, not {message.sender}.")

@@ -263,15 +263,17 @@ class Refereeing:
         return answer
 
     async def _ring(self, alarm: s.Alarm) -> None:
-        at = alarm.at
+        at, late_in_all = alarm.at, 0.0
         for _ in range(1 + MOST_EXTENSIONS):
             await self._until(at)
             late = self._loop.time() - at
             if late <= LATE_SECONDS:
-                break
+                self._hand_in(s.DeadlinePassed(alarm.side, alarm.ask))
+                return
             # What came in the meantime is still unread, and whoever posted it was in time.
             at = self._loop.time() + late
-        self._hand_in(s.DeadlinePassed(alarm.side, alarm.ask))
+            late_in_all += late
+        self._hand_in(s.Late(alarm.side, alarm.ask, late_in_all * 1000))
 
     async def _ask(self, asked: s.Ask) -> None:
         await self._until(asked.send_at)

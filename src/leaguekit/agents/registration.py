@@ -24,6 +24,7 @@ from leaguekit.agents.logs import about
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.rpc import RpcRefusal
@@ -120,6 +121,8 @@ class Registrar:
         self.name = meta.display_name
         self.manager_url = manager_url
         self.endpoint = meta.contact_endpoint
+        # Without the seat or referee code, which is for registering only.
+        self._address = without_codes(manager_url)
         self.identity: Identity | None = None
         self._world = world
         self._kind = kind
@@ -127,6 +130,7 @@ class Registrar:
         self._prepare = prepare
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
         self._sender = sender_of(kind.role, wanted_id or self._slug)
+        self._doubting: asyncio.Task[None] | None = None
         self._one_at_a_time = asyncio.Lock()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -150,6 +154,41 @@ class Registrar:
         async with self._one_at_a_time:
             if self.identity is None or self.identity.auth_token == refused:
                 await self._register()
+
+    def doubt(self) -> None:
+        """A caller showed a token that was not made for us. If that is because ours is void, a seat brings us back; a
+        stranger must not make us give up a token that is good.
+        """
+        if self._doubting is None and self.manager_url != self._address:
+            self._doubting = asyncio.create_task(self._come_back())
+            self._doubting.add_done_callback(self._reassured)
+
+    def _reassured(self, _doubting: asyncio.Task[None]) -> None:
+        self._doubting = None
+
+    async def _come_back(self) -> None:
+        identity = self.identity
+        if identity is None or identity.auth_token is None or identity.league_id is None:
+            return
+        query = m.LeagueQuery(
+            **m.envelope(sender_of(self._kind.role, identity.agent_id), self._world.now(), f"conv-{self._slug}-known"),
+            auth_token=identity.auth_token,
+            league_id=identity.league_id,
+            query_type="GET_STATUS",
+        )
+        try:
+            await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
+        except RpcRefusal as refusal:
+            if cause_of(refusal) == "E012":
+                with contextlib.suppress(RegistrationRefused):
+                    await self.renew(identity.auth_token)
+        except (CallFailed, CallerLate, ProtocolError) as failure:
+            log.debug("whether our token is good cannot be told: %s", failure)
+
+    async def close(self) -> None:
+        if self._doubting is not None:
+            self._doubting.cancel()
+            await asyncio.gather(self._doubting, return_exceptions=True)
 
     async def settled(self) -> Identity | None:
         """Who the agent is; while an answer is awaited that may change it, wait for that."""
@@ -188,7 +227,7 @@ class Registrar:
                     raise _refused(_reason(refusal), cause_of(refusal)) from refusal
                 why = refusal
             except ProtocolError as error:
-                reason = f"What answers at {self.manager_url} is no League Manager of league.v2: {error.detail}"
+                reason = f"What answers at {self._address} is no League Manager of league.v2: {error.detail}"
                 raise RegistrationRefused(reason, "Check the manager's URL; it ends in /mcp.", error.code) from error
             finally:
                 if self.identity is not None:
@@ -201,7 +240,7 @@ class Registrar:
     async def _league_there(self) -> str | None:
         """Which league the manager runs, if it says so: a token is offered only to the league it came from."""
         try:
-            body = await reachable(self._world.caller, self.manager_url, PING_SECONDS)
+            body = await reachable(self._world.caller, self._address, PING_SECONDS)
             league_id = msgspec.json.decode(body, type=_Pong).result.league_id
         except TimedOut:
             # It may know no ping.
@@ -209,7 +248,7 @@ class Registrar:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         if self.identity is not None and self.identity.league_id not in (None, league_id):
-            raise Unreachable(f"another league, {league_id}, is at {self.manager_url}")
+            raise Unreachable(f"another league, {league_id}, is at {self._address}")
         return league_id
 
     def _kept(self, league_id: str | None) -> Identity | None:

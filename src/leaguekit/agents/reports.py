@@ -19,6 +19,7 @@ from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
@@ -48,7 +49,7 @@ class Reports:
 
     def __init__(self, world: World, manager_url: str, registrar: Registrar) -> None:
         self._world = world
-        self._manager_url = manager_url
+        self._manager_url = without_codes(manager_url)
         self._registrar = registrar
         self._pauses: dict[Refereeing, asyncio.TimerHandle] = {}
         self._telling: set[asyncio.Task[None]] = set()

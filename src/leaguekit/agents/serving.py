@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server, names_of
+from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
@@ -59,7 +60,7 @@ async def serve(
     server = agent_server(agent.handle, [sock], refuse, names_of(agent.registrar.endpoint))
     await server.start()
     try:
-        tell(f"{name} listens at port {server.port} and registers at {agent.registrar.manager_url}")
+        tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")
         await until(stop, play())
     finally:
         await server.stop()

@@ -27,6 +27,8 @@ COMMANDS = {
     "disqualify": ("put a player out of a league", "operate"),
     "rematch": ("have a match played again", "operate"),
     "correct": ("settle the result of a match", "operate"),
+    "seats": ("give out, list and revoke the seats of a league", "seats"),
+    "token": ("void a token and make a new one", "token"),
     "verify": ("check everything that must hold in a league's log", "verify"),
     "log": ("what happened in a league, a line an event", "log"),
     "replay": ("what happened in a match, message by message", "replay"),

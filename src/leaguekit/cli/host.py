@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+from secrets import token_bytes
 
 from leaguekit.cli import CommandError, manager, program
 from leaguekit.cli.processes import Processes
+from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.transport.server import CannotListen, listen
 
 EXAMPLES = """examples:
@@ -64,11 +66,14 @@ def _start(options: argparse.Namespace, processes: Processes) -> None:
     chosen = [text for name, value in given.items() if value is not None for text in (name, str(value))]
     several = {"--host-name": options.host_name, "--proxy": options.proxy, "--own": endpoints}
     chosen += [text for name, values in several.items() for value in values for text in (name, value)]
-    processes.start("manager", served, "manager", *shared, *chosen)
+    chosen += ["--require-seat"] if options.require_seat else []
+    # Its own referees come in by a code that nobody else is told.
+    code = {program.REFEREE_CODE: new_code(token_bytes(ENTROPY_BYTES))}
+    processes.start("manager", served, "manager", *shared, *chosen, secrets=code)
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
         own = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
-        processes.start(name, sock, "referee", *shared, *own)
+        processes.start(name, sock, "referee", *shared, *own, secrets=code)
 
 
 async def _watch(processes: Processes, stop: program.Stop) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import secrets
 import tomllib
@@ -18,6 +19,7 @@ from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import league_seed
 
+FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
 EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
   league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
@@ -28,7 +30,8 @@ EXAMPLES = """examples:
 The league's events are kept in one file (--store); the JSON files that other tools read are written under --data-dir.
 With --store postgresql://… they are kept in that database, or in the schema of it that ?search_path=… names: one league
 in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
-The admin token, which the operator's commands need, lies beside them in a file that only you can read.
+The admin token, which the operator's commands need, lies beside them in a file that only you can read; so does the
+referee code, which referees on other machines need. With --require-seat players need one each: `league seats new 30`.
 """
 
 _NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
@@ -63,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-players", metavar="N", type=int)
     parser.add_argument("--max-referees", metavar="N", type=int)
+    parser.add_argument("--require-seat", action="store_true", help="let players in by seat code only (league seats)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings from a TOML file; options win over it")
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
     # For `league host`: where its own referees listen, whatever agents may name.
@@ -92,6 +96,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
         "announce_lead": options.announce_lead,
         "max_players": options.max_players,
         "max_referees": options.max_referees,
+        "require_seat": options.require_seat or None,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
     chosen |= {name: value for name, value in asked.items() if value is not None}
@@ -138,6 +143,7 @@ async def _serve(
     from leaguekit.agents.logs import log_to
     from leaguekit.agents.manager import Manager
     from leaguekit.agents.manager_server import manager_server
+    from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
     from leaguekit.store.addresses import MEMORY
@@ -152,26 +158,40 @@ async def _serve(
     served, endpoint = program.opened(options, program.facing(options))
     folder = options.data_dir / "agents" / safe_name(settings.league_id) / "manager"
     store = options.store or folder / "league.db"
-    admin_file = folder / "admin_token"
+
+    def keep(name: str, secret: str) -> None:
+        DISK.write(folder / name, secret.encode(), private=True)
+
     try:
-        known = DISK.read(admin_file)
-        admin_token = known.decode() if known else f"adm-{secrets.token_urlsafe(32)}"
-        DISK.write(admin_file, admin_token.encode(), private=True)
+        known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
+        admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
+        keep(ADMIN_TOKEN, admin_token)
         log = await open_log(store)
     except StoreError as error:
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
         world = World(caller, options.data_dir)
-        manager = Manager(world, log, settings, endpoint, admin_token, grant_ids=options.grant_ids)
+        manager = Manager(
+            world,
+            log,
+            settings,
+            endpoint,
+            admin_token,
+            grant_ids=options.grant_ids,
+            referee_code=os.environ.get(program.REFEREE_CODE),
+            keep=keep,
+        )
         await manager.open()
+        referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
         manager.conductor.start_when = when
         server = manager_server(manager, served, names=options.host_name, proxies=proxies)
         await server.start()
         program.say(f"League {manager.league_id} is at {endpoint}")
         kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
-        program.say(f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {admin_file}")
+        program.say(f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}")
         if not known:
             program.say(f"  admin token (shown once): {admin_token}")
+        program.say(f"  referee code: {referee_code or FORGOTTEN}")
         try:
             await until(stop, _conduct(manager, delay))
             if not stop.is_set():

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import standings_table, table
+from leaguekit.cli.tables import harmless, standings_table, table
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
@@ -47,11 +47,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--round", metavar="N", dest="round_id", type=int, help="this round only")
     if command not in (*LOOKS, "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command to a manager."""
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
     parser.add_argument("--admin-token-file", metavar="FILE", type=Path, help="default: the newest under --data-dir")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"))
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         if getattr(options, name, None) is not None
     }
     if options.command not in LOOKS:
-        params["admin_token"] = _admin_token(options)
+        params["admin_token"] = admin_token(options)
     shown = call(options.manager, params)
     print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(options.command, shown))
     return 0
@@ -104,7 +109,8 @@ async def ask_manager(caller: HttpCaller, manager: str, params: dict[str, Any]) 
     return shown
 
 
-def _admin_token(options: argparse.Namespace) -> str:
+def admin_token(options: argparse.Namespace) -> str:
+    """The admin token, from its file."""
     files: list[Path]
     if options.admin_token_file is not None:
         files = [options.admin_token_file]
@@ -139,6 +145,7 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{shown['players']} players, {shown['referees']} referees",
         *(f"waits for {reason}" for reason in shown["waits_for"]),
+        *(f"look at {harmless(flag)}" for flag in shown["flags"]),
     ]
     return "\n".join(lines)
 

@@ -12,6 +12,8 @@ EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp
   league player --manager http://127.0.0.1:8000/mcp --port 8102 --name Bob --strategy frequency
   league player --manager http://127.0.0.1:8000/mcp --strategy my_agent:choose
+  league player --manager 'http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN'
+  {program.SEAT}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
 
 Strategies: {", ".join(STRATEGIES)}; or module:function, a function of your own that is given a context and returns a
 move. It registers, plays, and ends with the league. Started again with the same name and --data-dir it comes back
@@ -50,7 +52,8 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
     # It calls nobody but the manager that it was given.
     world = World(HttpCaller(AddressPolicy.only(options.manager)), options.data_dir)
     served, endpoint = program.opened(options, options.manager)
-    agent = PlayerAgent(player, world, options.manager, endpoint, seed=options.seed, wanted_id=options.wanted_id)
+    manager = program.manager_url(options.manager, "seat")
+    agent = PlayerAgent(player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id)
     try:
         return await program.serve_agent(agent, served, player_refusal, stop)
     finally:

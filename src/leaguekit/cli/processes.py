@@ -43,7 +43,8 @@ class Processes:
         for said in self._said.values():
             said.close()
 
-    def start(self, name: str, served: socket.socket, *arguments: str) -> None:
+    def start(self, name: str, served: socket.socket, *arguments: str, secrets: dict[str, str] | None = None) -> None:
+        """``secrets`` go into its environment: arguments can be read by everybody on the machine."""
         descriptors = (served.fileno(), self._read)
         passed = ["--socket-fd", str(served.fileno()), "--parent-fd", str(self._read)]
         self._said[name] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
@@ -53,6 +54,7 @@ class Processes:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=None if self._aloud else self._said[name],
+            env=os.environ | (secrets or {}),
             # Ctrl-C goes to this process alone, which then ends the others in order.
             start_new_session=True,
         )

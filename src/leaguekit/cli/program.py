@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
+from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import Address, AddressPolicy, Network
 from leaguekit.transport.server import CannotListen, listen
@@ -27,6 +29,8 @@ MOST_FILES = 16_384
 _ANYWHERE = "http://192.0.2.1/"
 _HERE = ("http://127.0.0.1/", "http://[::1]/")
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+# Where the codes may stand by which a player or a referee comes in, if they are not to stand in its URL.
+SEAT, REFEREE_CODE = "LEAGUE_SEAT", "LEAGUE_REFEREE_CODE"
 
 
 def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -142,6 +146,12 @@ async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int 
     finally:
         if parent_fd is not None:
             loop.remove_reader(parent_fd)
+
+
+def manager_url(url: str, purpose: Purpose) -> str:
+    """The manager's URL with the seat or referee code that the environment has, if it has one."""
+    code = os.environ.get(SEAT if purpose == "seat" else REFEREE_CODE)
+    return with_code(without_codes(url), purpose, code) if code else url
 
 
 def say(text: str) -> None:

@@ -6,10 +6,13 @@ import argparse
 
 from leaguekit.cli import CommandError, program
 
-EXAMPLES = """examples:
+EXAMPLES = f"""examples:
   league referee --manager http://127.0.0.1:8000/mcp
   league referee --manager http://127.0.0.1:8000/mcp --port 8002 --name "Second referee" --max-concurrent 10
+  league referee --manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN'
+  {program.REFEREE_CODE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
 
+The referee code is what the manager shows at its start; on the manager's own machine none is needed.
 It registers, plays the matches that it is given, and ends with the league. Started again with the same name and
 --data-dir it comes back under its id and delivers what it had ruled.
 """
@@ -45,7 +48,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     served, endpoint = program.opened(options, options.manager)
     referee = RefereeAgent(
         world,
-        manager_url=options.manager,
+        manager_url=program.manager_url(options.manager, "referee"),
         endpoint=endpoint,
         name=options.name,
         max_concurrent=options.max_concurrent,

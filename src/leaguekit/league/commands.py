@@ -6,6 +6,7 @@ writes the events down and applies them.
 
 from __future__ import annotations
 
+from leaguekit.league.access import issue_seats, revoke_seat, set_referee_code, void_token
 from leaguekit.league.interventions import correct, disqualify, pause, rematch, resume, withdraw
 from leaguekit.league.registration import (
     Applicant,
@@ -16,6 +17,7 @@ from leaguekit.league.registration import (
     register_referee,
 )
 from leaguekit.league.results import (
+    dispute,
     note_answer,
     note_failures,
     record_result,
@@ -34,7 +36,9 @@ __all__ = [
     "assign",
     "correct",
     "create",
+    "dispute",
     "disqualify",
+    "issue_seats",
     "note_answer",
     "note_failures",
     "pause",
@@ -45,7 +49,10 @@ __all__ = [
     "register_referee",
     "rematch",
     "resume",
+    "revoke_seat",
+    "set_referee_code",
     "start",
     "void_attempt",
+    "void_token",
     "withdraw",
 ]

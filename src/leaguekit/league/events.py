@@ -44,6 +44,34 @@ class RefereeRegistered(_Registered, frozen=True, kw_only=True):
     meta: RefereeMeta
 
 
+class SeatsIssued(_Event, frozen=True, kw_only=True):
+    """Seats were given out: the id of each, and by what its code is recognised."""
+
+    seats: list[tuple[str, str]]
+    # The agent whose seats they are from the beginning; others are taken by whoever comes with their code.
+    holder: str | None = None
+
+
+class SeatRevoked(_Event, frozen=True, kw_only=True):
+    """A seat's code no longer lets anybody in."""
+
+    seat_id: str
+
+
+class RefereeCodeSet(_Event, frozen=True, kw_only=True):
+    """Referees come in with a code that is recognised by this, and with no earlier one."""
+
+    verifier: str
+
+
+class TokenVoided(_Event, frozen=True, kw_only=True):
+    """The operator took an agent's token away: neither it nor what was derived from it counts any more."""
+
+    agent_id: str
+    # What stands in the place of the token's key until the agent comes back.
+    key: str
+
+
 class RegistrationsClosed(_Event, frozen=True, kw_only=True):
     """From now on the schedule is being made."""
 
@@ -76,6 +104,16 @@ class ResultRecorded(_Event, frozen=True, kw_only=True):
     attempt: int
     referee_id: str
     result: MatchResult
+
+
+class ResultFlagged(_Event, frozen=True, kw_only=True):
+    """Something about a referee's report asks for the operator's eye; what counts does not change."""
+
+    match_id: str
+    referee_id: str
+    reason: str
+    # What the referee reported, where that is not what counts.
+    reported: MatchResult | None = None
 
 
 class MatchForfeited(_Event, frozen=True, kw_only=True):
@@ -188,11 +226,16 @@ Event = (
     LeagueCreated
     | PlayerRegistered
     | RefereeRegistered
+    | SeatsIssued
+    | SeatRevoked
+    | RefereeCodeSet
+    | TokenVoided
     | RegistrationsClosed
     | LeagueStarted
     | RoundAnnounced
     | MatchAssigned
     | ResultRecorded
+    | ResultFlagged
     | MatchForfeited
     | AttemptVoided
     | MatchHeld

@@ -87,6 +87,8 @@ def _(event: e.PlayerRegistered, league: League) -> Iterator[Fault]:
             yield Fault(f"at most {most} players", f"one more, {name}")
     elif known.out is not None:
         raise Impossible(f"no return of {name}, which has left the league", "its registration")
+    if event.seat is not None and event.seat not in league.seats:
+        raise Impossible("a seat that was given out", f"another one of {name}")
     yield from _shared_with_others(name, event, league)
     owner = league.names.get(event.meta.display_name, name)
     if owner != name:

@@ -34,10 +34,16 @@ class Judgement(NamedTuple):
     is_replayed: bool
     is_opened: bool
     is_derived: bool
+    # What of the not checkable an operator should know.
+    doubts: list[str]
 
 
 class _NotCheckable(Exception):
     """The referee, or the game, tells too little."""
+
+
+class _Doubtful(_NotCheckable):
+    """The referee keeps to itself what every document has it tell, or does not draw as it was told to."""
 
 
 class _Wrong(Exception):
@@ -54,9 +60,10 @@ def judge(game_type: str, match: Match, attempt: int, result: MatchResult, seed:
     faults = _ruling_faults(details)
     game = GAMES.get(game_type)
     if game is None:
-        return Judgement(faults, [f"the game {game_type} is not known here"], False, False, False)
+        return Judgement(faults, [f"the game {game_type} is not known here"], False, False, False, [])
     derived = None if seed is None else game.draw(match_seed(seed, match.id, attempt))
     not_checkable: list[str] = []
+    doubts: list[str] = []
     done: list[bool] = []
     checks: tuple[Callable[[], bool], ...] = (
         lambda: _check_outcome(game, match, result),
@@ -71,8 +78,10 @@ def judge(game_type: str, match: Match, attempt: int, result: MatchResult, seed:
             done.append(True)
         except _NotCheckable as reason:
             not_checkable.append(str(reason))
+            doubts += [str(reason)] * isinstance(reason, _Doubtful)
             done.append(False)
-    return Judgement(faults, not_checkable, *done)
+    is_replayed, is_opened, is_derived = done
+    return Judgement(faults, not_checkable, is_replayed, is_opened, is_derived, doubts)
 
 
 def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
@@ -83,9 +92,9 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
     choices: dict[Side, str | None] = {"A": details.choices.get(match.a), "B": details.choices.get(match.b)}
     number = details.drawn_number or None
     if None in choices.values():
-        raise _NotCheckable("the referee did not tell what was chosen")
+        raise _Doubtful("the referee did not tell what was chosen")
     if number is None and _draws(game):
-        raise _NotCheckable("the referee did not tell what was drawn")
+        raise _Doubtful("the referee did not tell what was drawn")
     try:
         outcome = settled(game, number, choices)
     except ValueError as error:
@@ -128,7 +137,7 @@ def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | No
         raise _NotCheckable("the league's seed is not known")
     if derived != number:
         if details.draw_commitment is UNSET:
-            raise _NotCheckable("the referee drew a number of its own")
+            raise _Doubtful("the referee drew a number of its own")
         raise _Wrong(f"the number {derived}, drawn from the league's seed", f"the number {number}")
     return True
 

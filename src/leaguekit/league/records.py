@@ -68,6 +68,14 @@ class Referee(Struct, kw_only=True):
         return 0 if self.lost else max(0, self.capacity - len(self.in_hand))
 
 
+class Seat(Struct, kw_only=True):
+    """A place in the league that its code opens, from anywhere and at any time."""
+
+    id: str
+    holder: str | None = None
+    revoked: bool = False
+
+
 class Outcome(Struct, array_like=True, gc=False):
     """How a match ended, side A first: a result without its evidence, which is in the log.
 
@@ -99,6 +107,8 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
     held: bool = False
     outcome: Outcome | None = None
     ended_at: str | None = None
+    # Whether the result is as its referee reported it.
+    reported: bool = False
 
     @property
     def players(self) -> tuple[str, str]:

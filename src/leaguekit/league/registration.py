@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET
 
+from leaguekit.league.access import seat_of
 from leaguekit.league.endpoints import place, same_host, same_server
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
@@ -62,8 +63,10 @@ class Applicant(NamedTuple, Generic[MetaT]):
     manager_endpoint: str
     # Whose token it showed; a token moves an agent to another port of its host at most.
     returning_id: str | None = None
-    # The fingerprint of the seat code it showed; a seat's player may come from anywhere.
+    # By what the seat code that it showed is recognised; a seat's holder may come from anywhere.
     seat: str | None = None
+    # Whether it showed the referees' code, or needs none where it comes from.
+    may_referee: bool = True
     # An id it is to have if that is free.
     wanted_id: str | None = None
     # Whether the operator lets a referee in after the start.
@@ -72,7 +75,9 @@ class Applicant(NamedTuple, Generic[MetaT]):
 
 def admit_player(league: League, applicant: Applicant[PlayerMeta]) -> str:
     """The id that a player gets, or had. Raises Rejected, or ProtocolError for a name that is taken."""
-    by_seat = league.seats.get(applicant.seat or "")
+    by_seat = _holder("player", league, league.players, applicant)
+    if league.settings.require_seat and applicant.seat is None and applicant.returning_id not in league.players:
+        raise Rejected("player", "E058", "Players come in with a seat code only, in the manager's URL: /mcp?seat=CODE")
     known = by_seat or _known(league, league.players, applicant)
     if known is None:
         if not league.is_open:
@@ -113,7 +118,11 @@ def register_player(
 
 def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
     """The id that a referee gets, or had. Raises Rejected. Referees' names need not differ."""
-    known = _known(league, league.referees, applicant)
+    by_seat = _holder("referee", league, league.referees, applicant)
+    if not (by_seat or applicant.may_referee or applicant.returning_id in league.referees):
+        detail = "Referees come in with the code that the manager shows at its start, in its URL: /mcp?referee=CODE"
+        raise Rejected("referee", "E058", detail)
+    known = by_seat or _known(league, league.referees, applicant)
     if known is None:
         if not (league.is_open or applicant.added_by_operator):
             raise Rejected("referee", "E019")
@@ -122,7 +131,7 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
             full = {"max_referees": most, "current_referees": count}
             raise Rejected("referee", "E020", f"{count} of {most} places are taken", full)
     _check_content("referee", league, applicant.meta)
-    stays_with = league.referees[known].meta.contact_endpoint if known else None
+    stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("referee", league, applicant, known, stays_with)
     return known or referee_id(len(league.referees) + 1)
 
@@ -144,6 +153,23 @@ def register_referee(
     ]
 
 
+def _holder(
+    role: Role,
+    league: League,
+    registry: Mapping[str, Player] | Mapping[str, Referee],
+    applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
+) -> str | None:
+    """Whose seat this is, if a seat's code was shown and the seat is taken. A code that opens nothing is refused."""
+    if applicant.seat is None:
+        return None
+    seat = league.seats.get(applicant.seat)
+    if seat is None or seat.revoked:
+        raise Rejected(role, "E058", "That seat code opens nothing here, or no longer; ask the operator for another")
+    if (seat.holder is None and role == "referee") or (seat.holder is not None and seat.holder not in registry):
+        raise Rejected(role, "E058", f"That seat is no {role}'s")
+    return seat.holder
+
+
 def _known(
     league: League,
     registry: Mapping[str, Player] | Mapping[str, Referee],
@@ -160,7 +186,10 @@ def _known(
         return None
     before = agent.registered
     repeated = (applicant.conversation_id, applicant.timestamp, applicant.meta)
-    return agent.id if repeated == (before.conversation_id, before.timestamp, before.meta) else None
+    if repeated != (before.conversation_id, before.timestamp, before.meta) or seat_of(league, agent.id) is not None:
+        # Who has a seat has shown it, and shows it again.
+        return None
+    return agent.id
 
 
 def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta) -> None:

@@ -13,8 +13,10 @@ from leaguekit.league.events import (
     PlayerSuspended,
     RefereeLost,
     RefereeReturned,
+    ResultFlagged,
     ResultRecorded,
 )
+from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
 from leaguekit.league.rounds import closing
 from leaguekit.league.state import League
@@ -37,18 +39,33 @@ _STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
 
 
 def record_result(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
-    """Count a referee's report. Raises ProtocolError unless it is for that referee's open attempt and fits itself."""
+    """Count a referee's report. Raises ProtocolError unless it is for that referee's open attempt, and fits itself and
+    the rules.
+    """
     _check_league(league, report.league_id)
     attempt = None if report.attempt is UNSET else report.attempt
     match = _in_play(league, report.match_id, attempt, referee_id)
     if (report.round_id, report.game_type) != (match.round_id, league.settings.game_type):
         raise ProtocolError("E056", f"{match.id} is a match of {league.settings.game_type} in round {match.round_id}.")
     result = checked(match, report.result)
+    doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _judged(league, match, result)]
     return [
         ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
+        *(ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=doubt) for doubt in doubts),
         *_who_comes_and_goes(league, match, result.details, at),
         *closing(league, league.rounds[league.current_round - 1], [match], at),
     ]
+
+
+def dispute(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
+    """What follows from a second report, which never counts: if it differs from the first it is flagged, once."""
+    match = league.matches[report.match_id]
+    reason = f"{referee_id} reported it a second time, and differently"
+    is_told = reason in league.flags.get(match.id, ())
+    first = match.result if match.reported else None
+    if is_told or first is None or _essence(report.result) == _essence(first):
+        return []
+    return [ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=reason, reported=report.result)]
 
 
 def void_attempt(
@@ -120,6 +137,22 @@ def checked(match: Match, result: MatchResult) -> MatchResult:
             "E056", f"The winner {result.winner}, the score {points[0]}–{points[1]} and {status} do not go together."
         )
     return structs.replace(result, details=structs.replace(details, status=status))
+
+
+def _judged(league: League, match: Match, result: MatchResult) -> list[str]:
+    """Play a match again: what the operator should know of its result. Raises E056 if the rules do not give it."""
+    seed = bytes.fromhex(league.settings.seed_hex or "")
+    judgement = judge(league.settings.game_type, match, match.attempt, result, seed)
+    if judgement.faults:
+        faults = "; ".join(f"expected {fault.expected}, found {fault.found}" for fault in judgement.faults)
+        raise ProtocolError("E056", f"{match.id} cannot have ended so: {faults}.")
+    return judgement.doubts
+
+
+def _essence(result: MatchResult) -> tuple[object, ...]:
+    """What two reports of the same match agree in."""
+    details = result.details
+    return result.winner, result.score, *map(details.choices.get, sorted(result.score)), details.drawn_number or None
 
 
 def known_match(league: League, match_id: str) -> Match:

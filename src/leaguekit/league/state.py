@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from functools import singledispatchmethod
 
 import msgspec
+from msgspec import structs
 
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
-from leaguekit.league.records import Match, Out, Player, Referee, Round, failures_after
+from leaguekit.league.records import Match, Out, Player, Referee, Round, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table, is_technical
 from leaguekit.protocol.fields import AgentState, LeagueState
@@ -53,7 +54,11 @@ class League:
     names: dict[str, str]
     endpoints: dict[str, str]
     verifiers: dict[str, str]
-    seats: dict[str, str]
+    # By what their codes are recognised; so is the referees' code.
+    seats: dict[str, Seat]
+    referee_code: str | None
+    # What asks for the operator's eye, by match.
+    flags: dict[str, list[str]]
     next_player: int
 
     def __init__(self) -> None:
@@ -64,6 +69,7 @@ class League:
         self.current_round = self.outstanding = 0
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
+        self.referee_code, self.flags = None, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -112,7 +118,7 @@ class League:
         self._remember(player)
         self.names[player.meta.display_name] = player.id
         if event.seat is not None:
-            self.seats[event.seat] = player.id
+            self.seats[event.seat].holder = player.id
         self.table.enter(player.id, player.meta.display_name)
 
     @apply.register
@@ -124,6 +130,27 @@ class League:
             self._forget(referee)
         referee.registered, referee.state, referee.lost = event, _AGENTS_STATE[self.state], False
         self._remember(referee)
+
+    @apply.register
+    def _(self, event: e.SeatsIssued) -> None:
+        self.seats |= {verifier: Seat(id=name, holder=event.holder) for name, verifier in event.seats}
+
+    @apply.register
+    def _(self, event: e.SeatRevoked) -> None:
+        for seat in self.seats.values():
+            seat.revoked |= seat.id == event.seat_id
+
+    @apply.register
+    def _(self, event: e.RefereeCodeSet) -> None:
+        self.referee_code = event.verifier
+
+    @apply.register
+    def _(self, event: e.TokenVoided) -> None:
+        agent = self.players.get(event.agent_id) or self.referees[event.agent_id]
+        self.verifiers.pop(agent.registered.verifier, None)
+        # Nor is a repeat of its registration a way back.
+        nothing = {"verifier": "", "conversation_id": "", "timestamp": ""}
+        agent.registered = structs.replace(agent.registered, key=event.key, **nothing)
 
     @apply.register
     def _(self, _event: e.RegistrationsClosed) -> None:
@@ -167,9 +194,14 @@ class League:
     def _(self, event: e.ResultRecorded) -> None:
         match = self.matches[event.match_id]
         self._end(match, event.result, event.at)
+        match.reported = True
         for name in match.players:
             player = self.players[name]
             player.failures = failures_after(player.failures, event.result.details, name)
+
+    @apply.register
+    def _(self, event: e.ResultFlagged) -> None:
+        self.flags.setdefault(event.match_id, []).append(event.reason)
 
     @apply.register
     def _(self, event: e.MatchForfeited) -> None:
@@ -250,12 +282,15 @@ class League:
                 todo = self.players[name].todo
                 self.players[name].todo = dict.fromkeys(sorted([*todo, match.id], key=match_numbers))
         self.held.pop(match.id, None)
-        match.voids, match.held = 0, False
+        self.flags.pop(match.id, None)
+        match.voids, match.held, match.reported = 0, False, False
         self.waiting[match.id] = None
 
     @apply.register
     def _(self, event: e.ResultCorrected) -> None:
         match = self.matches[event.match_id]
+        self.flags.pop(match.id, None)
+        match.reported = False
         if (before := match.result) is None:
             self._end(match, event.result, event.at)
         else:
@@ -269,7 +304,7 @@ class League:
 
     def _forget(self, agent: Player | Referee) -> None:
         del self.endpoints[str(place(agent.meta.contact_endpoint))]
-        del self.verifiers[agent.registered.verifier]
+        self.verifiers.pop(agent.registered.verifier, None)
 
     def _set_agents(self, before: AgentState, after: AgentState) -> None:
         agents: list[Player | Referee] = [*self.players.values(), *self.referees.values()]

@@ -42,6 +42,10 @@ class Teller:
                 for name in _SECRET if self._endpoints else (*_SECRET, *_PRIVATE):
                     told.pop(name, None)
                     told["meta"].pop(name, None)
+            case e.SeatsIssued():
+                told["seats"] = [name for name, _ in event.seats]
+            case e.RefereeCodeSet() | e.TokenVoided():
+                told = {name: value for name, value in told.items() if name not in _SECRET}
         return told
 
     def as_text(self, event: e.Event) -> str:
@@ -79,6 +83,11 @@ def _created(event: e.LeagueCreated) -> str:
     return f"The league {settings.league_id} is created: {settings.game_type}, {settings.rounds} round-robin"
 
 
+def _issued(event: e.SeatsIssued) -> str:
+    seats = " to ".join(dict.fromkeys((event.seats[0][0], event.seats[-1][0])))
+    return f"The operator gives out {seats}{f' for {event.holder}' if event.holder else ''}"
+
+
 def _started(event: e.LeagueStarted) -> str:
     matches = sum(map(len, event.rounds))
     return f"The league starts: {len(event.rounds)} rounds, {matches} matches"
@@ -103,11 +112,16 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.LeagueCreated: _created,
     e.PlayerRegistered: lambda event: f"{event.player_id} is registered: {event.meta.display_name}",
     e.RefereeRegistered: lambda event: f"{event.referee_id} is registered: {event.meta.display_name}",
+    e.SeatsIssued: _issued,
+    e.SeatRevoked: lambda event: f"The seat {event.seat_id} is revoked",
+    e.RefereeCodeSet: lambda _event: "Referees come in with a new code",
+    e.TokenVoided: lambda event: f"The token of {event.agent_id} is void",
     e.RegistrationsClosed: lambda _event: "Registrations are closed",
     e.LeagueStarted: _started,
     e.RoundAnnounced: lambda event: f"Round {event.round_id} is announced",
     e.MatchAssigned: lambda event: f"{event.match_id}: {event.referee_id} is given attempt {event.attempt}",
     e.ResultRecorded: lambda event: f"{event.match_id}: {outcome(event.result)}, as {event.referee_id} reports",
+    e.ResultFlagged: lambda event: f"{event.match_id}: for the operator to look at: {event.reason}",
     e.MatchForfeited: _forfeited,
     e.AttemptVoided: lambda event: f"{event.match_id}: attempt {event.attempt} is void{_because(event.reason)}",
     e.MatchHeld: lambda event: f"{event.match_id}: waits for the operator, too many attempts were void",

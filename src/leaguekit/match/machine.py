@@ -1,18 +1,18 @@
 """One match as a state machine: inputs in, effects out; no I/O, and the time is passed in.
 
 The shell carries the effects out and reports what came of them. It hands in one input for every ``Ask`` (an answer,
-``Wrong``, ``Failed`` or ``Late``) and one ``DeadlinePassed`` for every ``Alarm``; then the match ends. What a player
-posts by itself has no ask (``None``), and a ``Tell`` with no ask is the answer to such a post.
+``Wrong``, ``Failed`` or ``Late``) and one ``DeadlinePassed`` or ``Late`` for every ``Alarm``; then the match ends. What
+a player posts by itself has no ask (``None``), and a ``Tell`` with no ask is the answer to such a post.
 
 What a side is doing, and what an input then does (anything else changes nothing):
 
                       Joined  Declined  Moved  Wrong  Failed  Late  DeadlinePassed
     IDLE
     INVITED           join    decline          wrong  fail    void
-    INVITATION_SPENT  join    decline          wrong                give up
+    INVITATION_SPENT  join    decline          wrong          void  give up
     JOINED
     CALLED                              move   wrong  fail    void
-    CALL_SPENT                          move   wrong                give up
+    CALL_SPENT                          move   wrong          void  give up
     MOVED
     OUT
 
@@ -125,6 +125,10 @@ class _Player:
         self.suspended = False
         self.answered = True
         self.failures = 0
+
+    def late_ms(self, now: float) -> int | None:
+        """How long after its deadline we noticed."""
+        return round(max(0.0, now - self.deadline) * 1000) or None
 
     def note(self, what: str, ask: int | None, now: float, late_ms: int | None = None) -> None:
         """Keep what happened for the evidence, which is put into words only when it is asked for."""
@@ -266,8 +270,7 @@ class Match:
     def _fail(self, player: _Player, given: Failed, now: float) -> list[Effect]:
         what = _WANTED[player.phase]
         player.failures += 1
-        late_ms = round(max(0.0, now - player.deadline) * 1000)
-        player.note(given.code, given.ask, now, late_ms or None)
+        player.note(given.code, given.ask, now, player.late_ms(now))
         most = 0 if player.suspended else self._limits.max_retries
         if player.retries < most:
             player.retries += 1
@@ -282,7 +285,7 @@ class Match:
         return [told]
 
     def _give_up(self, player: _Player, _given: DeadlinePassed, now: float) -> list[Effect]:
-        player.note("deadline", None, now)
+        player.note("deadline", None, now, player.late_ms(now))
         wrong_token = player.wrong is not None and player.wrong.code == "E012"
         player.fault = Ruling.WRONG_TOKEN if wrong_token else Ruling.INVALID_ANSWER
         player.phase = "OUT"
@@ -310,6 +313,7 @@ class Match:
         ("INVITATION_SPENT", Joined): _join,
         ("INVITATION_SPENT", Declined): _decline,
         ("INVITATION_SPENT", Wrong): _wrong,
+        ("INVITATION_SPENT", Late): _void,
         ("INVITATION_SPENT", DeadlinePassed): _give_up,
         ("CALLED", Moved): _move,
         ("CALLED", Wrong): _wrong,
@@ -317,6 +321,7 @@ class Match:
         ("CALLED", Late): _void,
         ("CALL_SPENT", Moved): _move,
         ("CALL_SPENT", Wrong): _wrong,
+        ("CALL_SPENT", Late): _void,
         ("CALL_SPENT", DeadlinePassed): _give_up,
     }
 

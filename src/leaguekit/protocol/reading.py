@@ -19,6 +19,7 @@ from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
 from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
 from leaguekit.protocol.patterns import Checker, checkers
 from leaguekit.protocol.schemas import Schema, message_schemas
+from leaguekit.protocol.tokens import redacted
 
 MessageT = TypeVar("MessageT", bound=Message)
 
@@ -116,7 +117,7 @@ _ENVELOPE = ("protocol", "sender", "timestamp", "conversation_id")
 
 def shown(value: Any) -> str:
     """A value as an error text shows it: JSON, cut short."""
-    text = _encoder.encode(value).decode()
+    text = redacted(_encoder.encode(value).decode())
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 

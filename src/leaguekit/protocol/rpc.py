@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.reading import check_depth, check_encoding, shown
+from leaguekit.protocol.tokens import redacted
 
 # What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
 MOST_BYTES = 10_240
@@ -201,7 +202,7 @@ class RpcRefusal(Exception):
 
     def __init__(self, error: RpcError) -> None:
         self.error = error
-        super().__init__(f"{error.code} {error.message}")
+        super().__init__(redacted(f"{error.code} {error.message}"))
 
 
 class _ErrorMember(msgspec.Struct):

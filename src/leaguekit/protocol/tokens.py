@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from base64 import urlsafe_b64encode
 
 ENTROPY_BYTES = 32
 # What a manager's ``token_scheme`` says when callers show tokens that are derived as below.
 SCHEME = "derived"
+# What tokens and codes look like in a text.
+_TOKEN = re.compile(r"\b(?:tok|drv|adm)-[\w-]{20,}")
+_CODE = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{4}(?:-[0-9A-HJKMNP-TV-Z]{4}){3}\b")
 
 
 def new_token(agent_id: str, entropy: bytes) -> str:
@@ -59,6 +63,11 @@ def manager_to_agent(key: bytes, league_id: str, agent_id: str) -> str:
 def shortened(token: str) -> str:
     """A token for people's eyes: its first characters, too few to guess the rest."""
     return f"{token[: min(8, len(token) // 2)]}…"
+
+
+def redacted(text: str) -> str:
+    """A text for a log or a file, without the tokens and codes in it, whoever put them there."""
+    return _CODE.sub("…", _TOKEN.sub(lambda found: shortened(found[0]), text))
 
 
 def _derived(key: bytes, *parts: str) -> str:

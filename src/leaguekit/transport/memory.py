@@ -93,6 +93,7 @@ class MemoryCaller:
 
     async def _post(self, url: str, body: bytes, deadline: float, most_bytes: int) -> HttpAnswer:
         loop = asyncio.get_running_loop()
+        shown = url.partition("?")[0]
         await asyncio.sleep(0)
         task = self._network.deliver(url, body, self.host)
         if task is None:
@@ -100,14 +101,14 @@ class MemoryCaller:
         await asyncio.wait((task,), timeout=deadline - loop.time())
         # At the very moment of the limit it is over, whichever of the two woke first.
         if not task.done() or loop.time() >= deadline:
-            raise TimedOut(f"no answer from {url} in time")
+            raise TimedOut(f"no answer from {shown} in time")
         if task.cancelled():
-            raise Unreachable(f"{url} closed the connection without an answer")
+            raise Unreachable(f"{shown} closed the connection without an answer")
         answer = task.result()
         if answer is None:
             return HttpAnswer(204, b"", "")
         if len(answer) > most_bytes:
-            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes")
+            raise Unreachable(f"the answer from {shown} has more than {most_bytes:,} bytes")
         return HttpAnswer(200, answer)
 
     async def close(self) -> None:
@@ -129,7 +130,7 @@ def address_of(url: str) -> Address:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise Unreachable(f"{url} is no URL: {error}") from error
+        raise Unreachable(f"{url.partition('?')[0]} is no URL: {error}") from error
     if not host or parts.scheme not in ("http", "https"):
-        raise Unreachable(f"{url} is no HTTP address")
+        raise Unreachable(f"{url.partition('?')[0]} is no HTTP address")
     return host, port or (443 if parts.scheme == "https" else 80)

@@ -1,0 +1,133 @@
+"""The manager's door: who comes in as a player or a referee, under which id, and with which token."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import UNSET
+
+from leaguekit.agents.ledger import Ledger
+from leaguekit.agents.logs import about
+from leaguekit.agents.reachability import check_reachable
+from leaguekit.agents.world import World
+from leaguekit.league import commands
+from leaguekit.protocol import codes, times, tokens
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.fields import PlayerId
+from leaguekit.protocol.ids import MANAGER, read_sender
+from leaguekit.protocol.patterns import valid
+from leaguekit.transport.addresses import is_loopback
+from leaguekit.transport.base import Peer
+
+log = logging.getLogger(__name__)
+
+
+
+class Admission:
+    """Registers agents. ``referee_code`` is one more code for referees, besides the league's own."""
+
+    def __init__(
+        self, world: World, ledger: Ledger, endpoint: str, *, grant_ids: bool, referee_code: str | None
+    ) -> None:
+        self._world = world
+        self._ledger = ledger
+        self._endpoint = endpoint
+        self._grant_ids = grant_ids
+        self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
+
+    async def player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
+        applicant = self._applicant(request, request.player_meta, peer)
+        league = self._ledger.league
+        try:
+            commands.admit_player(league, applicant)
+            await check_reachable(self._world.caller, "player", request.player_meta.contact_endpoint, peer)
+            player_id = commands.admit_player(league, applicant)
+        except commands.Rejected as rejected:
+            return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
+        token, proof = self._token(player_id, applicant, request)
+        self._ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
+        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
+        return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
+
+    async def referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
+        applicant = self._applicant(request, request.referee_meta, peer)
+        league = self._ledger.league
+        try:
+            commands.admit_referee(league, applicant)
+            await check_reachable(self._world.caller, "referee", request.referee_meta.contact_endpoint, peer)
+            referee_id = commands.admit_referee(league, applicant)
+        except commands.Rejected as rejected:
+            return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
+        token, proof = self._token(referee_id, applicant, request)
+        self._ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
+        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
+        return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
+
+    def is_referee_code(self, code: str | None) -> bool:
+        """Whether a code lets referees in."""
+        shown = codes.verifier("referee", code or "").hex()
+        known = [self._ledger.league.referee_code or "", self._further_code or ""]
+        return any([hmac.compare_digest(shown, one) for one in known])  # noqa: C419 - all of them, always
+
+    def _applicant(
+        self, request: m.LeagueRegisterRequest | m.RefereeRegisterRequest, meta: Any, peer: Peer
+    ) -> commands.Applicant[Any]:
+        known = None
+        if request.auth_token is not UNSET:
+            known = self._ledger.league.agent_with(tokens.verifier(request.auth_token))
+        seat = codes.shown_in(peer.query, "seat")
+        return commands.Applicant(
+            meta=meta,
+            conversation_id=request.conversation_id,
+            timestamp=request.timestamp,
+            manager_endpoint=self._endpoint,
+            returning_id=None if known is None else known.id,
+            seat=None if seat is None else codes.verifier("seat", seat).hex(),
+            may_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
+            wanted_id=self._wanted_id(request.sender),
+        )
+
+    def _is_local(self, peer: Peer) -> bool:
+        """Whether a caller is on this machine, and the manager is there for this machine only."""
+        listens_at = urlsplit(self._endpoint).hostname or ""
+        return all(is_loopback(host) for host in (peer.host, peer.server[0], listens_at))
+
+    def _wanted_id(self, sender: str) -> str | None:
+        wanted = read_sender(sender).id or ""
+        return wanted if self._grant_ids and valid(PlayerId, wanted) else None
+
+    def _token(
+        self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request
+    ) -> tuple[str, dict[str, bytes]]:
+        # Who comes back with its token keeps it: then an answer that is lost locks nobody out, and what was derived
+        # for a match in play still holds.
+        kept = request.auth_token if applicant.returning_id == agent_id else UNSET
+        token = kept or tokens.new_token(agent_id, self._world.entropy(tokens.ENTROPY_BYTES))
+        return token, {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
+
+    def _now(self) -> str:
+        return times.written(self._world.now())
+
+    def _echo(self, request: m.Request) -> m.Envelope:
+        return m.envelope(MANAGER, self._world.now(), request.conversation_id)
+
+    def _accepted(self, token: str) -> dict[str, Any]:
+        return {
+            "status": "ACCEPTED",
+            "reason": None,
+            "auth_token": token,
+            "league_id": self._ledger.league.settings.league_id,
+            "token_scheme": tokens.SCHEME,
+        }
+
+
+def _rejection(rejected: commands.Rejected) -> dict[str, Any]:
+    return {
+        "status": "REJECTED",
+        "reason": rejected.reason,
+        "error_code": rejected.code,
+        "code": rejected.number,
+    }

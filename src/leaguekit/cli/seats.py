@@ -1,0 +1,58 @@
+"""``league seats``: places in a league that their codes open, one a player."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from leaguekit.cli import CommandError
+from leaguekit.cli.operate import add_options, admin_token, call
+from leaguekit.cli.tables import table
+
+EXAMPLES = """examples:
+  league seats new 30                   thirty codes, one a student; they are shown once
+  league seats list                     who has which seat
+  league seats revoke S07               its code opens nothing any more (the code itself will do, too)
+
+A player comes in with its code in the manager's URL: league player --manager 'http://…/mcp?seat=CODE'. The same code
+gives the same id, with a new token, at any time and from anywhere. Who came in with a seat that was revoked stays in
+the league: `league token rotate` takes its token, `league withdraw` its place. Only `league manager --require-seat`
+wants a seat of everybody.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("action", choices=["new", "list", "revoke"])
+    parser.add_argument("what", metavar="N|SEAT", nargs="?", help="how many (new); a seat's id or code (revoke)")
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    shown = call(options.manager, {"admin_token": admin_token(options), **_params(options.action, options.what)})
+    print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(options.action, shown))
+    return 0
+
+
+def _params(action: str, what: str | None) -> dict[str, Any]:
+    if action == "list":
+        return {"command": "seats"}
+    if action == "revoke":
+        if what is None:
+            raise CommandError("name the seat to revoke by its id, such as S07, or by its code")
+        return {"command": "seats_revoke", "seat": what}
+    if what is None or not what.isdecimal():
+        raise CommandError(f"say how many seats, such as `league seats new 30`, got {what!r}")
+    return {"command": "seats_new", "count": int(what)}
+
+
+def _as_text(action: str, shown: dict[str, Any]) -> str:
+    seats = shown["seats"]
+    if action == "new":
+        return table(["seat", "code (shown once)"], [[one["id"], one["code"]] for one in seats])
+    if not seats:
+        return "There are no seats; `league seats new 30` makes some."
+    rows = [[one["id"], one["state"], one["holder"] or "-", one["display_name"] or "-"] for one in seats]
+    return table(["seat", "state", "holder", "name"], rows)

@@ -1,0 +1,51 @@
+"""``league token``: void a token that others may have seen, and make what takes its place."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from leaguekit.cli.operate import add_options, admin_token, call
+
+EXAMPLES = """examples:
+  league token rotate P07               P07's token is void at once; its seat's code brings it back
+  league token rotate --admin           a new admin token, in the same file
+  league token rotate --referee-code    a new code for referees; those that are in stay in
+
+An agent comes back when it is started with its seat code: league player --manager 'http://…/mcp?seat=CODE'. One that
+has no seat yet, be it a player or a referee, gets one, and its code is shown once. Until then its matches are lost or
+assigned again: `league pause` first if there is time. If the seat's code is what others have seen, revoke that first
+(`league seats revoke`).
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("action", choices=["rotate"])
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("agent_id", metavar="AGENT", nargs="?", help="such as P07 or REF01")
+    which.add_argument("--admin", action="store_true", help="the admin token")
+    which.add_argument("--referee-code", action="store_true", help="the code that lets referees in")
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    command = "token_rotate"
+    if options.admin or options.referee_code:
+        command += "_admin" if options.admin else "_referee_code"
+    params = {"command": command, "admin_token": admin_token(options), "agent_id": options.agent_id or ""}
+    shown = call(options.manager, params)
+    print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(shown))
+    return 0
+
+
+def _as_text(shown: dict[str, Any]) -> str:
+    if "admin_token" in shown:
+        return f"The new admin token (shown once; the manager's file has it, too): {shown['admin_token']}"
+    if "referee_code" in shown:
+        return f"The new referee code: {shown['referee_code']}"
+    agent, seat = shown["agent_id"], shown["seat"]
+    way = f"this seat code (shown once): {seat['code']}" if seat["code"] else f"the code of its seat {seat['id']}"
+    return f"The token of {agent} is void. {agent} comes back with {way}"

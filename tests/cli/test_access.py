@@ -1,0 +1,215 @@
+"""``league seats`` and ``league token``, and the codes by which agents come in: real processes, free ports."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from leaguekit.protocol.codes import new_code
+from tests.cli.conftest import Said
+from tests.programs import Program
+
+CODE = r"[0-9A-HJKMNP-TV-Z]{4}(?:-[0-9A-HJKMNP-TV-Z]{4}){3}"
+OWN_CODE = new_code(b"ten bytes.")
+Command = Callable[..., Said]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Served(NamedTuple):
+    """A manager that is there for others, too: it is called by a name that is not this machine's own."""
+
+    program: Program
+    url: str
+    data: Path
+
+    @property
+    def here(self) -> tuple[object, ...]:
+        return ("--manager", self.url, "--data-dir", self.data)
+
+    @property
+    def folder(self) -> Path:
+        return self.data / "agents" / "access" / "manager"
+
+    def referee_code(self) -> str:
+        return self.program.said(rf"referee code: ({CODE})")[1]
+
+
+def serve(data: Path, *options: str) -> Served:
+    port = free_port()
+    where = ["--port", str(port), "--endpoint", f"http://league.test:{port}/mcp", "--data-dir", str(data)]
+    program = Program("manager", *where, "--league-id", "access", "--announce-lead", "0", *options)
+    return Served(program, f"http://127.0.0.1:{port}/mcp", data)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = serve(tmp_path_factory.mktemp("access"))
+    with served.program:
+        served.referee_code()
+        yield served
+
+
+def test_seats_are_shown_once_then_listed_and_revoked_by_id_or_code(served: Served, command: Command) -> None:
+    given = command("seats", "new", "2", *served.here)
+    assert (given.code, given.err) == (0, "")
+    rows = re.findall(rf"^(S\d\d)   ({CODE})$", given.out, re.MULTILINE)
+    assert [seat for seat, _ in rows] == ["S01", "S02"]
+    listed = command("seats", "list", *served.here).out
+    assert re.findall(r"^(S\d\d)   (\w+) +- +-$", listed, re.MULTILINE) == [("S01", "free"), ("S02", "free")]
+    assert not any(code in listed for _, code in rows)
+    assert "S01   revoked" in command("seats", "revoke", "S01", *served.here).out
+    shown = json.loads(command("seats", "revoke", rows[1][1].lower(), "--json", *served.here).out)
+    assert [one["state"] for one in shown["seats"]] == ["revoked", "revoked"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["seats", "new"], "say how many seats"),
+        (["seats", "new", "many"], "say how many seats, such as `league seats new 30`, got 'many'"),
+        (["seats", "new", "0"], "count must be from 1 to 1000, got 0"),
+        (["seats", "revoke"], "name the seat to revoke by its id, such as S07, or by its code"),
+        (["seats", "revoke", "S99"], "There is no such seat: name its id, such as S07, or its code"),
+        (["token", "rotate", "P77"], "There is no agent P77 in this league"),
+    ],
+)
+def test_what_cannot_be_given_or_taken_is_said_with_the_remedy(
+    served: Served, command: Command, arguments: list[str], why: str
+) -> None:
+    done = command(*arguments, *served.here)
+    assert (done.code, done.out) == (2, "")
+    assert why in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_help_shows_examples(command: Command) -> None:
+    for name in ("seats", "token"):
+        told = command(name, "--help").out
+        assert f"league {name} " in told.partition("examples:")[2]
+
+
+def test_a_rotation_replaces_the_file_that_only_its_owner_can_read(served: Served, command: Command) -> None:
+    for name, flag, form in (("admin_token", "--admin", r"adm-[0-9a-f]{64}"), ("referee_code", "--referee-code", CODE)):
+        path = served.folder / name
+        before = path.read_text()
+        assert re.fullmatch(form, before)
+        told = command("token", "rotate", flag, *served.here)
+        new = path.read_text()
+        assert new != before
+        assert told.out.rstrip("\n").endswith(f": {new}")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    # The next command finds the new one.
+    assert command("seats", "list", *served.here).code == 0
+
+
+@pytest.mark.long
+def test_a_host_gives_its_own_referees_a_code_where_nobody_reads_it(tmp_path: Path) -> None:
+    with Program("host", "--port", "0", "--data-dir", tmp_path, "--league-id", "access") as program:
+        program.said("Referee 1 is registered")
+        children = psutil.Process(program.process.pid).children(recursive=True)
+        codes = {child.environ()["LEAGUE_REFEREE_CODE"] for child in children}
+        assert len(children) == 2
+        (code,) = codes
+        assert re.fullmatch(CODE, code)
+        assert not any(code in argument for child in children for argument in child.cmdline())
+        assert code not in program.stdout + program.stderr
+        assert code not in (tmp_path / "agents" / "access" / "manager" / "referee_code").read_text()
+
+
+# A whole league
+
+
+def _refused(*arguments: str | Path) -> str:
+    with Program(*arguments, "--port", "0") as program:
+        assert program.ended() == 2
+    return program.stdout + program.stderr
+
+
+@pytest.mark.long
+def test_a_league_with_codes_is_played_and_leaves_no_secret_behind(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About fifteen seconds."""
+    data, store = tmp_path / "SHARED", tmp_path / "SHARED" / "agents" / "access" / "manager" / "league.db"
+    with serve(data, "--require-seat").program as first:
+        code = re.search(rf"referee code: ({CODE})", first.said(rf"referee code: {CODE}").string)
+    assert code is not None
+    # The same store, the same code; and one more for the referees of whoever started it.
+    monkeypatch.setenv("LEAGUE_REFEREE_CODE", OWN_CODE)
+    served = serve(data, "--require-seat", "--start-when", "players=2,referees=2")
+    monkeypatch.delenv("LEAGUE_REFEREE_CODE")
+    programs: list[Program] = []
+    with served.program:
+        assert served.referee_code() == code[1]
+        here = ("--data-dir", str(data))
+        seats = json.loads(command("seats", "new", "3", "--json", *served.here).out)["seats"]
+        one, two, three = (seat["code"] for seat in seats)
+        command("seats", "revoke", "S03", *served.here)
+        said = [
+            _refused("referee", "--manager", served.url, *here),
+            _refused("referee", "--manager", f"{served.url}?referee={one}", *here),
+            _refused("player", "--manager", served.url, *here),
+            _refused("player", "--manager", f"{served.url}?seat={three}", *here),
+        ]
+        assert "referee code" not in said[0]
+        assert "/mcp?referee=CODE" in said[0]
+        assert "/mcp?seat=CODE" in said[2]
+        assert "opens nothing" in said[3]
+        programs.append(Program("referee", "--port", "0", "--manager", f"{served.url}?referee={code[1]}", *here))
+        programs[-1].said("is registered")
+        monkeypatch.setenv("LEAGUE_REFEREE_CODE", OWN_CODE)
+        programs.append(Program("referee", "--port", "0", "--manager", served.url, "--name", "Second", *here))
+        monkeypatch.delenv("LEAGUE_REFEREE_CODE")
+        programs.append(Program("player", "--port", "0", "--manager", f"{served.url}?seat={one}", *here))
+        programs[-1].said("is registered")
+        tokens = _tokens(data)
+        command("token", "rotate", "P01", *served.here)
+        monkeypatch.setenv("LEAGUE_SEAT", two)
+        programs.append(Program("player", "--port", "0", "--manager", served.url, "--name", "Second", *here))
+        monkeypatch.delenv("LEAGUE_SEAT")
+        for program in programs:
+            with program:
+                assert program.ended() == 0
+        served.program.said("The league is over")
+        tokens |= _tokens(data)
+        admins = [(served.folder / "admin_token").read_text()]
+        new = command("token", "rotate", "--admin", "--json", *served.here)
+        admins.append(json.loads(new.out)["admin_token"])
+    told = "".join([*said, *(program.stdout + program.stderr for program in programs)])
+    for what in ("results", "standings", "agents", "events"):
+        told += command("export", store, "--what", what).out
+    for looked in (["log"], ["log", "--json"], ["verify"], ["replay", "R1M1"]):
+        name, *rest = looked
+        told += command(name, store, *rest).out
+    own = {code[1]: "referee_code", admins[1]: "admin_token", **dict.fromkeys(tokens, "state.json")}
+    secrets = [*tokens, code[1], OWN_CODE, one, two, three, *admins]
+    assert len(set(secrets)) == 5 + 7
+    for secret in secrets:
+        assert secret not in told
+        assert secret in (code[1], admins[0]) or secret not in served.program.stdout + served.program.stderr
+        holding = [path for path in data.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+        assert {path.name for path in holding} <= {own.get(secret)}
+        assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in holding)
+    # Nor is what could stand for a secret where others can read it.
+    private = {"league.db", "log.jsonl", "journal.jsonl", "state.json", "admin_token", "referee_code"}
+    readable = {path.name for path in data.rglob("*") if path.is_file() and path.stat().st_mode & stat.S_IROTH}
+    assert readable
+    assert not readable & private
+
+
+def _tokens(data: Path) -> set[str]:
+    files = data.glob("agents/*/*/state.json")
+    return {json.loads(path.read_text())["auth_token"] for path in files}
