@@ -124,7 +124,7 @@ def by_hand() -> Played:
     play.do(commands.resume(play.league, "go on", play.now))
     play.do(commands.withdraw(play.league, "P02", "ill", play.now))
     play.do(commands.disqualify(play.league, "P03", "cheated", play.now))
-    return Played(play.play_all().log, {})
+    return Played(play.play_all().epilogue().log, {})
 
 
 class Log:

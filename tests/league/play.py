@@ -204,6 +204,15 @@ class Play:
             self.play_round()
         return self
 
+    def epilogue(self) -> Play:
+        """What can still happen when all is over: seats, codes, a token that is taken away, and a second report."""
+        self.do(commands.issue_seats(self.league, [b"a seat", b"another"], self.now))
+        self.do(commands.revoke_seat(self.league, "S02", self.now))
+        self.do(commands.set_referee_code(b"a code for referees", self.now))
+        self.do(commands.void_token(self.league, "P05", key=b"a key", code=b"a seat of its own", at=self.now))
+        self.do(commands.dispute(self.league, self.report("R1M2", drawn(self.match("R1M2"))), "REF01", self.now))
+        return self
+
     def points(self) -> dict[str, int]:
         return {row.player_id: row.points for row in queries.standings(self.league)}
 
