@@ -30,10 +30,10 @@ SERVED = ("127.0.0.1", 8000)
 
 async def knock(hall: Hall, role: str, number: int, query: str = "", host: str = THERE, **more: Any) -> Json:
     """Register an agent that listens, from some address: the answer's result."""
-    url = url_of(role, number)
+    url = f"http://{host}:{9000 + number + 100 * (role == 'referee')}/mcp"
     hall.network.close(url)
     hall.network.listen(url, _acknowledge)
-    params = hall.registration(role, number, **more)
+    params = hall.registration(role, number, **{"meta": {"contact_endpoint": url}} | more)
     call = {"jsonrpc": "2.0", "method": f"register_{role}", "params": params, "id": 1}
     answer = await hall.manager.handle(json.dumps(call).encode(), Peer(host, query, SERVED))
     assert answer is not None
@@ -168,8 +168,7 @@ async def test_with_a_seat_an_unmodified_agent_comes_back_as_itself_from_anywher
         assert (await knock(hall, "player", 2, f"seat={second}"))["player_id"] == "P02"
         await hall.scripted("referee", 1)
         await hall.operate("start")
-        moved = {"contact_endpoint": url_of("player", 1)}
-        now = await knock(hall, "player", 1, f"seat={first.lower()}", host="192.168.3.4", meta=moved)
+        now = await knock(hall, "player", 1, f"seat={first.lower()}", host="192.168.3.4")
         assert (now["player_id"], now["auth_token"] == was["auth_token"]) == ("P01", False)
         refused(await knock(hall, "player", 3))
         assert not any(one.encode() in event for event in hall.log.disk.events for one in (first, second))

@@ -14,14 +14,14 @@ from tests.agents.leagues import Hall, Json, in_virtual_time
 ELSEWHERE = "192.168.1.23"
 
 
-async def register(hall: Hall, role: str, number: int, endpoint: str, peer: str) -> Json:
+async def register(hall: Hall, role: str, number: int, endpoint: str, peer: str, query: str = "") -> Json:
     call = {
         "jsonrpc": "2.0",
         "method": f"register_{role}",
         "params": hall.registration(role, number, {"contact_endpoint": endpoint}),
         "id": 1,
     }
-    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer))
+    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer, query))
     result: Json = json.loads(answer or b"")["result"]
     return result
 
@@ -44,7 +44,8 @@ async def test_a_loopback_endpoint_from_another_machine_is_rejected_with_the_add
         endpoint = f"http://{host}:8777/mcp"
         # Whatever listens there is another's, and is not called at all.
         hall.network.listen(endpoint, is_called)
-        rejected = await register(hall, role, 1, endpoint, ELSEWHERE)
+        code = await hall.manager.provide_referee_code(None)
+        rejected = await register(hall, role, 1, endpoint, ELSEWHERE, f"referee={code}")
         assert (rejected["status"], rejected["error_code"], rejected[f"{role}_id"]) == ("REJECTED", "E048", None)
         assert f"register with http://{ELSEWHERE}:8777/mcp" in rejected["reason"]
 

@@ -181,8 +181,8 @@ class Played:
             return await self._transcript(cell)
         params = self._message(cell)
         body = json.dumps({"jsonrpc": "2.0", "method": cell.method, "params": params, "id": 1}).encode()
-        # From another machine: there even a referee has to show who it is.
-        answer = await self.hall.manager.handle(body, Peer("10.0.0.7", "", ("10.0.0.5", 8000)))
+        # At an address that is there for others, too: even a referee has to show there who it is.
+        answer = await self.hall.manager.handle(body, Peer("127.0.0.1", "", ("10.0.0.5", 8000)))
         return outcome(json.loads(answer or b"null"))
 
     async def _transcript(self, cell: Cell) -> str:

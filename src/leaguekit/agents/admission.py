@@ -25,7 +25,6 @@ from leaguekit.transport.base import Peer
 log = logging.getLogger(__name__)
 
 
-
 class Admission:
     """Registers agents. ``referee_code`` is one more code for referees, besides the league's own."""
 

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import tomllib
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -158,10 +159,7 @@ async def _serve(
     served, endpoint = program.opened(options, program.facing(options))
     folder = options.data_dir / "agents" / safe_name(settings.league_id) / "manager"
     store = options.store or folder / "league.db"
-
-    def keep(name: str, secret: str) -> None:
-        DISK.write(folder / name, secret.encode(), private=True)
-
+    keep = _keeper(folder)
     try:
         known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
         admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
@@ -187,11 +185,12 @@ async def _serve(
         server = manager_server(manager, served, names=options.host_name, proxies=proxies)
         await server.start()
         program.say(f"League {manager.league_id} is at {endpoint}")
-        kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
-        program.say(f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}")
-        if not known:
-            program.say(f"  admin token (shown once): {admin_token}")
-        program.say(f"  referee code: {referee_code or FORGOTTEN}")
+        kept = _NOT_KEPT if store == MEMORY else ""
+        program.say(
+            f"  events: {shown(store)}{kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}"
+        )
+        shown_once = "" if known else f"  admin token (shown once): {admin_token}\n"
+        program.say(f"{shown_once}  referee code: {referee_code or FORGOTTEN}")
         try:
             await until(stop, _conduct(manager, delay))
             if not stop.is_set():
@@ -204,6 +203,13 @@ async def _serve(
             await manager.close()
             await world.caller.close()
         return 0
+
+
+def _keeper(folder: Path) -> Callable[[str, str], None]:
+    """Keeps secrets in files that only their owner can read."""
+    from leaguekit.store.disk import DISK
+
+    return lambda name, secret: DISK.write(folder / name, secret.encode(), private=True)
 
 
 async def _conduct(manager: Any, delay: float | None) -> None:
