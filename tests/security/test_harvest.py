@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import stat
 from collections.abc import Awaitable, Callable, Iterator
@@ -319,6 +320,15 @@ async def broken_into(stage: Stage, doors: dict[str, Attempt]) -> list[tuple[str
     return opened
 
 
+@pytest.fixture
+def _usual_modes() -> Iterator[None]:
+    """Files that others may read are made so, whatever this process was started with."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_usual_modes")
 @in_virtual_time
 async def test_nothing_that_a_player_sees_in_a_whole_league_lets_it_speak_as_someone_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
