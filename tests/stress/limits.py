@@ -139,9 +139,9 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
         line = Line(port, "127.0.0.1", Seen())
         servers = [await _enter(line, number, crowd) for number in range(1, players + 1)]
         began = time.monotonic()
-        while (played := (await look(line, "status"))["matches_played"]) < matches:
-            if time.monotonic() - began > 60 + matches / 10:
-                break
+        played = 0
+        while played < matches and time.monotonic() - began < 60 + matches / 8 and manager.process.poll() is None:
+            played = int((await look(line, "status") or {"matches_played": played})["matches_played"])
             await asyncio.sleep(1)
         took = time.monotonic() - began
         line.close()
@@ -150,6 +150,7 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
         for server in servers:
             server.close()
         tracebacks = sum(program.stderr.count("Traceback") for program in [manager, *programs])
+        last_words = manager.stderr[-500:]
     results = await _results(store)
     told = {
         "players": players,
@@ -163,7 +164,7 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     }
     late = sum(count for ruling, count in results.items() if ruling not in ("WIN", "DRAW", "VOID"))
     faults = [f"{late} false technical losses"] if late else []
-    faults += [] if played >= matches else [f"only {played} of {matches} matches were played"]
+    faults += [] if played >= matches else [f"only {played} of {matches} matches were played: {last_words}"]
     return told, faults + (["tracebacks"] if tracebacks else [])
 
 

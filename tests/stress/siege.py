@@ -105,13 +105,13 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
 
 def faults(report: Report, scale: Scale) -> list[str]:
     """What must not be, each in a few words."""
-    malformed = report.seen["malformed"].statuses
+    malformed, registrations = (report.seen[name].statuses for name in ("malformed", "registrations"))
     bad = {
         "the league did not end": not report.league_completed,
         "matches are missing": report.matches != scale.players * (scale.players - 1) // 2,
         "false technical losses": report.technical_losses,
         "fewer slow sockets were held than tried": report.held["most"] < 0.9 * scale.slow,
-        "registrations were not answered": report.seen["registrations"].statuses[200] != scale.registrations,
+        "registrations were not answered": registrations[200] + registrations[429] != scale.registrations,
         # What was sent is to be read, and not kept away by a limit.
         "malformed requests were not read": malformed[200] < 0.9 * scale.malformed,
         "malformed requests are missing": malformed.total() != scale.malformed,
@@ -191,9 +191,10 @@ async def _besiege(folder: Path, scale: Scale, report: Report, running: ExitStac
 
 
 async def look(line: Line, command: str) -> Any:
+    """What the manager shows of its league; None if it does not answer."""
     call = {"jsonrpc": "2.0", "method": "operator", "params": {"command": command}, "id": 1}
-    _, body = await line.ask(post(json.dumps(call).encode()))
-    return json.loads(body)["result"]
+    status, body = await line.ask(post(json.dumps(call).encode()))
+    return json.loads(body)["result"] if status == 200 else None
 
 
 async def _watch(process: psutil.Process, report: Report, stop: asyncio.Event) -> None:
