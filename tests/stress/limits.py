@@ -139,7 +139,7 @@ class Callee(asyncio.Protocol):
 
 async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     """What was found, and what of it must not be."""
-    players, matches = (40, 100) if short else (400, 20_000)
+    players, matches = (40, 60) if short else (400, 20_000)
     referees = players // 20
     crowd = Crowd()
     (folder / "league.toml").write_text(SETTINGS)

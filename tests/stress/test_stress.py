@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, siege
+from tests.stress import door, limits, siege
 
 pytestmark = [
     pytest.mark.long,
@@ -23,4 +23,9 @@ def test_a_besieged_league_ends_without_false_losses_and_its_manager_without_a_s
 
 def test_a_crowd_at_one_address_is_let_in(tmp_path: Path) -> None:
     told, faults = asyncio.run(door.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_players_that_answer_at_half_the_limit_are_never_ruled_late(tmp_path: Path) -> None:
+    told, faults = asyncio.run(limits.stress(tmp_path, short=True))
     assert faults == [], told
