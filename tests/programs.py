@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 SECONDS = 30.0
 
@@ -18,7 +18,8 @@ SECONDS = 30.0
 class Program:
     """A running ``league`` command. What it prints is kept; leaving the context ends it, whatever it is doing."""
 
-    def __init__(self, *arguments: str | Path, cwd: Path | None = None) -> None:
+    def __init__(self, *arguments: str | Path, cwd: Path | None = None, **more: Any) -> None:
+        """What ``more`` is given is for the process: another user, a limit."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "leaguekit", *map(str, arguments)],
             stdin=subprocess.DEVNULL,
@@ -28,6 +29,7 @@ class Program:
             errors="replace",
             cwd=cwd,
             env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+            **more,
         )
         self._said = threading.Condition()
         self._lines: dict[str, list[str]] = {"stdout": [], "stderr": []}

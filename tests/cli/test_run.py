@@ -186,7 +186,9 @@ def test_ctrl_c_ends_every_process_and_returns_130(small: Running) -> None:
     small.program.process.send_signal(signal.SIGINT)
     assert small.program.ended() == 130
     assert time.monotonic() - asked < 8
-    assert small.program.stdout.endswith("Interrupted; every process is being ended.\n")
+    *_, told, again = small.program.stdout.splitlines()
+    assert told == "Interrupted; every process is being ended."
+    assert re.fullmatch(rf"Go on with: league run --resume {small.data}/agents/league_\w+/manager/league.db", again)
     assert small.program.stderr == ""
     _all_end(connections)
 

@@ -35,6 +35,13 @@ class JsonLines(logging.Formatter):
         return redacted(json.dumps(line, ensure_ascii=False, default=str))
 
 
+class _File(logging.FileHandler):
+    """A log file. If it cannot be written any more, the disk is full, and others have more to lose and say so."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Leave the record out."""
+
+
 @contextlib.contextmanager
 def log_to(path: Path, agent_id: str) -> Iterator[None]:
     """Write everything that leaguekit logs in this process to a file, for as long as this lasts."""
@@ -43,7 +50,7 @@ def log_to(path: Path, agent_id: str) -> Iterator[None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             # What a player chose may stand in its own log before the other has chosen.
             path.touch(0o600)
-            handler = logging.FileHandler(path, encoding="utf-8")
+            handler = _File(path, encoding="utf-8")
         except OSError as error:
             log.warning("There will be no log file: %s", error)
         else:
@@ -63,7 +70,8 @@ def restored() -> Iterator[logging.Logger]:
     finally:
         for handler in [one for one in package.handlers if one not in handlers]:
             package.removeHandler(handler)
-            handler.close()
+            with contextlib.suppress(OSError):
+                handler.close()
         package.setLevel(level)
 
 

@@ -5,39 +5,53 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import shlex
 from secrets import token_bytes
 
-from leaguekit.cli import CommandError, manager, program
+from leaguekit.cli import CommandError, manager, plans, program
 from leaguekit.cli.processes import Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
+from leaguekit.store.opening import shown
 from leaguekit.transport.server import CannotListen, listen
 
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
 
-It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all.
+It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
+says how to go on; a process that is killed is started again.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     manager.configure(parser)
     parser.epilog = EXAMPLES
-    parser.add_argument("--referees", metavar="N", type=int, default=1, help="how many referees (default 1)")
+    parser.add_argument(
+        "--referees", metavar="N", type=int, help="how many referees (default 1, or as many as were there)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    settings = manager.settings_from(options)
+    if options.store is None:
+        # So that it is known which league to go on with.
+        options.league_id = settings.league_id
+    store = options.store or manager.default_store(options.data_dir, settings.league_id)
+    if options.referees is None:
+        options.referees = max(1, asyncio.run(plans.referees_in(store)))
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
-    manager.settings_from(options)
     program.policy_for(options)
     with Processes(aloud=True) as processes:
-        _start(options, processes)
-        return program.run(lambda stop: _watch(processes, stop))
+        again = _start(options, processes)
+        code = program.run(lambda stop: _watch(processes, stop))
+    program.say(f"Go on with: {again}")
+    return code
 
 
-def _start(options: argparse.Namespace, processes: Processes) -> None:
+def _start(options: argparse.Namespace, processes: Processes) -> str:
+    """Start every process; the command that does so again."""
     try:
         served = listen(options.host, options.port)
         referees = [
@@ -64,21 +78,25 @@ def _start(options: argparse.Namespace, processes: Processes) -> None:
         "--endpoint": options.endpoint,
     }
     chosen = [text for name, value in given.items() if value is not None for text in (name, str(value))]
-    several = {"--host-name": options.host_name, "--proxy": options.proxy, "--own": endpoints}
+    several = {"--host-name": options.host_name, "--proxy": options.proxy}
     chosen += [text for name, values in several.items() for value in values for text in (name, value)]
     chosen += ["--require-seat"] if options.require_seat else []
     # Its own referees come in by a code that nobody else is told.
+    own_referees = [text for endpoint in endpoints for text in ("--own", endpoint)]
     code = {program.REFEREE_CODE: new_code(token_bytes(ENTROPY_BYTES))}
-    processes.start("manager", served, "manager", *shared, *chosen, secrets=code)
+    processes.start("manager", served, "manager", *shared, *chosen, *own_referees, secrets=code)
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
         own = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
         processes.start(name, sock, "referee", *shared, *own, secrets=code)
+    where = ["--port", str(options.port), "--referees", str(options.referees)]
+    return shlex.join(["league", "host", *shared, *where, *map(shown, chosen)])
 
 
 async def _watch(processes: Processes, stop: program.Stop) -> int:
     while not stop.is_set():
-        processes.check()
+        for news in processes.check():
+            program.say(news)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
     return 0

@@ -7,18 +7,25 @@ import asyncio
 import os
 import re
 import secrets
+import socket
 import tomllib
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from leaguekit.cli import CommandError, program
+from leaguekit.cli import CommandError, plans, program
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import league_seed
+from leaguekit.protocol import times
+from leaguekit.store.addresses import MEMORY
+from leaguekit.store.base import EventLog, StoreError
+from leaguekit.store.disk import DISK
+from leaguekit.store.files import safe_name
+from leaguekit.store.opening import open_log, shown
 
 FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
 EXAMPLES = """examples:
@@ -33,6 +40,7 @@ With --store postgresql://… they are kept in that database, or in the schema o
 in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
 The admin token, which the operator's commands need, lies beside them in a file that only you can read; so does the
 referee code, which referees on other machines need. With --require-seat players need one each: `league seats new 30`.
+Started again with the same --store (or --league-id) it goes on where it was: same ids, same tokens, same schedule.
 """
 
 _NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
@@ -72,19 +80,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
     # For `league host`: where its own referees listen, whatever agents may name.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
-    # For `league run`, whose n-th player is always P0n.
+    # For `league run`, whose n-th player is always P0n, and which keeps what it has started with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--run-plan", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
-    when, delay = _start_when(options.start_when), _start_delay(options.start_at)
-    return program.run(lambda stop: _serve(options, settings, when, delay, stop), options.parent_fd)
+    when = _start_when(options.start_when)
+    if options.start_at is not None:
+        plans.checked_time(options.start_at)
+    return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
 
 
 def settings_from(options: argparse.Namespace) -> Settings:
     """The league's settings: defaults, then the file, then the options."""
+    chosen = asked_settings(options)
+    chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
+    chosen.setdefault("seed_hex", secrets.token_hex(32))
+    try:
+        return msgspec.convert(chosen, Settings)
+    except msgspec.ValidationError as error:
+        raise CommandError(f"the settings are wrong: {error}") from None
+
+
+def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What the file and the options say."""
     chosen: dict[str, Any] = {}
     if options.config is not None:
         try:
@@ -100,13 +122,7 @@ def settings_from(options: argparse.Namespace) -> Settings:
         "require_seat": options.require_seat or None,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
-    chosen |= {name: value for name, value in asked.items() if value is not None}
-    chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
-    chosen.setdefault("seed_hex", secrets.token_hex(32))
-    try:
-        return msgspec.convert(chosen, Settings)
-    except msgspec.ValidationError as error:
-        raise CommandError(f"the settings are wrong: {error}") from None
+    return chosen | {name: value for name, value in asked.items() if value is not None}
 
 
 def new_league_id(game: str) -> str:
@@ -122,23 +138,10 @@ def _start_when(text: str | None) -> tuple[int, int] | None:
     return max(2, int(found[1])), max(1, int(found[2]))
 
 
-def _start_delay(text: str | None) -> float | None:
-    """Seconds until the next time that the clock shows this."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text)
-    if found is None:
-        raise CommandError(f"--start-at must be a time such as 18:00, got {text!r}")
-    now = datetime.now().astimezone()
-    then = now.replace(hour=int(found[1]), minute=int(found[2]), second=0, microsecond=0)
-    return (then - now).total_seconds() % 86_400
-
-
 async def _serve(
     options: argparse.Namespace,
     settings: Settings,
     when: tuple[int, int] | None,
-    delay: float | None,
     stop: program.Stop,
 ) -> int:
     from leaguekit.agents.logs import log_to
@@ -147,25 +150,28 @@ async def _serve(
     from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
-    from leaguekit.store.addresses import MEMORY
-    from leaguekit.store.base import StoreError
-    from leaguekit.store.disk import DISK
-    from leaguekit.store.files import safe_name
-    from leaguekit.store.opening import open_log, shown
     from leaguekit.transport.caller import HttpCaller
 
     caller = HttpCaller(program.policy_for(options).trusting(*options.own))
     proxies = program.proxies_for(options)
     served, endpoint = program.opened(options, program.facing(options))
-    folder = options.data_dir / "agents" / safe_name(settings.league_id) / "manager"
-    store = options.store or folder / "league.db"
-    keep = _keeper(folder)
+    store = options.store or default_store(options.data_dir, settings.league_id)
+    log = await _open(store, served)
     try:
+        if (stored := await plans.settings_in(log)) is not None:
+            plans.check_asked(stored, asked_settings(options), store)
+            settings = stored
+        start = await plans.start_plan(log, when, options.start_at)
+        if options.run_plan is not None:
+            await log.keep(plans.RUN, options.run_plan.encode())
+        folder = default_store(options.data_dir, settings.league_id).parent
+        keep = _keeper(folder)
         known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
         admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
         keep(ADMIN_TOKEN, admin_token)
-        log = await open_log(store)
-    except StoreError as error:
+    except (CommandError, StoreError) as error:
+        served.close()
+        await log.close()
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
         world = World(caller, options.data_dir)
@@ -179,20 +185,18 @@ async def _serve(
             referee_code=os.environ.get(program.REFEREE_CODE),
             keep=keep,
         )
-        await manager.open()
+        await _take_up(manager, shown(store))
         referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
-        manager.conductor.start_when = when
+        manager.conductor.start_when = start.when
         server = manager_server(manager, served, names=options.host_name, proxies=proxies)
         await server.start()
         program.say(f"League {manager.league_id} is at {endpoint}")
-        kept = _NOT_KEPT if store == MEMORY else ""
-        program.say(
-            f"  events: {shown(store)}{kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}"
-        )
+        kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
+        program.say(f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}")
         shown_once = "" if known else f"  admin token (shown once): {admin_token}\n"
         program.say(f"{shown_once}  referee code: {referee_code or FORGOTTEN}")
         try:
-            await until(stop, _conduct(manager, delay))
+            await until(stop, _conduct(manager, start))
             if not stop.is_set():
                 program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
                 await stop.wait()
@@ -205,15 +209,39 @@ async def _serve(
         return 0
 
 
+def default_store(data_dir: Path, league_id: str) -> Path:
+    """Where a league's events are kept unless --store says otherwise; the manager's own files lie beside."""
+    return data_dir / "agents" / safe_name(league_id) / "manager" / "league.db"
+
+
+async def _open(store: str | Path, served: socket.socket) -> EventLog:
+    try:
+        if isinstance(store, Path):
+            store.parent.mkdir(parents=True, exist_ok=True)
+        return await open_log(store)
+    except (OSError, StoreError) as error:
+        served.close()
+        raise CommandError(str(error)) from None
+
+
 def _keeper(folder: Path) -> Callable[[str, str], None]:
     """Keeps secrets in files that only their owner can read."""
-    from leaguekit.store.disk import DISK
-
     return lambda name, secret: DISK.write(folder / name, secret.encode(), private=True)
 
 
-async def _conduct(manager: Any, delay: float | None) -> None:
-    if delay is not None:
+async def _take_up(manager: Any, store: str) -> None:
+    try:
+        await manager.open()
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    except (msgspec.MsgspecError, ValueError, LookupError, AttributeError, TypeError) as error:
+        why = f"the league in {store} cannot be taken up: {error!r}"
+        raise CommandError(f"{why}; `league verify` checks its log") from None
+
+
+async def _conduct(manager: Any, start: plans.StartPlan) -> None:
+    if start.at is not None:
+        delay = max(0.0, (times.read(start.at) - datetime.now(UTC)).total_seconds())
         asyncio.get_running_loop().call_later(delay, _start, manager)
     await manager.run()
 

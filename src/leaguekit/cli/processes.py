@@ -1,19 +1,45 @@
-"""The processes of agents that one command starts: each has a socket passed on, and all end with their parent."""
+"""The processes of agents that one command starts: each has a socket passed on, and all end with their parent.
+
+One that is killed or breaks down is started again: it comes back by its own files. Its socket stays open meanwhile, so
+that whoever calls it waits a little and is not turned away.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
+from dataclasses import dataclass, field
 from typing import IO, Self
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import harmless
+
+# One that ends more often than so within so many seconds would do so for ever.
+MOST_RESTARTS = 5
+RESTART_SECONDS = 60.0
+# What a command ends with that cannot be carried out: it would not be the next time either.
+IMPOSSIBLE = 2
+
+
+@dataclass(slots=True)
+class _Child:
+    served: socket.socket
+    arguments: tuple[str, ...]
+    process: subprocess.Popen[bytes]
+    # A file and not a pipe: what nobody reads must never hold an agent up.
+    said: IO[bytes]
+    # Whether it knows again what it knew.
+    comes_back: bool
+    secrets: dict[str, str]
+    restarts: deque[float] = field(default_factory=deque)
 
 
 class Processes:
@@ -22,9 +48,7 @@ class Processes:
     def __init__(self, *, aloud: bool = False) -> None:
         """``aloud`` lets them speak to the terminal."""
         self._aloud = aloud
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
-        # Files and not pipes: what nobody reads must never hold an agent up.
-        self._said: dict[str, IO[bytes]] = {}
+        self._children: dict[str, _Child] = {}
         self._read, self._write = os.pipe()
 
     def __enter__(self) -> Self:
@@ -34,42 +58,77 @@ class Processes:
         os.close(self._write)
         deadline = time.monotonic() + 10
         for child in self._children.values():
+            child.served.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(max(0.1, deadline - time.monotonic()))
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+                child.process.wait(max(0.1, deadline - time.monotonic()))
+            if child.process.poll() is None:
+                child.process.kill()
+                child.process.wait()
+            child.said.close()
         os.close(self._read)
-        for said in self._said.values():
-            said.close()
 
-    def start(self, name: str, served: socket.socket, *arguments: str, secrets: dict[str, str] | None = None) -> None:
-        """``secrets`` go into its environment: arguments can be read by everybody on the machine."""
-        descriptors = (served.fileno(), self._read)
+    def start(
+        self,
+        name: str,
+        served: socket.socket,
+        *arguments: str,
+        comes_back: bool = True,
+        secrets: dict[str, str] | None = None,
+    ) -> None:
+        """Start one; it is started again only if it comes back as what it was.
+
+        ``secrets`` go into its environment: arguments can be read by everybody on the machine.
+        """
+        said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
+        secrets = secrets or {}
+        process = self._started(served, arguments, said, secrets)
+        self._children[name] = _Child(served, arguments, process, said, comes_back, secrets)
+
+    def _started(
+        self, served: socket.socket, arguments: tuple[str, ...], said: IO[bytes], secrets: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
         passed = ["--socket-fd", str(served.fileno()), "--parent-fd", str(self._read)]
-        self._said[name] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
-        self._children[name] = subprocess.Popen(  # noqa: S603 - our own command
+        return subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "leaguekit", *arguments, *passed],
-            pass_fds=descriptors,
+            pass_fds=(served.fileno(), self._read),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None if self._aloud else self._said[name],
-            env=os.environ | (secrets or {}),
+            stderr=None if self._aloud else said,
+            env=os.environ | secrets,
             # Ctrl-C goes to this process alone, which then ends the others in order.
             start_new_session=True,
         )
-        served.close()
 
-    def check(self, seconds: float = 0.0) -> None:
-        """Raise CommandError if one has ended with an error; the manager may take so many seconds to end."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._children["manager"].wait(seconds)
+    def check(self) -> list[str]:
+        """Start again whoever has ended, and say so; CommandError if that would not help.
+
+        A player or a referee that ended well has heard of the league's end.
+        """
+        news = []
         for name, child in self._children.items():
-            if child.poll() not in (None, 0):
-                raise CommandError(f"{name} failed: {self._why(name)}")
+            code = child.process.poll()
+            if code is None:
+                continue
+            if code == 0 and name != "manager":
+                # Nobody is to wait for an answer there.
+                child.served.close()
+                continue
+            why = self._why(child, code)
+            if code == IMPOSSIBLE or not child.comes_back:
+                raise CommandError(f"{name} failed: {why}")
+            now = time.monotonic()
+            while child.restarts and child.restarts[0] < now - RESTART_SECONDS:
+                child.restarts.popleft()
+            if len(child.restarts) >= MOST_RESTARTS:
+                raise CommandError(f"{name} failed {MOST_RESTARTS + 1} times within a minute: {why}")
+            child.restarts.append(now)
+            child.process = self._started(child.served, child.arguments, child.said, child.secrets)
+            news.append(f"{name} ended unexpectedly ({why}) and is started again")
+        return news
 
-    def _why(self, name: str) -> str:
-        said = self._said[name]
-        said.seek(0)
-        last = said.read().decode(errors="replace").strip().rpartition("\n")[2]
-        return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {self._children[name].returncode}"
+    def _why(self, child: _Child, code: int) -> str:
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        child.said.seek(0)
+        last = child.said.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {code}"

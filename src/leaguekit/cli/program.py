@@ -20,6 +20,7 @@ from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.refusals import Refuse
+from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network
 from leaguekit.transport.server import CannotListen, listen
 
@@ -163,6 +164,6 @@ async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop:
     """Serve a player or a referee, and say how it goes; the program's exit code."""
     try:
         is_over = await serve(agent, served, refuse, stop, tell=say)
-    except RegistrationRefused as error:
+    except (RegistrationRefused, StoreError) as error:
         raise CommandError(str(error)) from None
     return 0 if is_over else 130

@@ -6,24 +6,31 @@ import argparse
 import asyncio
 import contextlib
 import json
+import socket
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import structs
 
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager import new_league_id
+from leaguekit.cli.manager import default_store, new_league_id
 from leaguekit.cli.operate import ask_manager
+from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.tables import harmless, standings_table
 from leaguekit.games import GAMES
-from leaguekit.store.addresses import shown
-from leaguekit.store.files import safe_name
+from leaguekit.store.addresses import MEMORY, shown
+from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import CannotListen, listen
 
 POLL_SECONDS = 0.2
-MANAGER_ENDS_SECONDS = 2.0
+# How often the manager is asked again that does not answer; each time it has ten seconds.
+MANAGER_TRIES = 5
 REFEREE_MATCHES = 10
 MOST_ROWS = 10
 EXAMPLES = """examples:
@@ -31,73 +38,128 @@ EXAMPLES = """examples:
   league run --players 50 --referees 4 --seed 7    the same league every time
   league run --game tic_tac_toe --strategies random,frequency
   league run --json                                one JSON object at the end, for programs
+  league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
 
-The n-th player is always P0n. --strategies are given out in turn. Ctrl-C ends every process.
+The n-th player is always P0n. --strategies are given out in turn. Ctrl-C ends every process, and says how to resume;
+a process that is killed is started again. What is resumed, with which players, is all in the store.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
-    parser.add_argument("--players", metavar="N", type=int, default=4, help="default 4")
-    parser.add_argument("--referees", metavar="N", type=int, default=2, help="default 2")
-    parser.add_argument("--game", choices=sorted(GAMES), default="even_odd", help="default even_odd")
+    parser.add_argument("--resume", metavar="STORE", help="go on with the league in this store")
+    parser.add_argument("--players", metavar="N", type=int, help="default 4")
+    parser.add_argument("--referees", metavar="N", type=int, help="default 2")
+    parser.add_argument("--game", choices=sorted(GAMES), help="default even_odd")
     parser.add_argument("--strategies", metavar="A,B,…", help=f"of {', '.join(STRATEGIES)}, or module:function")
     parser.add_argument(
         "--seed", metavar="N", type=int, help="the same league every time; who knows it knows the draws"
     )
+    parser.add_argument("--port", type=int, help="the manager's; 0 takes free ports for all (default 8000)")
+    parser.add_argument("--announce-lead", metavar="SECONDS", type=float, help="before each round (default 0)")
     parser.add_argument(
-        "--port", type=int, default=8000, help="the manager's; 0 takes free ports for all (default 8000)"
+        "--max-concurrent", metavar="N", type=int, help=f"matches a referee at once (default {REFEREE_MATCHES})"
     )
-    parser.add_argument("--announce-lead", metavar="SECONDS", type=float, default=0.0, help="before each round")
-    parser.add_argument("--max-concurrent", metavar="N", type=int, default=REFEREE_MATCHES, help="matches a referee")
     parser.add_argument("--league-id", metavar="ID", help="default: a new one")
     parser.add_argument("--store", metavar="STORE", help="as for `league manager`; memory: keeps nothing")
-    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help="default SHARED")
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, help="default SHARED")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.players < 2 or options.referees < 1:
-        raise CommandError("a league needs at least --players 2 and --referees 1")
-    if not 1 <= options.max_concurrent <= 10:
-        raise CommandError("--max-concurrent must be from 1 to 10")
-    league_id = options.league_id or new_league_id(options.game)
+    plan = _plan(options) if options.resume is None else _resumed(options)
+    # As the user named it, for the user to read.
+    usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
+    named = options.resume or options.store
+    store = named or usual
     with Processes() as processes:
-        manager = _start_all(options, league_id, processes)
-        return program.run(lambda stop: _follow(options, league_id, manager, processes, stop))
+        manager = _start_all(plan, named, _sockets(options, plan), processes)
+        show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
+        return program.run(lambda stop: _follow(_League(plan, store, usual.parent, manager), processes, show, stop))
 
 
-def _start_all(options: argparse.Namespace, league_id: str, processes: Processes) -> str:
-    """Bind every socket, start every process; the manager's URL."""
-    base = options.port
+def _plan(options: argparse.Namespace) -> RunPlan:
+    """What a new league is to be."""
+    game = options.game or "even_odd"
+    plan = RunPlan(
+        league_id=options.league_id or new_league_id(game),
+        players=4 if options.players is None else options.players,
+        referees=2 if options.referees is None else options.referees,
+        game=game,
+        strategies=(options.strategies or ",".join(STRATEGIES)).split(","),
+        max_concurrent=REFEREE_MATCHES if options.max_concurrent is None else options.max_concurrent,
+        announce_lead=options.announce_lead or 0.0,
+        data_dir=str((options.data_dir or Path("SHARED")).absolute()),
+        seed=options.seed,
+    )
+    if plan.players < 2 or plan.referees < 1:
+        raise CommandError("a league needs at least --players 2 and --referees 1")
+    if not 1 <= plan.max_concurrent <= 10:
+        raise CommandError("--max-concurrent must be from 1 to 10")
+    return plan
+
+
+def _resumed(options: argparse.Namespace) -> RunPlan:
+    """What was started with a store before."""
+    for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "max_concurrent",
+                 "league_id", "store"):  # fmt: skip
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise CommandError(f"{option} and --resume exclude each other: the store says what is resumed")
     try:
-        served = {"manager": listen("127.0.0.1", base)}
-        for number in range(1, options.referees + 1):
-            served[f"referee {number}"] = listen("127.0.0.1", base and base + number)
-        for number in range(1, options.players + 1):
-            served[f"player {number}"] = listen("127.0.0.1", base and base + 100 + number)
+        plan = asyncio.run(run_plan(options.resume))
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    return plan if options.data_dir is None else structs.replace(plan, data_dir=str(options.data_dir.absolute()))
+
+
+def _sockets(options: argparse.Namespace, plan: RunPlan) -> dict[str, socket.socket]:
+    """A socket for everybody; what is resumed gets its former ports back as far as they are free."""
+    base = 8000 if options.port is None else options.port
+    wanted = {"manager": base}
+    wanted |= {f"referee {number}": base and base + number for number in range(1, plan.referees + 1)}
+    wanted |= {f"player {number}": base and base + 100 + number for number in range(1, plan.players + 1)}
+    served: dict[str, socket.socket] = {}
+    try:
+        for name, port in wanted.items():
+            if options.resume is None:
+                served[name] = listen("127.0.0.1", port)
+                continue
+            with contextlib.suppress(CannotListen):
+                served[name] = listen("127.0.0.1", plan.ports.get(name, 0))
+        # After the others: a port that is free now must not be one that another had.
+        for name in wanted:
+            if name not in served:
+                served[name] = listen("127.0.0.1", 0)
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    manager = f"http://127.0.0.1:{served['manager'].getsockname()[1]}/mcp"
-    seed = [] if options.seed is None else ["--seed", str(options.seed)]
-    shared = ["--data-dir", str(options.data_dir)]
-    store = [] if options.store is None else ["--store", options.store]
+    return served
+
+
+def _start_all(plan: RunPlan, store: str | None, served: dict[str, socket.socket], processes: Processes) -> str:
+    """Start every process; the manager's URL."""
+    ports = {name: sock.getsockname()[1] for name, sock in served.items()}
+    manager = f"http://127.0.0.1:{ports['manager']}/mcp"
+    seed = [] if plan.seed is None else ["--seed", str(plan.seed)]
+    shared = ["--data-dir", plan.data_dir]
     processes.start(
-        "manager", served["manager"], "manager", *shared, *seed, *store, "--league-id", league_id,
-        "--game", options.game, "--announce-lead", str(options.announce_lead), "--grant-ids",
-        "--start-when", f"players={options.players},referees={options.referees}",
+        "manager", served["manager"], "manager", *shared, *seed, "--league-id", plan.league_id,
+        *([] if store is None else ["--store", store]), "--game", plan.game,
+        "--announce-lead", str(plan.announce_lead), "--grant-ids",
+        "--start-when", f"players={plan.players},referees={plan.referees}",
+        "--run-plan", msgspec.json.encode(structs.replace(plan, ports=ports)).decode(),
+        comes_back=store != MEMORY,
     )  # fmt: skip
-    for number in range(1, options.referees + 1):
+    for number in range(1, plan.referees + 1):
         name = f"referee {number}"
         processes.start(
             name, served[name], "referee", *shared, "--manager", manager, "--name", f"Referee {number}",
-            "--max-concurrent", str(options.max_concurrent),
+            "--max-concurrent", str(plan.max_concurrent),
         )  # fmt: skip
-    strategies = (options.strategies or ",".join(STRATEGIES)).split(",")
-    for number in range(1, options.players + 1):
+    for number in range(1, plan.players + 1):
         name = f"player {number}"
-        strategy = strategies[(number - 1) % len(strategies)]
+        strategy = plan.strategies[(number - 1) % len(plan.strategies)]
         processes.start(
             name, served[name], "player", *shared, *seed, "--manager", manager, "--strategy", strategy,
             "--name", f"{strategy.rpartition(':')[2]} {number}", "--wanted-id", f"P{number:02d}",
@@ -105,38 +167,73 @@ def _start_all(options: argparse.Namespace, league_id: str, processes: Processes
     return manager
 
 
-async def _follow(
-    options: argparse.Namespace, league_id: str, manager: str, processes: Processes, stop: program.Stop
-) -> int:
-    """Show the league as it goes, until it is over."""
-    show = _Show(quiet=options.json, paced=options.announce_lead > 0)
-    show.say(f"League {league_id}: {options.players} players, {options.referees} referees, {options.game}")
-    show.say(f"  manager: {manager}")
+class _League(NamedTuple):
+    """The league that is followed."""
+
+    plan: RunPlan
+    store: str | Path
+    # Where the manager's own files lie.
+    folder: Path
+    manager: str
+
+
+async def _follow(league: _League, processes: Processes, show: _Show, stop: program.Stop) -> int:
+    """Show the league as it goes, until it is over; meanwhile, start again whoever was killed."""
+    plan = league.plan
+    again = "" if league.store == MEMORY else f"Go on with: {resuming(league.store)}"
+    show.say(f"League {plan.league_id}: {plan.players} players, {plan.referees} referees, {plan.game}")
+    show.say(f"  manager: {league.manager}")
+    if again:
+        show.say(f"  if it is broken off: {resuming(league.store)}")
     caller = HttpCaller(AddressPolicy.local())
+    following = asyncio.ensure_future(_watch(league, caller, show))
+    stopping = asyncio.ensure_future(stop.wait())
     try:
-        while not stop.is_set():
-            try:
-                status = await ask_manager(caller, manager, {"command": "status"})
-            except CommandError:
-                # How it ended says more.
-                processes.check(MANAGER_ENDS_SECONDS)
-                raise
-            await _show_news(caller, manager, status, show)
-            if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
-                return await _finish(options, caller, manager, status, show)
-            processes.check()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), POLL_SECONDS)
+        while not (following.done() or stopping.done()):
+            for news in processes.check():
+                program.say(news)
+            await asyncio.wait([following, stopping], timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            return following.result()
+    except CommandError as error:
+        raise CommandError(f"{error}\n{again}" if show.has_begun and again else str(error)) from None
     finally:
+        for task in (following, stopping):
+            task.cancel()
+        await asyncio.gather(following, stopping, return_exceptions=True)
         await caller.close()
     show.say("Interrupted; every process is being ended.")
+    if again:
+        # Also where nothing but the result is to be printed, this must be known.
+        print(again, file=sys.stderr if show.quiet else sys.stdout, flush=True)
     return 130
+
+
+async def _watch(league: _League, caller: HttpCaller, show: _Show) -> int:
+    while True:
+        status = await _asked(caller, league.manager, {"command": "status"})
+        show.has_begun = show.has_begun or status["state"] != "WAITING_FOR_REGISTRATIONS"
+        await _show_news(caller, league.manager, status, show)
+        if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
+            return await _finish(league, caller, status, show)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def _asked(caller: HttpCaller, manager: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What the manager answers; it may be starting again."""
+    for _ in range(MANAGER_TRIES):
+        with contextlib.suppress(CommandError):
+            return await ask_manager(caller, manager, params)
+        await asyncio.sleep(POLL_SECONDS)
+    return await ask_manager(caller, manager, params)
 
 
 class _Show:
     """What is shown of a league in progress: plain lines."""
 
-    def __init__(self, *, quiet: bool, paced: bool) -> None:
+    def __init__(self, *, quiet: bool, paced: bool, resumed: bool) -> None:
+        self.resumed = resumed
+        self.has_begun = False
         # Between rounds that follow each other at once there is no table that a reader could look at.
         self.paced = paced
         self.quiet = quiet
@@ -155,11 +252,11 @@ async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], s
     for round_id in range(max(1, show.round), status["current_round"] + 1):
         if round_id > show.round:
             if show.paced and round_id > 1:
-                standings = (await ask_manager(caller, manager, {"command": "standings"}))["standings"]
+                standings = (await _asked(caller, manager, {"command": "standings"}))["standings"]
                 show.say(f"\n{standings_table(standings[:MOST_ROWS])}")
             show.round = round_id
             show.say(f"\nRound {round_id} of {status['total_rounds']}")
-        found = await ask_manager(caller, manager, {"command": "schedule", "round_id": round_id})
+        found = await _asked(caller, manager, {"command": "schedule", "round_id": round_id})
         for match in found["schedule"]:
             if "result" in match and match["match_id"] not in show.told:
                 show.told.add(match["match_id"])
@@ -180,15 +277,13 @@ def _sentence(match: dict[str, Any]) -> str:
     return f"{match['match_id']:6} {a} ({choices[0]}) – {b} ({choices[1]}){drawn}: {outcome}"
 
 
-async def _finish(
-    options: argparse.Namespace, caller: HttpCaller, manager: str, status: dict[str, Any], show: _Show
-) -> int:
-    standings = (await ask_manager(caller, manager, {"command": "standings"}))["standings"]
-    schedule = (await ask_manager(caller, manager, {"command": "schedule"}))["schedule"]
+async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], show: _Show) -> int:
+    standings = (await _asked(caller, league.manager, {"command": "standings"}))["standings"]
+    schedule = (await _asked(caller, league.manager, {"command": "schedule"}))["schedule"]
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)
     first = standings[0]
     champion = {name: first[name] for name in ("player_id", "display_name", "points")}
-    if options.json:
+    if show.quiet:
         told = {
             "league_id": status["league_id"],
             "champion": champion,
@@ -200,10 +295,11 @@ async def _finish(
         }
         print(json.dumps(told, ensure_ascii=False))
         return 0
-    folder = options.data_dir / "agents" / safe_name(status["league_id"]) / "manager"
     show.say(f"\n{standings_table(standings)}\n")
     show.say(f"Champion: {champion['display_name']} ({champion['player_id']}) with {champion['points']} points")
     rate = status["total_matches"] / max(status["seconds"], 0.001)
-    show.say(f"{status['total_matches']} matches in {status['seconds']:.2f} s ({rate:.0f} a second)")
-    show.say(f"Log: {folder / 'log.jsonl'}\nEvents: {shown(options.store or folder / 'league.db')}")
+    # Of a league that was broken off nobody knows how long it has been played.
+    pace = "" if show.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} a second)"
+    show.say(f"{status['total_matches']} matches{pace}")
+    show.say(f"Log: {league.folder / 'log.jsonl'}\nEvents: {shown(league.store)}")
     return 0

@@ -129,7 +129,11 @@ class SqliteLog(SqliteReader):
 def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:
     """The writing connection, and the number of the last event."""
     # Made here and not by SQLite, because a log holds the keys that tokens are derived under.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except PermissionError as error:
+        remedy = "Make the file and its folder writable for this user, or name another file."
+        raise StoreError(f"{path} cannot be opened as a store: {error.strerror}. {remedy}") from None
     connection = sqlite_schema.connect(path)
     try:
         check_version(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))

@@ -1,0 +1,151 @@
+"""What a store says of how its league is to go on: its settings, when it starts, and what ``league run`` had started.
+
+Options that say otherwise are an error: whoever starts the same command again after a crash gets the same league.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from leaguekit.cli import CommandError
+from leaguekit.cli.stores import read, stored
+from leaguekit.league import events as e
+from leaguekit.league.settings import Settings
+from leaguekit.protocol import times
+from leaguekit.store.base import EventLog, LogReader, StoreError
+from leaguekit.store.opening import open_reader, shown
+
+# The names under which they are kept beside the log.
+START = "start"
+RUN = "run"
+# Some settings have options that are called otherwise, or take another form.
+_OPTIONS = {"game_type": "--game", "seed_hex": "--seed"}
+
+
+class StartPlan(Struct, frozen=True, omit_defaults=True):
+    """When a league starts by itself: with so many agents, or at a moment; with neither it waits for the operator."""
+
+    players: int | None = None
+    referees: int | None = None
+    at: str | None = None
+
+    @property
+    def when(self) -> tuple[int, int] | None:
+        return None if self.players is None or self.referees is None else (self.players, self.referees)
+
+
+class RunPlan(Struct, frozen=True, kw_only=True):
+    """What ``league run`` starts, and at which ports: enough to start the same again."""
+
+    league_id: str
+    players: int
+    referees: int
+    game: str
+    strategies: list[str]
+    max_concurrent: int
+    announce_lead: float
+    data_dir: str
+    seed: int | None = None
+    ports: dict[str, int] = {}
+
+
+async def settings_in(log: LogReader) -> Settings | None:
+    """The settings of the league in a store; None if there is none yet."""
+    first = await log.read(0, 1)
+    if not first:
+        return None
+    try:
+        created = e.decode(first[0].event)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CommandError(f"event 1 of the store cannot be read: {error}") from None
+    if not isinstance(created, e.LeagueCreated):
+        raise CommandError("the store does not begin with a league's creation; `league verify` checks it")
+    return created.settings
+
+
+def check_asked(settings: Settings, asked: dict[str, Any], store: str | Path) -> None:
+    """Raise CommandError if options or a settings file say otherwise than the league in the store."""
+    wanted = msgspec.convert(msgspec.to_builtins(settings) | asked, Settings)
+    for name in asked:
+        has, value = getattr(settings, name), getattr(wanted, name)
+        if has != value:
+            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            is_so = "has another seed" if name == "seed_hex" else f"has {name} = {has!r}, not {value!r}"
+            raise CommandError(
+                f"{shown(store)} holds the league {settings.league_id}, which {is_so}. "
+                f"Leave {option} out to go on with it, or name another --store."
+            )
+
+
+async def start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:
+    """When the league starts: as the options say, or as was decided before; a moment that has passed stays the same."""
+    kept = await log.kept(START)
+    before = StartPlan() if kept is None else msgspec.json.decode(kept, type=StartPlan)
+    if when is None and time_of_day is None:
+        return before
+    plan = StartPlan(*when) if when is not None else StartPlan(at=_next(str(time_of_day), before.at))
+    if plan != before:
+        await log.keep(START, msgspec.json.encode(plan))
+    return plan
+
+
+def checked_time(text: str) -> tuple[int, int]:
+    """The hour and minute of a time of day."""
+    found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text)
+    if found is None:
+        raise CommandError(f"--start-at must be a time such as 18:00, got {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def _next(time_of_day: str, before: str | None) -> str:
+    """The next moment at which the clock shows this, unless that was decided on before and may have passed since."""
+    hour, minute = checked_time(time_of_day)
+    if before is not None and (at := times.read(before).astimezone()).hour == hour and at.minute == minute:
+        return before
+    now = datetime.now().astimezone()
+    then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    seconds = (then - now).total_seconds() % 86_400
+    return times.written(datetime.fromtimestamp(now.timestamp() + seconds, UTC))
+
+
+async def referees_in(store: str | Path) -> int:
+    """How many referees came to the league in a store; 0 if there is none."""
+    try:
+        reader = await open_reader(store)
+    except StoreError:
+        return 0
+    try:
+        events = [read(one) async for one in stored(reader)]
+    finally:
+        await reader.close()
+    return len({event.referee_id for event in events if isinstance(event, e.RefereeRegistered)})
+
+
+async def run_plan(store: str) -> RunPlan:
+    """What ``league run`` had started with this store."""
+    reader = await open_reader(store)
+    try:
+        kept = await reader.kept(RUN)
+        is_empty = await settings_in(reader) is None
+    finally:
+        await reader.close()
+    if is_empty:
+        raise CommandError(f"{shown(store)} holds no league yet: there is nothing to resume")
+    if kept is None:
+        raise CommandError(
+            f"{shown(store)} was not made by `league run`. "
+            f"Serve its league with: league manager --store {shlex.quote(shown(store))}"
+        )
+    return msgspec.json.decode(kept, type=RunPlan)
+
+
+def resuming(store: str | Path, *more: str) -> str:
+    """The command that resumes a run."""
+    return shlex.join(["league", "run", "--resume", shown(store), *more])

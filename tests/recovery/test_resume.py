@@ -1,0 +1,148 @@
+"""``league run`` broken off and resumed, and its processes killed under its eyes: the same league comes to its end."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.cli.conftest import Said, command  # noqa: F401  a fixture
+from tests.programs import Program, league
+
+Command = Callable[..., Said]
+LEAGUE = ("--port", "0", "--players", "6", "--referees", "2", "--seed", "7", "--announce-lead", "0.5")
+
+
+def resumed(line: str, *more: str) -> dict[str, Any]:
+    """What the command that was printed comes to."""
+    program, *arguments = shlex.split(line)
+    assert program == "league"
+    done = league(*arguments, "--json", *more, seconds=90)
+    assert (done.process.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+# What cannot be resumed
+
+
+@pytest.mark.parametrize("option", ["--players", "--seed", "--port", "--store"])
+def test_what_is_resumed_is_not_to_be_said_again(command: Command, option: str, tmp_path: Path) -> None:  # noqa: F811
+    done = command("run", "--resume", tmp_path / "league.db", option, "9")
+    why = f"league run: {option} and --resume exclude each other: the store says what is resumed\n"
+    assert done == (2, "", why)
+
+
+def test_a_store_that_is_not_there_or_not_of_league_run_is_said_in_one_line(
+    command: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "league.db"
+    done = command("run", "--resume", store)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "There is no store" in done.err
+    with Program("manager", "--port", "0", "--store", store, "--data-dir", tmp_path) as manager:
+        manager.said("admin token")
+    done = command("run", "--resume", store)
+    assert done.err == (
+        f"league run: {store} was not made by `league run`. Serve its league with: league manager --store {store}\n"
+    )
+
+
+# What is resumed
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    done = league("run", *LEAGUE, "--json", "--data-dir", tmp_path_factory.mktemp("undisturbed"), seconds=60)
+    return json.loads(done.stdout)["final_standings"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda by: by.name)
+def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champion(
+    by: signal.Signals, undisturbed: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    with Program("run", *LEAGUE, "--data-dir", tmp_path) as program:
+        told = program.said(r"if it is broken off: (.*)")[1]
+        league_id = program.said(r"League (\S+):")[1]
+        program.said("Round 3 of 5")
+        program.process.send_signal(by)
+        assert program.ended() == (130 if by is not signal.SIGKILL else -9)
+    if by is not signal.SIGKILL:
+        assert program.stdout.endswith(f"Interrupted; every process is being ended.\nGo on with: {told}\n")
+    result = resumed(told)
+    assert result["league_id"] == league_id
+    assert result["final_standings"] == undisturbed
+    assert result["technical_losses"] == 0
+    # What is over is only told again.
+    assert resumed(told)["final_standings"] == undisturbed
+
+
+@pytest.mark.long
+def test_a_run_in_postgresql_is_resumed_by_its_address(
+    postgres_url: str, undisturbed: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    with Program("run", *LEAGUE, "--store", postgres_url, "--data-dir", tmp_path) as program:
+        program.said("Round 2 of 5")
+        program.process.send_signal(signal.SIGINT)
+        assert program.ended() == 130
+        told = program.said(r"Go on with: (.*)")[1]
+    assert shlex.split(told)[-1] == postgres_url
+    assert resumed(told)["final_standings"] == undisturbed
+
+
+@pytest.mark.long
+def test_a_run_that_is_broken_off_before_its_league_starts_is_resumed_as_well(
+    undisturbed: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    with Program("run", *LEAGUE, "--data-dir", tmp_path) as program:
+        told = program.said(r"if it is broken off: (.*)")[1]
+        store = tmp_path / Path(shlex.split(told)[-1])
+        while not store.exists():
+            program.said("manager:")
+        program.process.kill()
+        program.ended()
+    done = league(*shlex.split(told)[1:], "--json", seconds=90)
+    if done.process.returncode == 2:
+        # It had not even made the league.
+        assert "nothing to resume" in done.stderr
+    else:
+        assert json.loads(done.stdout)["final_standings"] == undisturbed
+
+
+# Killed under its eyes
+
+
+@pytest.mark.long
+def test_a_process_that_is_killed_is_started_again_and_the_league_comes_to_the_same_end(
+    undisturbed: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    with Program("run", *LEAGUE, "--json", "--data-dir", tmp_path) as program:
+        for name in ("manager", "referee", "player"):
+            victim = next(one for one in _children(program) if name in one.cmdline())
+            victim.kill()
+            program.said(rf"{name}( \d)? ended unexpectedly \(killed by SIGKILL\) and is started again")
+        assert program.ended(90) == 0
+    assert json.loads(program.stdout)["final_standings"] == undisturbed
+
+
+@pytest.mark.long
+def test_a_process_that_ends_again_and_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.py").write_text("import os\nos._exit(3)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    done = league("run", "--port", "0", "--players", "2", "--strategies", "broken:choose", "--data-dir", tmp_path)
+    assert done.process.returncode == 2
+    assert re.search(r"^league run: player \d failed 6 times within a minute: exit code 3$", done.stderr, re.MULTILINE)
+
+
+def _children(program: Program) -> list[psutil.Process]:
+    while len(found := psutil.Process(program.process.pid).children()) < 9:
+        program.said("")
+    return found
