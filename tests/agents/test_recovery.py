@@ -23,8 +23,10 @@ from tests.agents.leagues import (
     Arrival,
     Hall,
     HeldLog,
+    Reply,
     Scripted,
     in_virtual_time,
+    raw,
     silent,
     url_of,
 )
@@ -240,6 +242,44 @@ async def test_who_comes_back_after_the_end_hears_of_it(tmp_path: Path, role: st
         assert gone.got("LEAGUE_COMPLETED") == []
         assert (await hall.register(role, 1, auth_token=gone.token))["result"]["status"] == "ACCEPTED"
         await hall.until(lambda: gone.got("LEAGUE_COMPLETED"), seconds=1)
+
+
+_STRANGER = b'{"jsonrpc":"2.0","id":1,"error":{"code":3001,"message":"?","data":{"error_code":"E012"}}}'
+
+
+@pytest.mark.parametrize("at_first", [silent, raw(_STRANGER)], ids=["did not answer", "did not know its manager yet"])
+@in_virtual_time
+async def test_who_has_not_taken_note_of_the_end_is_told_again_and_nobody_waits_for_it(
+    tmp_path: Path, at_first: Reply
+) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, first, second = await hall.scripted_league(players=2)
+        first.replies = {"LEAGUE_COMPLETED": at_first}
+        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
+        await referee.report("R1M1")
+        await hall.end(11)
+        assert (await hall.operate("status"))["everybody_told"] is True
+        first.replies = {}
+        await hall.until(lambda: len(first.got("LEAGUE_COMPLETED")) == 2, seconds=31)
+        await asyncio.sleep(DAY)
+        assert [len(one.got("LEAGUE_COMPLETED")) for one in (referee, first, second)] == [1, 2, 1]
+        await again(hall)
+        await hall.end(0.1)
+        assert len(first.got("LEAGUE_COMPLETED")) == 2
+
+
+@in_virtual_time
+async def test_who_never_answers_is_not_told_of_the_end_for_ever(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, first, _ = await hall.scripted_league(players=2)
+        first.replies = {"LEAGUE_COMPLETED": silent}
+        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
+        await referee.report("R1M1")
+        await asyncio.sleep(DAY)
+        assert len(first.got("LEAGUE_COMPLETED")) == 6
+        await again(hall)
+        await hall.end(0.1)
+        assert len(first.got("LEAGUE_COMPLETED")) == 6
 
 
 # Matches

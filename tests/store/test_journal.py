@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leaguekit.store.base import StoreError
+from leaguekit.store.disk import DISK, GrowingFile
 from leaguekit.store.journal import Journal
 
 
@@ -175,6 +177,93 @@ for _ in range(3):
     assert f"The journal {path} could not be written" in words
     with opened(path) as journal:
         assert len(journal.pending()) == int(ruled)
+
+
+class _Sick:
+    """The real disk, but for a sync or a write that fails when told to."""
+
+    def __init__(self) -> None:
+        self.fails = ""
+
+    def read(self, path: Path) -> bytes | None:
+        return DISK.read(path)
+
+    def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
+        DISK.write(path, content, private=private)
+
+    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+        if self.fails == "grow":
+            raise StoreError("no")
+        return _SickFile(self, DISK.grow(path, kept=kept))
+
+    def lock(self, path: Path) -> Any:
+        return DISK.lock(path)
+
+
+class _SickFile:
+    def __init__(self, disk: _Sick, file: GrowingFile) -> None:
+        self.disk, self.file = disk, file
+
+    def write(self, line: bytes) -> None:
+        if self.disk.fails == "write":
+            self.file.write(line[:10])
+            raise OSError(28, "No space left on device")
+        self.file.write(line)
+
+    def sync(self) -> None:
+        if self.disk.fails == "sync":
+            raise OSError(5, "Input/output error")
+        self.file.sync()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+@pytest.mark.parametrize("fails", ["write", "sync"])
+def test_a_journal_that_failed_is_written_anew_when_the_disk_is_well_again(path: Path, fails: str) -> None:
+    disk = _Sick()
+    journal = Journal(path, disk)
+    journal.write(ruling(1))
+    for sickness in (fails, "grow"):
+        disk.fails = sickness
+        with pytest.raises(StoreError):
+            journal.write(ruling(2))
+        assert journal.pending() == [ruling(1)]
+    disk.fails = ""
+    journal.write(ruling(3))
+    journal.delivered("R1M1", 1)
+    journal.close()
+    with opened(path) as again:
+        assert again.pending() == [ruling(3)]
+
+
+def test_a_ruling_that_another_ones_failure_took_along_is_not_taken_for_written(path: Path) -> None:
+    disk = _Sick()
+    journal = Journal(path, disk)
+    # The first has written its line, and is about to sync when the disk fails for another and is well again.
+    syncing = journal._syncing
+
+    class Late:
+        def __enter__(self) -> None:
+            journal._syncing = syncing
+            for sickness in ("sync", ""):
+                disk.fails = sickness
+                if sickness:
+                    with pytest.raises(StoreError):
+                        journal.write(ruling(2))
+                else:
+                    journal.write(ruling(3))
+            syncing.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            syncing.release()
+
+    journal._syncing = Late()  # type: ignore[assignment]
+    with pytest.raises(StoreError, match="written anew, without this ruling"):
+        journal.write(ruling(1))
+    journal.close()
+    with opened(path) as again:
+        assert again.pending() == [ruling(3)]
 
 
 def test_a_journal_is_its_owners_only_and_closing_twice_is_harmless(path: Path) -> None:

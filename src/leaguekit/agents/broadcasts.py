@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leaguekit.agents.calls import deliver
+from leaguekit.agents.calls import deliver, is_not_known
 from leaguekit.agents.world import World
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
@@ -64,7 +64,7 @@ class _Outbox:
     worker: asyncio.Task[None] | None = None
     # Ends the pause between two standings updates, when there is something else to send or nothing any more.
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
-    announcements: set[asyncio.Task[None]] = field(default_factory=set)
+    announcements: set[asyncio.Task[bool]] = field(default_factory=set)
 
 
 class Broadcasts:
@@ -88,7 +88,7 @@ class Broadcasts:
         self._there = there
         self._outboxes: dict[str, _Outbox] = {}
 
-    def announce(self, agent_id: str, message: Parcel) -> asyncio.Task[None]:
+    def announce(self, agent_id: str, message: Parcel) -> asyncio.Task[bool]:
         """Send at once, beside whatever else is under way; the task ends with the delivery or its failure."""
         box = self._outboxes.setdefault(agent_id, _Outbox())
         task = asyncio.create_task(self._send(agent_id, message))
@@ -115,14 +115,14 @@ class Broadcasts:
         self._work(agent_id, box)
         return done
 
-    async def tell_last(self, agent_id: str, message: Parcel) -> None:
-        """Send when nothing else is under way to that agent any more."""
+    async def tell_last(self, agent_id: str, message: Parcel) -> bool:
+        """Send when nothing else is under way to that agent any more; False if it may be worth trying later."""
         box = self._outboxes.setdefault(agent_id, _Outbox())
         box.standings = None
         box.hurry.set()
         while tasks := [*box.announcements, *([box.worker] if box.worker is not None else [])]:
             await asyncio.wait(tasks)
-        await self._send(agent_id, message, last=True)
+        return await self._send(agent_id, message, last=True)
 
     def close(self) -> None:
         for box in self._outboxes.values():
@@ -151,18 +151,19 @@ class Broadcasts:
         finally:
             box.worker = None
 
-    async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> None:
+    async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> bool:
+        """Send, and again after a failed connection; False if it may be worth trying later."""
         await self._there(agent_id)
         for retry in range(RETRIES + 1):
             recipient = self._recipient(agent_id)
             if recipient is None or (self._is_suspended(agent_id) and not last):
-                return
+                return True
             body = message.addressed(recipient.token)
             try:
-                await deliver(self._world.caller, recipient.url, body, SECONDS, message.method)
+                came = await deliver(self._world.caller, recipient.url, body, SECONDS, message.method)
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
-                return
+                return False
             except CallFailed as error:
                 log.warning(
                     "%s was not delivered to %s: %s",
@@ -174,12 +175,13 @@ class Broadcasts:
                 self._heard(agent_id, 1)
                 # Nobody may wait for one that this has suspended.
                 if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):
-                    return
+                    return False
             else:
                 self._heard(agent_id, 0)
-                return
+                return not (last and is_not_known(came))
             if retry < RETRIES:
                 await asyncio.sleep(RETRY_SECONDS)
+        return False
 
 
 async def _hurried(box: _Outbox, seconds: float) -> bool:

@@ -24,6 +24,16 @@ class _Pong(msgspec.Struct):
     result: dict[str, Any]
 
 
+class _Refused(msgspec.Struct):
+    class Error(msgspec.Struct):
+        class Data(msgspec.Struct):
+            error_code: str
+
+        data: Data
+
+    error: Error
+
+
 async def ask(
     caller: Caller,
     url: str,
@@ -50,11 +60,11 @@ async def ask(
 
 async def deliver(
     caller: Caller, url: str, message: Message | bytes, seconds: float, method: str | None = None
-) -> None:
-    """Send a request of which any HTTP answer is delivery. Raises CallFailed or CallerLate."""
+) -> bytes:
+    """Send a request of which any HTTP answer is delivery; that answer. Raises CallFailed or CallerLate."""
     if isinstance(message, Message):
         method, message = BY_REQUEST[type(message)].name, encode(message)
-    await caller.post(url, request(method or "", message, next(_ids)), seconds)
+    return (await caller.post(url, request(method or "", message, next(_ids)), seconds)).body
 
 
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
@@ -86,3 +96,15 @@ def cause_of(refusal: RpcRefusal) -> str | None:
 def passes(refusal: RpcRefusal) -> bool:
     """Whether it is worth asking again: the peer failed, or there were too many at once."""
     return refusal.error.code == _INTERNAL_ERROR or cause_of(refusal) in ("E059", "E060")
+
+
+def is_not_known(answer: bytes) -> bool:
+    """Whether an answer says that its sender cannot tell who we are: it may wait for the answer to its registration.
+
+    An agent in the field may answer anything, and has heard us.
+    """
+    try:
+        data = msgspec.json.decode(answer, type=_Refused).error.data
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return data.error_code in ("E005", "E011", "E012")

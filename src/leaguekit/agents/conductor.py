@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 # How long a round's matches wait for players to answer its announcement.
 ANNOUNCEMENT_SECONDS = 10.0
+# How long after the end those are told again that could not be told.
+FAREWELL_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
 # What is kept beside the log: the last round of whose end everybody has been told, and whether of the league's.
 TOLD = "told"
 ALL = b"all"
@@ -63,13 +65,13 @@ class Conductor:
     async def run(self) -> None:
         """Conduct the league from wherever it stands to its end. Raises StoreError if the log cannot be written."""
         self._task(self._assignments.watch())
-        conducting = self._task(self._conduct())
+        self._task(self._conduct())
+        over = self._task(self._completed.wait())
         failures = (self._ledger.failed, self._failed)
-        await asyncio.wait([conducting, *failures], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([over, *failures], return_when=asyncio.FIRST_COMPLETED)
         for failed in failures:
             if failed.done():
                 raise failed.result()
-        conducting.result()
 
     async def close(self) -> None:
         self._attendance.close()
@@ -200,15 +202,29 @@ class Conductor:
         while self._publishing:
             await asyncio.wait(self._publishing)
         log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
-        await asyncio.gather(*(self.broadcasts.tell_last(agent, told) for agent, told in messages.items()))
-        await self._ledger.log.keep(TOLD, ALL)
+        missed = await self._tell_last(messages)
         self._completed.set()
+        await self._insist(missed)
+        await self._ledger.log.keep(TOLD, ALL)
 
     async def _say_goodbye_to(self, agent_id: str) -> None:
         """Tell one that has come back after the end."""
-        message = self._farewells()[agent_id]
+        messages = {agent_id: self._farewells()[agent_id]}
         await self._ledger.settled()
-        await self.broadcasts.tell_last(agent_id, message)
+        await self._insist(await self._tell_last(messages))
+
+    async def _insist(self, messages: dict[str, Parcel]) -> None:
+        """Tell those again that could not be told: they may only have been away, and wait for it."""
+        for pause in FAREWELL_PAUSES:
+            if not messages:
+                return
+            await asyncio.sleep(pause)
+            messages = await self._tell_last(messages)
+
+    async def _tell_last(self, messages: dict[str, Parcel]) -> dict[str, Parcel]:
+        """Tell agents of the end, all at once; those that could not be told."""
+        told = await asyncio.gather(*(self.broadcasts.tell_last(agent, one) for agent, one in messages.items()))
+        return {agent: one for (agent, one), reached in zip(messages.items(), told, strict=True) if not reached}
 
     def _farewells(self) -> dict[str, Parcel]:
         """What each agent is told of the league's end."""

@@ -5,6 +5,7 @@ One JSON object a line: ``{"ruling": …}`` when a match is ruled on, ``{"delive
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from threading import Lock
 
@@ -39,11 +40,11 @@ class Journal:
 
     def __init__(self, path: Path, files: Files = DISK) -> None:
         self.path = path
+        self._files = files
         self._lock = files.lock(path)
         try:
             self._pending = _read(path, files.read(path) or b"")
-            kept = b"".join(map(_ruling_line, self._pending.values()))
-            self._file: GrowingFile | None = files.grow(path, kept=kept)
+            self._file: GrowingFile | None = self._grow()
         except BaseException:
             self._lock.release()
             raise
@@ -62,9 +63,11 @@ class Journal:
         with self._writing:
             self._append(_ruling_line(entry))
             self._written += 1
-            number = self._written
+            number, file = self._written, self._file
         # Whoever waits here while another syncs is often synced by it.
         with self._syncing:
+            if self._file is not file:
+                raise StoreError(f"The journal {self.path} failed and was written anew, without this ruling.")
             if self._synced < number:
                 self._sync()
         with self._writing:
@@ -90,6 +93,8 @@ class Journal:
                 self._lock.release()
 
     def _append(self, line: bytes) -> None:
+        if self._failure is not None:
+            self._mend()
         try:
             self._opened().write(line)
         except OSError as error:
@@ -97,24 +102,33 @@ class Journal:
 
     def _sync(self) -> None:
         upto = self._written
+        if self._failure is not None:
+            raise StoreError(str(self._failure))
         try:
             self._opened().sync()
         except OSError as error:
             raise self._failed(error.strerror) from error
         self._synced = upto
 
+    def _mend(self) -> None:
+        """Write what is pending anew: a line behind a torn one would be lost with it."""
+        with self._syncing:
+            before = self._opened()
+            self._file = self._grow()
+            self._failure = None
+            with contextlib.suppress(OSError):
+                before.close()
+
+    def _grow(self) -> GrowingFile:
+        return self._files.grow(self.path, kept=b"".join(map(_ruling_line, self._pending.values())))
+
     def _opened(self) -> GrowingFile:
         if self._file is None:
             raise StoreError(f"The journal {self.path} is closed.")
-        if self._failure is not None:
-            raise StoreError(str(self._failure))
         return self._file
 
     def _failed(self, reason: str | None) -> StoreError:
-        """From here on nothing is written: a line behind a torn one would be lost with it."""
-        self._failure = StoreError(
-            f"The journal {self.path} could not be written: {reason}. Start again when it can be."
-        )
+        self._failure = StoreError(f"The journal {self.path} could not be written: {reason}.")
         return self._failure
 
 
