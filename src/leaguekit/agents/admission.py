@@ -35,6 +35,8 @@ class Admission:
         self._ledger = ledger
         self._endpoint = endpoint
         self._grant_ids = grant_ids
+        # What was asked and given last, by agent: the token itself is nowhere else, and is forgotten with the process.
+        self._given: dict[str, tuple[tuple[str, str], str]] = {}
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
@@ -104,8 +106,19 @@ class Admission:
         # Who comes back with its token keeps it: then an answer that is lost locks nobody out, and what was derived
         # for a match in play still holds.
         kept = request.auth_token if applicant.returning_id == agent_id else UNSET
+        # A request that arrives twice is answered alike: nobody knows which of the answers the agent hears.
+        asked = (request.conversation_id, request.timestamp)
+        if not kept and agent_id in self._given and self._given[agent_id][0] == asked:
+            kept = self._still_valid(agent_id)
         token = kept or tokens.new_token(agent_id, self._world.entropy(tokens.ENTROPY_BYTES))
+        self._given[agent_id] = (asked, token)
         return token, {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
+
+    def _still_valid(self, agent_id: str) -> str:
+        """The token that an agent was given last, if that has not been made void."""
+        _, given = self._given[agent_id]
+        owner = self._ledger.league.agent_with(tokens.verifier(given))
+        return given if owner is not None and owner.id == agent_id else ""
 
     def _now(self) -> str:
         return times.written(self._world.now())

@@ -92,6 +92,8 @@ class _Asked(Struct):
 
     conversation_id: str
     timestamp: str
+    # None where the manager had not said.
+    league_id: str | None = None
 
 
 class _Pong(Struct):
@@ -273,11 +275,12 @@ class Registrar:
         """A request; without a token, the one that an earlier run sent and perhaps did not see answered."""
         conversation = f"conv-{self._slug}-reg-{self._world.entropy(4).hex()}"
         envelope = m.envelope(self._sender, self._world.now(), conversation)
-        if token is UNSET and league_id is not None:
-            path = self.folder(league_id) / "asked.json"
+        if token is UNSET:
+            # Not among the files of its league, which a manager that was slow to say has not named.
+            path = self.folder(None) / "asked.json"
             asked = await self._world.blocking(self._read, path, _Asked)
-            if asked is None:
-                await self._write(path, _Asked(conversation, envelope["timestamp"]))
+            if asked is None or (league_id and asked.league_id not in (None, league_id)):
+                await self._write(path, _Asked(conversation, envelope["timestamp"], league_id))
             else:
                 envelope |= {"conversation_id": asked.conversation_id, "timestamp": asked.timestamp}
         return self._kind.request(**envelope, auth_token=token, **{f"{self._kind.role}_meta": self._meta})
