@@ -22,5 +22,5 @@ async def check_reachable(caller: Caller, role: Literal["player", "referee"], ur
     except CallerLate:
         return
     except CallFailed:
-        detail = f"nothing answered at {url}; start the agent's server before it registers"
+        detail = f"nothing answered at {url}"
         raise Rejected(role, "E048", detail) from None
