@@ -115,7 +115,7 @@ def test_a_move_that_only_looks_like_an_option_is_none() -> None:
 
 
 def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
-    league = direct("rock_paper_scissors", (lambda _ctx: "".join(["ro", "ck"]), lambda _ctx: "paper"))
+    league = direct("rock_paper_scissors", (lambda _ctx: b"rock".decode(), lambda _ctx: "paper"))
     assert league.play(1)[0].player_id == "P02"
     assert league.players["P01"].replaced == 0
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "correct": ("settle the result of a match", "operate"),
     "seats": ("give out, list and revoke the seats of a league", "seats"),
     "token": ("void a token and make a new one", "token"),
+    "simulate": ("play many leagues in one process, to compare strategies or to try faults", "simulate"),
     "verify": ("check everything that must hold in a league's log", "verify"),
     "log": ("what happened in a league, a line an event", "log"),
     "replay": ("what happened in a match, message by message", "replay"),

@@ -92,8 +92,8 @@ class DirectLeague:
 
     def __init__(self, settings: Settings, entrants: Sequence[Entrant], most_remembered: int = MOST_REMEMBERED) -> None:
         self._settings = settings
-        self._game = game(settings.game_type)
-        self._courses = Courses(self._game, most_remembered)
+        self.game = game(settings.game_type)
+        self._courses = Courses(self.game, most_remembered)
         self.players = {
             (name := player_id(number)): Player(name, entrant.name, entrant.strategy, Chance())
             for number, entrant in enumerate(entrants, start=1)
@@ -103,7 +103,7 @@ class DirectLeague:
             for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
         ]
         self.matches = sum(map(len, self._rounds))
-        self._has_chance = type(self._game).draw is not Game.draw
+        self._has_chance = type(self.game).draw is not Game.draw
         # Ours look at no table; for an author's strategy it is made after every round.
         self._shows_table = any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
@@ -148,9 +148,7 @@ class DirectLeague:
             return {}
         seed_of = match_seeds(league_seed(seed))
         return {
-            planned.id: self._game.draw(seed_of(planned.id, _ATTEMPT))
-            for matches in self._rounds
-            for planned in matches
+            planned.id: self.game.draw(seed_of(planned.id, _ATTEMPT)) for matches in self._rounds for planned in matches
         }
 
     def _choose(self, planned: _Planned, turn: Turn) -> int:
@@ -160,11 +158,11 @@ class DirectLeague:
         else:
             player, opponent = planned.b, planned.a
         ctx = Context(
-            game_type=self._game.name,
+            game_type=self.game.name,
             move_type=turn.move_type,
             valid_options=turn.own_options(),
             # The call for a parity shows nothing of the position.
-            view={} if self._game.asks_for_parity else turn.own_view(),
+            view={} if self.game.asks_for_parity else turn.own_view(),
             league_id=self._settings.league_id,
             player_id=player.id,
             match_id=planned.id,
@@ -197,7 +195,7 @@ class DirectLeague:
             player.history.append(
                 PastMatch(
                     match_id=planned.id,
-                    game_type=self._game.name,
+                    game_type=self.game.name,
                     result=_RESULTS[points],
                     opponent_id=opponent.id,
                     choice=chosen[side],
