@@ -13,6 +13,8 @@ from typing import Any
 
 _DIGEST_BITS = 256
 _FLOAT_BITS = 53
+# So many bits choose as good as fairly, and at one go.
+_CHOICE_BITS = 64
 
 
 def match_key(seed: int, player_id: str, match_id: str, attempt: int) -> tuple[int, str, str, int]:
@@ -36,6 +38,9 @@ class Chance(Random):
 
     def random(self) -> float:
         return self.getrandbits(_FLOAT_BITS) / (1 << _FLOAT_BITS)
+
+    def choice(self, seq: Any) -> Any:
+        return seq[self.getrandbits(_CHOICE_BITS) * len(seq) >> _CHOICE_BITS]
 
     def getrandbits(self, k: int, /) -> int:
         if k < 0:

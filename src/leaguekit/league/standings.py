@@ -40,6 +40,17 @@ class Row(Struct, array_like=True):
         """The record as the player itself is told it."""
         return OwnRecord(wins=self.wins, losses=self.losses, draws=self.draws, points=self.points)
 
+    def count(self, opponent: str, points: int, *, technical: bool = False, one: int = 1) -> None:
+        """Count the points of a match; with minus one, take them back."""
+        if points == WIN_POINTS:
+            self.wins += one
+        elif points:
+            self.draws += one
+        else:
+            self.losses += one
+            self.technical_losses += one * technical
+        self.against[opponent] = self.against.get(opponent, 0) + one * points
+
 
 class Table:
     """The rows of all players, and their order."""
@@ -80,12 +91,7 @@ class Table:
         for (player, points), opponent in zip(result.score.items(), reversed(result.score), strict=True):
             row = self.rows[player]
             self._take(row)
-            row.wins += one * (points == WIN_POINTS)
-            row.draws += one * (points == 1)
-            row.losses += one * (points == 0)
-            row.technical_losses += one * (points == 0 and technical)
-            other = self.rows[opponent].player_id
-            row.against[other] = row.against.get(other, 0) + one * points
+            row.count(self.rows[opponent].player_id, points, technical=technical, one=one)
             self._put(row)
 
     def standings(self) -> Mapping[str, Standing]:

@@ -26,7 +26,7 @@ from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import match_id, player_id
-from leaguekit.protocol.messages import MatchResult, OwnRecord, ResultDetails, Standing
+from leaguekit.protocol.messages import MatchResult, ResultDetails, Standing
 from leaguekit.sim.courses import MOST_REMEMBERED, Courses, Turn
 
 # The first attempt at a match always succeeds.
@@ -47,31 +47,21 @@ class Entrant(NamedTuple):
 
 
 class Player(Struct):
-    """A player and what it has done in the league so far."""
+    """A player, and what it has done in the league so far."""
 
     id: str
     name: str
     strategy: Strategy
     chance: Chance
-    # In the order of the schedule, and the points taken from each so far.
-    opponents: list[str] = []
-    taken: list[int] = []
+    row: Row
     history: list[PastMatch] = []
-    # Moves that were made for the strategy, because its own were none, and what was wrong with the first.
+    # Moves in all leagues that were made for the strategy because its own were none, and what was wrong with the first.
     replaced: int = 0
     fault: str | None = None
 
-    def record(self) -> OwnRecord:
-        wins, draws = self.taken.count(WIN_POINTS), self.taken.count(DRAW_POINTS)
-        losses, points = len(self.taken) - wins - draws, WIN_POINTS * wins + DRAW_POINTS * draws
-        return OwnRecord(wins=wins, losses=losses, draws=draws, points=points)
-
-    def row(self) -> Row:
-        against: dict[str, int] = {}
-        for opponent, points in zip(self.opponents, self.taken, strict=False):
-            against[opponent] = against.get(opponent, 0) + points
-        record = self.record()
-        return Row(self.id, self.name, record.wins, record.draws, record.losses, 0, against)
+    def begin(self) -> None:
+        """Enter a new league."""
+        self.row, self.history = Row(self.id, self.name), []
 
 
 class _Planned(Struct, frozen=True):
@@ -95,11 +85,14 @@ class DirectLeague:
         self.game = game(settings.game_type)
         self._courses = Courses(self.game, most_remembered)
         self.players = {
-            (name := player_id(number)): Player(name, entrant.name, entrant.strategy, Chance())
+            (one := player_id(number)): Player(one, entrant.name, entrant.strategy, Chance(), Row(one, entrant.name))
             for number, entrant in enumerate(entrants, start=1)
         }
         self._rounds = [
-            [self._planned(round_id, number, *pair) for number, pair in enumerate(pairs, start=1)]
+            [
+                _Planned(match_id(round_id, number), round_id, self.players[a], self.players[b])
+                for number, (a, b) in enumerate(pairs, start=1)
+            ]
             for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
         ]
         self.matches = sum(map(len, self._rounds))
@@ -107,11 +100,6 @@ class DirectLeague:
         # Ours look at no table; for an author's strategy it is made after every round.
         self._shows_table = any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
-
-    def _planned(self, round_id: int, number: int, a: str, b: str) -> _Planned:
-        self.players[a].opponents.append(b)
-        self.players[b].opponents.append(a)
-        return _Planned(match_id(round_id, number), round_id, self.players[a], self.players[b])
 
     def play(self, seed: int, seen: Seen | None = None) -> list[Standing]:
         """Play the league of a seed: its final table. ``seen`` is called with every match and its result."""
@@ -122,7 +110,7 @@ class DirectLeague:
     def play_rounds(self, seed: int, seen: Seen | None = None) -> Iterator[int]:
         """The same round by round: how many matches each had. Raises CannotAsk."""
         for player in self.players.values():
-            player.taken, player.history = [], []
+            player.begin()
         self._standings = []
         draws = self._draws(seed)
         for matches in self._rounds:
@@ -139,7 +127,7 @@ class DirectLeague:
 
     def standings(self) -> list[Standing]:
         """The table of the league played last, as far as it was played."""
-        rows = [player.row() for player in self.players.values()]
+        rows = [player.row for player in self.players.values()]
         return [*Table.of(self._settings.tie_breaks, rows).standings().values()]
 
     def _draws(self, seed: int) -> dict[str, int | None]:
@@ -169,7 +157,7 @@ class DirectLeague:
             round_id=planned.round_id,
             opponent_id=opponent.id,
             role=_ROLES[turn.side],
-            record=player.record(),
+            record=player.row.record,
             standings=[*self._standings],
             history=tuple(player.history),
             random=player.chance,
@@ -191,7 +179,7 @@ class DirectLeague:
         sides: tuple[tuple[Side, Player, Player, Side], ...] = (("A", a, b, "B"), ("B", b, a, "A"))
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
-            player.taken.append(points)
+            player.row.count(opponent.id, points)
             player.history.append(
                 PastMatch(
                     match_id=planned.id,
