@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise, permutations
 
 import pytest
@@ -207,3 +208,16 @@ def test_of_a_longer_table_the_first_99_and_the_readers_own_row_are_shown(reader
     rows = _table(150).shown_to(reader)
     assert [row.rank for row in rows[:99]] == list(range(1, 100))
     assert (len(rows), rows[-1].player_id, rows[-1].rank) == (100, last, int(last[1:]))
+
+
+def test_a_table_of_rows_that_were_counted_elsewhere_is_the_same_table() -> None:
+    table = _table(4)
+    _win(table, "P03", "P01")
+    _draw(table, "P02", "P04")
+    _win(table, "P04", "P01")
+    table.count(failed(_match("P02", "P03"), "P02"))
+    again = Table.of(DEFAULT, copy.deepcopy([*reversed(table.rows.values())]))
+    assert [*again.standings().values()] == [*table.standings().values()]
+    again.count(won(_match("P01", "P02"), "P01"))
+    _win(table, "P01", "P02")
+    assert [*again.standings().values()] == [*table.standings().values()]

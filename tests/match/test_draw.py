@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leaguekit.games import GAMES
-from leaguekit.match.draw import commitment, match_seed, opens
+from leaguekit.match.draw import commitment, league_seed, match_seed, match_seeds, opens
 
 NONCE = bytes(range(16))
 nonces = st.binary(min_size=16, max_size=16)
@@ -55,6 +56,22 @@ def test_a_match_seed_is_the_same_every_time_and_another_for_every_league_match_
     assert len(seeds) == 27
     assert {len(seed) for seed in seeds} == {32}
     assert match_seed(b"one", "R1M1", 1) in seeds
+
+
+def test_a_match_seed_is_the_hmac_of_match_and_attempt_under_the_leagues_seed():
+    expected = hmac.digest(b"one", b"5:R12M32:10", "sha256")
+    assert match_seed(b"one", "R12M3", 10) == expected
+    seed_of = match_seeds(b"one")
+    assert [seed_of("R12M3", 10), seed_of("R1M1", 1), seed_of("R12M3", 10)] == [
+        expected,
+        match_seed(b"one", "R1M1", 1),
+        expected,
+    ]
+
+
+def test_a_number_makes_a_whole_seed():
+    assert league_seed(7) == hashlib.sha256(b"leaguekit seed 7").digest()
+    assert len({league_seed(number) for number in range(-5, 5)}) == 10
 
 
 def test_parts_of_a_seed_do_not_run_into_each_other():

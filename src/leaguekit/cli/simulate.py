@@ -98,9 +98,9 @@ def _compare(options: argparse.Namespace, strategies: list[str], entrants: list[
                 break
             comparison.add(league.standings())
     if options.json:
-        print(json_line(_as_json(options, league, comparison, progress.seconds)))
+        print(json_line(_as_json(options, league, comparison, progress)))
     else:
-        print("\n".join(_as_text(options, league, comparison, progress.seconds)))
+        print("\n".join(_as_text(options, league, comparison, progress)))
     return 130 if interrupted else 0
 
 
@@ -125,7 +125,7 @@ class _Progress:
     """How far it is: a bar on a terminal, a line now and then elsewhere, both on stderr."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
-        self.seconds = 0.0
+        self.seconds = self.cpu_seconds = 0.0
         self._total = total
         self._done = 0
         self._is_bar = sys.stderr.isatty()
@@ -133,11 +133,13 @@ class _Progress:
         self._is_shown = False
 
     def __enter__(self) -> None:
-        self._began = time.perf_counter()
+        self._began, self._cpu_began = time.perf_counter(), time.process_time()
         self._next = self._began + self._every
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._began
+        # What one core would have done by itself, however busy the machine is.
+        self.cpu_seconds = time.process_time() - self._cpu_began
         if self._is_shown and self._is_bar:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -155,7 +157,7 @@ class _Progress:
 
 
 def _as_json(
-    options: argparse.Namespace, league: DirectLeague, comparison: Comparison, seconds: float
+    options: argparse.Namespace, league: DirectLeague, comparison: Comparison, progress: _Progress
 ) -> dict[str, Any]:
     matches = comparison.leagues * league.matches
     return {
@@ -165,8 +167,9 @@ def _as_json(
         "seeds": options.seeds,
         "leagues": comparison.leagues,
         "matches": matches,
-        "seconds": round(seconds, 3),
-        "matches_per_second": round(matches / seconds),
+        "seconds": round(progress.seconds, 3),
+        "cpu_seconds": round(progress.cpu_seconds, 3),
+        "matches_per_second": round(matches / progress.seconds),
         "players": [
             {"player_id": player, "strategy": comparison.strategy_of[player]}
             | _told(tally)
@@ -194,7 +197,7 @@ def _told(tally: Tally) -> dict[str, Any]:
 
 
 def _as_text(
-    options: argparse.Namespace, league: DirectLeague, comparison: Comparison, seconds: float
+    options: argparse.Namespace, league: DirectLeague, comparison: Comparison, progress: _Progress
 ) -> Iterator[str]:
     played = comparison.leagues
     if played < options.seeds:
@@ -222,8 +225,9 @@ def _as_text(
             )
     matches = played * league.matches
     seeds = f"seeds {options.seed} to {options.seed + played - 1}"
-    yield f"{played:,} leagues of {options.game} ({seeds}), {matches:,} matches in {seconds:.2f} s"
-    yield f"{matches / seconds:,.0f} matches a second"
+    yield f"{played:,} leagues of {options.game} ({seeds}), {matches:,} matches in {progress.seconds:.2f} s"
+    by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
+    yield f"{matches / progress.seconds:,.0f} matches a second, {by_cpu}"
 
 
 def _best_first(tallies: dict[str, Tally]) -> list[tuple[str, Tally]]:
