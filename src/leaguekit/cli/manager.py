@@ -158,12 +158,8 @@ async def _serve(
     store = options.store or default_store(options.data_dir, settings.league_id)
     log = await _open(store, served)
     try:
-        if (stored := await plans.settings_in(log)) is not None:
-            plans.check_asked(stored, asked_settings(options), store)
-            settings = stored
+        settings = await _settled(options, settings, log, store)
         start = await plans.start_plan(log, when, options.start_at)
-        if options.run_plan is not None:
-            await log.keep(plans.RUN, options.run_plan.encode())
         folder = default_store(options.data_dir, settings.league_id).parent
         keep = _keeper(folder)
         known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
@@ -190,11 +186,13 @@ async def _serve(
         manager.conductor.start_when = start.when
         server = manager_server(manager, served, names=options.host_name, proxies=proxies)
         await server.start()
-        program.say(f"League {manager.league_id} is at {endpoint}")
-        kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
-        program.say(f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}")
         shown_once = "" if known else f"  admin token (shown once): {admin_token}\n"
-        program.say(f"{shown_once}  referee code: {referee_code or FORGOTTEN}")
+        kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
+        program.say(
+            f"League {manager.league_id} is at {endpoint}\n"
+            f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
+            f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
+        )
         try:
             await until(stop, _conduct(manager, start))
             if not stop.is_set():
@@ -207,6 +205,16 @@ async def _serve(
             await manager.close()
             await world.caller.close()
         return 0
+
+
+async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:
+    """The settings of the league in the log, if it holds one; they are not to be contradicted."""
+    if options.run_plan is not None:
+        await log.keep(plans.RUN, options.run_plan.encode())
+    if (stored := await plans.settings_in(log)) is None:
+        return settings
+    plans.check_asked(stored, asked_settings(options), store)
+    return stored
 
 
 def default_store(data_dir: Path, league_id: str) -> Path:
