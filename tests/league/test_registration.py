@@ -11,7 +11,7 @@ from leaguekit.league.commands import Rejected
 from leaguekit.league.endpoints import place, same_host, same_server
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
-from tests.league.play import Play
+from tests.league.play import Play, failed
 
 
 def _rejected(play: Play, role: str, number: int, **more: Any) -> Rejected:
@@ -297,15 +297,25 @@ def test_a_registration_that_differs_in_anything_is_no_repeat(change: dict[str, 
         play.player(1, **same | change)
 
 
-def test_a_repeat_is_known_until_the_first_round_is_over_for_the_league_may_start_before_the_answer_is_lost() -> None:
+@pytest.mark.parametrize("role", ["player", "referee"])
+def test_a_repeat_is_known_until_its_agent_has_taken_part(role: str) -> None:
+    # The league may have started, and gone on without it, before it repeats what was not answered.
+    play = Play(players=1 if role == "player" else 2, referees=1 if role == "player" else 0)
+    applicant = getattr(play, f"{role}_applicant")(2)
+    name, _ = play.enter(applicant)
+    play.begin()
+    assert play.enter(applicant)[0] == name
+    play.play_all()
+    with pytest.raises(Rejected, match="E019"):
+        play.enter(applicant)
+
+
+def test_a_player_that_has_only_lost_by_silence_may_still_wait_for_its_answer() -> None:
     play = Play(players=1, referees=1)
     applicant = play.player_applicant(2)
     play.enter(applicant)
-    play.begin()
+    play.begin().record("R1M1", failed(play.match("R1M1"), "P02"))
     assert play.enter(applicant)[0] == "P02"
-    play.play_all()
-    with pytest.raises(Rejected, match="E019"):
-        commands.admit_player(play.league, applicant)
 
 
 def test_a_full_league_still_takes_a_repeat() -> None:

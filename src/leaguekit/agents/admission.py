@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import UNSET
@@ -25,6 +25,12 @@ from leaguekit.transport.base import Peer
 log = logging.getLogger(__name__)
 
 
+class _Given(NamedTuple):
+    conversation_id: str
+    timestamp: str
+    token: str
+
+
 class Admission:
     """Registers agents. ``referee_code`` is one more code for referees, besides the league's own."""
 
@@ -35,8 +41,8 @@ class Admission:
         self._ledger = ledger
         self._endpoint = endpoint
         self._grant_ids = grant_ids
-        # What was asked and given last, by agent: the token itself is nowhere else, and is forgotten with the process.
-        self._given: dict[str, tuple[tuple[str, str], str]] = {}
+        # What this process has given to whom, and to which request.
+        self._given: dict[str, _Given] = {}
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
@@ -106,19 +112,18 @@ class Admission:
         # Who comes back with its token keeps it: then an answer that is lost locks nobody out, and what was derived
         # for a match in play still holds.
         kept = request.auth_token if applicant.returning_id == agent_id else UNSET
-        # A request that arrives twice is answered alike: nobody knows which of the answers the agent hears.
-        asked = (request.conversation_id, request.timestamp)
-        if not kept and agent_id in self._given and self._given[agent_id][0] == asked:
-            kept = self._still_valid(agent_id)
-        token = kept or tokens.new_token(agent_id, self._world.entropy(tokens.ENTROPY_BYTES))
-        self._given[agent_id] = (asked, token)
+        token = kept or self._given_before(agent_id, request)
+        token = token or tokens.new_token(agent_id, self._world.entropy(tokens.ENTROPY_BYTES))
+        self._given[agent_id] = _Given(request.conversation_id, request.timestamp, token)
         return token, {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
 
-    def _still_valid(self, agent_id: str) -> str:
-        """The token that an agent was given last, if that has not been made void."""
-        _, given = self._given[agent_id]
-        owner = self._ledger.league.agent_with(tokens.verifier(given))
-        return given if owner is not None and owner.id == agent_id else ""
+    def _given_before(self, agent_id: str, request: m.Request) -> str | None:
+        """The token that the answer to the same request had: of two answers, who knows which arrives?"""
+        given, agent = self._given.get(agent_id), self._ledger.league.agent(agent_id)
+        if given is None or agent is None or given[:2] != (request.conversation_id, request.timestamp):
+            return None
+        # One that is void stays so.
+        return given.token if agent.registered.verifier == tokens.verifier(given.token).hex() else None
 
     def _now(self) -> str:
         return times.written(self._world.now())

@@ -177,19 +177,27 @@ def _known(
 ) -> str | None:
     """Whose return this is: by its token, or because it repeats a registration to the letter.
 
-    Who has lost the answer has lost its token as well, and has not played: after the first round there is nobody such.
+    Who has lost the answer has lost its token as well, and cannot have played or refereed.
     """
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
-    if agent is None or (league.rounds and league.rounds[0].completed):
+    if agent is None:
         return None
     before = agent.registered
     repeated = (applicant.conversation_id, applicant.timestamp, applicant.meta)
     if repeated != (before.conversation_id, before.timestamp, before.meta) or seat_of(league, agent.id) is not None:
         # Who has a seat has shown it, and shows it again.
         return None
-    return agent.id
+    return None if _has_taken_part(league, agent) else agent.id
+
+
+def _has_taken_part(league: League, agent: Player | Referee) -> bool:
+    """Whether an agent has played, and not only lost by silence; or refereed."""
+    if isinstance(agent, Referee):
+        return any(one.has_ended and one.referee_id == agent.id for one in league.matches.values())
+    row = league.table.rows.get(agent.id)
+    return row is not None and row.played > row.technical_losses
 
 
 def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta) -> None:
