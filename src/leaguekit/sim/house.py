@@ -150,7 +150,8 @@ class House:
             if how == "done":
                 return
             if how.startswith("refused"):
-                refusals += 1
+                # While much goes wrong a registration may be refused because of that, and is worth another try.
+                refusals += self._loop.time() > self.plan.calm_at
                 if refusals == MOST_REFUSALS:
                     self._fault(f"{name} is {how} for good")
                     return
