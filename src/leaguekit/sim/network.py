@@ -61,7 +61,7 @@ class Listener(NamedTuple):
 class Exchange:
     """A request on its way, and whoever waits for its answer."""
 
-    __slots__ = ("body", "callee", "caller", "deadline", "fate", "future", "travels", "url")
+    __slots__ = ("body", "callee", "caller", "deadline", "fate", "future", "reached", "travels", "url")
 
     def __init__(self, caller: Process, url: str, body: bytes, deadline: float, fate: Fate) -> None:
         self.caller = caller
@@ -72,6 +72,8 @@ class Exchange:
         self.future: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
         # Who is carrying it out.
         self.callee: Process | None = None
+        # Whom it has reached: a connection leads to one process, and what it carries never to the next in its place.
+        self.reached: Process | None = None
         # Whether it has not arrived yet.
         self.travels = True
 
@@ -115,7 +117,7 @@ class Network:
         for exchange in list(self.open):
             if exchange.caller is process:
                 del self.open[exchange]
-                if exchange.future.done():
+                if exchange.future.done() and not exchange.future.cancelled():
                     # Nobody else will ever look at it.
                     exchange.future.exception()
                 exchange.travels = exchange.travels and self._chance.random() < 0.5
@@ -149,9 +151,11 @@ class Network:
             if not again:
                 self._fail(exchange, Unreachable(f"nobody listens at {exchange.url}"))
             return
+        if again and listener.process is not exchange.reached:
+            return
         self._saw(exchange.caller.name, listener.process.name, exchange.body)
         work: Any
-        exchange.callee = listener.process
+        exchange.callee = exchange.reached = listener.process
         if place.path in ("/mcp", "/mcp/"):
             work = answered(listener.handler, exchange.body, Peer("127.0.0.1", place.query, place.address))
         elif listener.aside is not None:
