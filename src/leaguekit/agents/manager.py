@@ -5,6 +5,7 @@ This is its server side. What it does by itself (rounds, assignments, watching r
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -99,6 +100,10 @@ class Manager:
     async def run(self) -> None:
         """Conduct the league to its end. Raises StoreError if the log cannot be written."""
         await self.conductor.run()
+
+    async def serve_on(self) -> None:
+        """Go on answering when the league is over. Raises StoreError when the log cannot be written."""
+        raise await asyncio.shield(self.ledger.failed)
 
     async def close(self) -> None:
         await self.conductor.close()

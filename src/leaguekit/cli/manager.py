@@ -197,7 +197,7 @@ async def _serve(
             await until(stop, _conduct(manager, start))
             if not stop.is_set():
                 program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
-                await stop.wait()
+                await until(stop, manager.serve_on())
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
         finally:

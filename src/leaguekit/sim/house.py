@@ -1,7 +1,7 @@
 """A whole league in one process: the real manager, referees and players, in virtual time and in whatever weather.
 
-Each agent is a simulated process that is started again when it has crashed, as its operator would. The house also plays
-the operator, who lets a match be played again that came to nothing too often.
+Each agent is a simulated process that is started again when it has crashed, as its operator would. The house calls
+the operator where one is needed.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from leaguekit.agents import operator
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.agents.serving import Agent
+from leaguekit.agents.serving import Agent, until
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
+from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
 from leaguekit.protocol.reading import decode, of_type
-from leaguekit.protocol.rpc import request
 from leaguekit.sim.faults import Plan, Weather
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Network, SimCaller
+from leaguekit.sim.operating import Operator
 from leaguekit.sim.outcome import MANAGER, Cast, Outcome, Told
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk
-from leaguekit.transport.base import CallFailed, HttpAnswer
+from leaguekit.transport.base import HttpAnswer
 
 T = TypeVar("T")
 
@@ -50,7 +50,6 @@ LEAGUE = "league_sim"
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 # Virtual seconds: after this a league that has not ended never will.
 PATIENCE = 6_000.0
-OPERATOR_LOOKS_EVERY = 15.0
 MOST_REFUSALS = 5
 STOPPING_SECONDS = 5.0
 # Often, so that small leagues are taken up from snapshots too.
@@ -92,6 +91,10 @@ class House:
         self._log: SimLog | None = None
         self._owners: dict[bytes, str] = {}
         self._ended: dict[Process, asyncio.Future[str]] = {}
+        # Whose disk has failed to keep something of its own, in order; and who has been given a seat.
+        self._forgetful: list[str] = []
+        self._seats: dict[str, str] = {}
+        self._operator = Operator(self.network, Process(loop, "operator"), MANAGER_URL, ADMIN, self._helped)
         self._league_over = asyncio.Event()
         self._closing = asyncio.Event()
 
@@ -100,7 +103,7 @@ class House:
         for at, agent, seconds in self.plan.clock_steps:
             self._loop.call_at(at, self._step_clock, agent, seconds)
         keeping = [asyncio.create_task(self._keep(name)) for name in self.plan.agents]
-        operating = asyncio.create_task(self._operate())
+        operating = asyncio.create_task(self._operator.settle_matches(lambda: self.manager))
         try:
             async with asyncio.timeout(PATIENCE):
                 await asyncio.gather(self._league_over.wait(), *keeping[1:])
@@ -131,6 +134,9 @@ class House:
         self._clocks[agent] += seconds
         self.weather.injected["clock step"] += 1
 
+    def _helped(self, what: str) -> None:
+        self.weather.injected[what] += 1
+
     # Processes
 
     async def _keep(self, name: str) -> None:
@@ -153,8 +159,13 @@ class House:
                 # While much goes wrong a registration may be refused because of that, and is worth another try.
                 refusals += self._loop.time() > self.plan.calm_at
                 if refusals == MOST_REFUSALS:
-                    self._fault(f"{name} is {how} for good")
-                    return
+                    if name not in self._forgetful:
+                        self._fault(f"{name} is {how} for good")
+                        return
+                    # Its disk did not keep what it needs to come back: that is a case for the operator.
+                    self._forgetful.remove(name)
+                    self._seats[name] = await self._operator.seat_for(self._id_of(name))
+                    refusals = 0
             await asyncio.sleep(2.0 if crash is None or how != "crashed" else crash.pause)
 
     def kill(self, process: Process) -> None:
@@ -209,10 +220,28 @@ class House:
             Path("SHARED"),
             now=lambda: BEGAN + timedelta(seconds=self._loop.time() + self._clocks[name]),
             entropy=self.plan.chance("entropy", name, run).randbytes,
-            files=MemoryFiles(self.drive, process, lambda what: self.weather.hits(what, fails)),
+            files=MemoryFiles(self.drive, process, lambda what: self._disk_fails(name, what, fails)),
             inline=True,
             pause=lambda: slow.uniform(0.0, 1.0) if self.weather.hits("slow disk", slow) else 0.0,
         )
+
+    def _disk_fails(self, name: str, what: str, chance: Random) -> bool:
+        fails = self.weather.hits(what, chance)
+        if fails and what == "state" and name not in self._forgetful:
+            self._forgetful.append(name)
+        return fails
+
+    def _id_of(self, name: str) -> str:
+        """The id of an agent that has been registered."""
+        role, _, number = name.partition(" ")
+        if role == "player":
+            return player_id(int(number))
+        referees = self.manager.ledger.league.referees.values() if self.manager is not None else ()
+        return next((one.id for one in referees if one.meta.display_name == f"Referee {number}"), "")
+
+    def _manager_url(self, name: str) -> str:
+        seat = self._seats.get(name)
+        return MANAGER_URL if seat is None else codes.with_code(MANAGER_URL, "seat", seat)
 
     def _program_of(self, name: str) -> Callable[[Process, World], Coroutine[Any, Any, None]]:
         role, _, number = name.partition(" ")
@@ -238,7 +267,7 @@ class House:
             self.network.listen(MANAGER_URL, process, manager.handle, _Transcripts(manager).take)
             await manager.run()
             self._league_over.set()
-            await self._closing.wait()
+            await until(self._closing, manager.serve_on())
         finally:
             await self._stop(MANAGER_URL, process)
             await manager.close()
@@ -246,7 +275,9 @@ class House:
     async def _referee(self, number: int, process: Process, world: World) -> None:
         url = f"http://127.0.0.1:{8000 + number}/mcp"
         name = f"Referee {number}"
-        agent = RefereeAgent(world, manager_url=MANAGER_URL, endpoint=url, name=name, max_concurrent=2)
+        agent = RefereeAgent(
+            world, manager_url=self._manager_url(f"referee {number}"), endpoint=url, name=name, max_concurrent=2
+        )
         await self._serve(agent, url, process)
 
     async def _play(self, number: int, process: Process, world: World) -> None:
@@ -254,7 +285,9 @@ class House:
         strategy = self.cast.strategies[(number - 1) % len(self.cast.strategies)]
         player = Player(f"{strategy} {number}", STRATEGIES[strategy])
         wanted = player_id(number)
-        agent = PlayerAgent(player, world, MANAGER_URL, url, seed=self.plan.seed, wanted_id=wanted)
+        agent = PlayerAgent(
+            player, world, self._manager_url(f"player {number}"), url, seed=self.plan.seed, wanted_id=wanted
+        )
         await self._serve(agent, url, process)
 
     async def _serve(self, agent: Agent, url: str, process: Process) -> None:
@@ -273,24 +306,6 @@ class House:
         until = self._loop.time() + STOPPING_SECONDS
         while self.network.busy(process) and self._loop.time() < until:  # noqa: ASYNC110 - virtual time costs nothing
             await asyncio.sleep(0.1)
-
-    # The operator
-
-    async def _operate(self) -> None:
-        process = Process(self._loop, "operator")
-        caller = SimCaller(self.network, process)
-        while True:
-            await asyncio.sleep(OPERATOR_LOOKS_EVERY)
-            if self.manager is None:
-                continue
-            for match_id in list(self.manager.ledger.league.held):
-                command = {"command": "rematch", "admin_token": ADMIN, "match_id": match_id, "reason": "void too often"}
-                body = request(operator.METHOD, msgspec.json.encode(command), 1)
-                try:
-                    await caller.post(MANAGER_URL, body, 10.0)
-                except CallFailed:
-                    continue
-                self.weather.injected["rematch"] += 1
 
     # What is seen
 

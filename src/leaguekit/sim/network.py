@@ -93,6 +93,8 @@ class Network:
         self._listeners: dict[Address, Listener] = {}
         # In order, and without a set.
         self.open: dict[Exchange, None] = {}
+        # Who is at work on an answer.
+        self._answering: dict[asyncio.Task[Any], Process] = {}
         self.exchanges = 0
 
     def listen(self, url: str, process: Process, handler: Handler, aside: Aside | None = None) -> None:
@@ -107,13 +109,15 @@ class Network:
         self._listeners.pop(address_of(url), None)
 
     def busy(self, process: Process) -> bool:
-        """Whether a process is answering somebody."""
-        return any(exchange.callee is process for exchange in self.open)
+        """Whether a process is answering somebody, be it one who has given up meanwhile."""
+        return any(one is process for one in self._answering.values())
 
     def crash(self, process: Process) -> None:
         """A process has died: nobody listens in its place, and what it was doing for others is broken off."""
         for address in [address for address, one in self._listeners.items() if one.process is process]:
             del self._listeners[address]
+        for task in [task for task, one in self._answering.items() if one is process]:
+            del self._answering[task]
         for exchange in list(self.open):
             if exchange.caller is process:
                 del self.open[exchange]
@@ -164,12 +168,14 @@ class Network:
             self._back(exchange, NOT_FOUND)
             return
         task = listener.process.start(work)
+        self._answering[task] = listener.process
         task.add_done_callback(partial(self._carried_out, exchange), context=NOBODY)
         if exchange.fate.trouble == "twice" and not again:
             loop = asyncio.get_running_loop()
             loop.call_later(exchange.fate.again, partial(self._arrive, exchange, again=True), context=NOBODY)
 
     def _carried_out(self, exchange: Exchange, task: asyncio.Task[bytes | HttpAnswer | None]) -> None:
+        self._answering.pop(task, None)
         trouble, callee = exchange.fate.trouble, exchange.callee
         # What has been sent survives its sender.
         exchange.callee = None
