@@ -34,7 +34,6 @@ _ATTEMPT = 1
 _ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 _RESULTS: dict[int, Result] = {WIN_POINTS: "WIN", DRAW_POINTS: "DRAW", 0: "LOSS"}
 
-
 # A match's id and its result.
 Seen = Callable[[str, MatchResult], None]
 
@@ -71,6 +70,12 @@ class _Planned(Struct, frozen=True):
     round_id: int
     a: Player
     b: Player
+
+
+class _Context(Context, frozen=True):
+    def played(self) -> list[PastMatch]:
+        """All there were: here is one game, and every match is decided by play."""
+        return [*self.history]
 
 
 class CannotAsk(ValueError):
@@ -145,7 +150,7 @@ class DirectLeague:
             player, opponent = planned.a, planned.b
         else:
             player, opponent = planned.b, planned.a
-        ctx = Context(
+        ctx = _Context(
             game_type=self.game.name,
             move_type=turn.move_type,
             valid_options=turn.own_options(),
