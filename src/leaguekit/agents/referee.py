@@ -83,6 +83,8 @@ class RefereeAgent:
         self._attempts: dict[str, int] = {}
         self._in_play: dict[str, Refereeing] = {}
         self._matches: dict[str, Refereeing] = {}
+        # Earlier attempts whose players are still being told.
+        self._earlier: list[Refereeing] = []
         self._reporting: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
         self._handlers: dict[type[m.Message], Callable[[Any, Identity], m.Message]] = {
@@ -122,7 +124,7 @@ class RefereeAgent:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for match in self._matches.values():
+        for match in [*self._matches.values(), *self._earlier]:
             await match.close()
         await self._reports.close()
         await self.registrar.close()
@@ -334,10 +336,11 @@ class RefereeAgent:
         self._view_writer.put(path, view)
 
     def _remember(self, match: Refereeing) -> None:
-        self._matches.pop(match.match.match_id, None)
+        before = self._matches.pop(match.match.match_id, None)
+        self._earlier = [one for one in (*self._earlier, before) if one is not None and not one.is_at_rest]
         self._matches[match.match.match_id] = match
         if len(self._matches) > MOST_REMEMBERED:
-            oldest = next((name for name, one in self._matches.items() if one.is_over), None)
+            oldest = next((name for name, one in self._matches.items() if one.is_at_rest), None)
             self._matches.pop(oldest or "", None)
 
     async def _finish(self) -> None:

@@ -98,8 +98,9 @@ class Refereeing:
             self._verifiers[side] = None if seat.verifier is UNSET else bytes.fromhex(seat.verifier)
 
     @property
-    def is_over(self) -> bool:
-        return self._ended.done()
+    def is_at_rest(self) -> bool:
+        """Whether it is over and everybody has been told."""
+        return self._ended.done() and not self._posting
 
     async def play(self) -> Ended:
         """Play the match to its end."""
