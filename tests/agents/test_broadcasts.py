@@ -346,3 +346,19 @@ async def test_a_broadcast_that_is_answered_ends_the_row_of_failures(tmp_path: P
         await referee.report("R1M1")
         await hall.quiet()
         assert hall.league.players["P01"].failures == 0
+
+
+@in_virtual_time
+async def test_who_is_still_expected_is_told_when_it_is_there_and_has_missed_nothing() -> None:
+    crowd = Crowd()
+    crowd.expected["P01"] = asyncio.Event()
+    announced = crowd.broadcasts.announce("P01", note("announcement"))
+    told = crowd.broadcasts.tell("P01", note("end of a round"))
+    crowd.broadcasts.tell("P02", note("end of a round"))
+    await asyncio.sleep(20)
+    assert (crowd.of("P01"), len(crowd.of("P02"))) == ([], 1)
+    assert not (announced.done() or told.done())
+    crowd.expected["P01"].set()
+    await asyncio.wait([announced, told])
+    assert sorted(crowd.of("P01")) == [(20, "announcement"), (20, "end of a round")]
+    assert crowd.heard[-1][2] == 0

@@ -537,16 +537,17 @@ def test_a_first_registration_that_was_not_seen_answered_is_repeated_to_the_lett
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path)
-    path = stage.agent.registrar.folder(LEAGUE) / "asked.json"
+    path = stage.agent.registrar.folder(None) / "asked.json"
     played(lambda stage: asyncio.sleep(0), stage)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     asked = json.loads(path.read_text())
     (sent,) = stage.manager.registrations
-    assert asked == {"conversation_id": sent.conversation_id, "timestamp": sent.timestamp}
+    named = {"league_id": LEAGUE}
+    assert asked == {"conversation_id": sent.conversation_id, "timestamp": sent.timestamp} | named
     # As if the answer had not come, from another time.
     before = {"conversation_id": "conv-before", "timestamp": "2025-01-14T09:00:00Z"}
-    path.write_text(json.dumps(before))
-    path.with_name("state.json").unlink()
+    path.write_text(json.dumps(before | named))
+    (stage.agent.registrar.folder(LEAGUE) / "state.json").unlink()
     for repeated, token in ((True, UNSET), (False, TOKEN)):
         stage = Stage(tmp_path)
         played(lambda stage: asyncio.sleep(0), stage)
@@ -1173,7 +1174,7 @@ def test_a_manager_that_gives_neither_token_nor_league_is_played_under_all_the_s
     stage = Stage(tmp_path, said=said)
     played(scene, stage)
     assert stage.saved()["league_id"] == LEAGUE
-    assert [path.name for path in stage.agent.registrar.folder(LEAGUE).iterdir()] == ["asked.json"]
+    assert not stage.agent.registrar.folder(LEAGUE).exists()
 
 
 # What else may come.

@@ -49,6 +49,7 @@ class ScriptedManager:
 
     def __init__(self) -> None:
         self.before: list[ProtocolError] = []
+        self.rejecting: list[str] = []
         self.said: dict[str, Any] = {}
         self.pong: Any = PONG
         self.came: list[m.Request] = []
@@ -67,6 +68,9 @@ class ScriptedManager:
         if self.before:
             raise self.before.pop(0)
         role = "player" if isinstance(request, m.LeagueRegisterRequest) else "referee"
+        if self.rejecting:
+            rejected = {"status": "REJECTED", "reason": "no", "error_code": self.rejecting.pop(0), f"{role}_id": None}
+            return method.answer(**m.envelope(MANAGER, now(), request.conversation_id), **rejected)
         accepted = {"status": "ACCEPTED", "auth_token": token_of(role), "league_id": LEAGUE, "token_scheme": "derived"}
         fields = {f"{role}_id": IDS[role]} | accepted | self.said
         assert method is BY_REQUEST[type(request)]
@@ -78,6 +82,7 @@ class Office:
 
     def __init__(self, root: Path, role: str, manager: ScriptedManager | None = None, name: str = "Alpha") -> None:
         network = MemoryNetwork()
+        self.role = role
         self.manager = manager or ScriptedManager()
         network.listen(MANAGER_URL, self.manager.handle)
         world = World(MemoryCaller(network), root, now, lambda size: b"e" * size, inline=True)
@@ -202,3 +207,37 @@ def test_only_where_tokens_are_derived_can_the_manager_be_told_from_others() -> 
     assert derived.may_be_manager(right)
     assert not any(derived.may_be_manager(shown) for shown in ("", "tok-p01", right[:-1], msgspec.UNSET))
     assert Identity(agent_id="P01", auth_token="tok-p01", league_id=LEAGUE).may_be_manager(msgspec.UNSET)
+
+
+def test_who_was_in_the_league_before_waits_until_it_can_be_reached(office: Callable[..., Office]) -> None:
+    office().register()
+    back = office()
+    back.manager.rejecting = ["E048"] * 12
+    assert back.register()[0].auth_token == token_of(back.role)
+    assert len(back.manager.came) == 13
+
+
+def test_a_stranger_that_cannot_be_reached_is_told_so_after_a_few_tries(office: Callable[..., Office]) -> None:
+    stranger = office()
+    stranger.manager.rejecting = ["E048"] * 12
+    with pytest.raises(RegistrationRefused) as refused:
+        stranger.register()
+    assert refused.value.code == "E048"
+    assert len(stranger.manager.came) == 5
+
+
+def test_a_state_that_cannot_be_written_now_is_written_as_soon_as_it_can_be(tmp_path: Path) -> None:
+    office = Office(tmp_path, "player")
+    path = office.registrar.folder(LEAGUE) / "state.json"
+    path.parent.parent.parent.mkdir(parents=True)
+    path.parent.parent.write_text("a file where a folder should be")
+
+    async def main() -> None:
+        await office.agent.register()
+        await asyncio.sleep(60)
+        path.parent.parent.unlink()
+        await asyncio.sleep(10)
+        await office.agent.close()
+
+    run(main())
+    assert json.loads(path.read_text())["auth_token"] == token_of("player")

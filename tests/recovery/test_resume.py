@@ -146,3 +146,27 @@ def _children(program: Program) -> list[psutil.Process]:
     while len(found := psutil.Process(program.process.pid).children()) < 9:
         program.said("")
     return found
+
+
+# A host
+
+
+@pytest.mark.long
+def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_its_referees(tmp_path: Path) -> None:
+    began = ("host", "--port", "0", "--referees", "2", "--data-dir", tmp_path, "--start-when", "players=2,referees=2")
+    with Program(*began) as host:
+        host.said("Referee 1 is registered")
+        host.said("Referee 2 is registered")
+        host.process.send_signal(signal.SIGINT)
+        assert host.ended() == 0
+        told = shlex.split(host.said("Go on with: (.*)")[1])
+    assert told[:2] == ["league", "host"]
+    league_id = told[told.index("--league-id") + 1]
+    # How many there were is in the store as well.
+    del told[told.index("--referees") : told.index("--referees") + 2]
+    with Program(*told[1:]) as host:
+        url = host.said(rf"League {league_id} is at (http://\S+)")[1]
+        host.said("Referee 1 is registered")
+        host.said("Referee 2 is registered")
+        status = json.loads(league("status", "--manager", url, "--json").stdout)
+    assert (status["league_id"], status["referees"]) == (league_id, 2)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -43,6 +44,11 @@ SETTLING_SECONDS = 2.0
 STARTING_SECONDS = 20.0
 # Where an agent's files lie when its manager does not say which league this is.
 UNNAMED = "league"
+# How often one is told that nothing answers where it listens until it believes that. Who was in the league before
+# knows better.
+MOST_UNREACHABLE = 4
+# How long a file waits that could not be written.
+WRITE_AGAIN_SECONDS = 5.0
 
 T = TypeVar("T")
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
@@ -56,6 +62,10 @@ class RegistrationRefused(Exception):
         self.remedy = remedy
         self.code = code
         super().__init__(f"{reason.rstrip('.')}. {remedy}")
+
+
+class _NotReached(RegistrationRefused):
+    """Because nothing answered where the agent says it listens: something may a moment later."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -133,6 +143,7 @@ class Registrar:
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
         self._sender = sender_of(kind.role, wanted_id or self._slug)
         self._doubting: asyncio.Task[None] | None = None
+        self._writing: dict[Path, asyncio.Task[None]] = {}
         self._one_at_a_time = asyncio.Lock()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -188,9 +199,10 @@ class Registrar:
             log.debug("whether our token is good cannot be told: %s", failure)
 
     async def close(self) -> None:
-        if self._doubting is not None:
-            self._doubting.cancel()
-            await asyncio.gather(self._doubting, return_exceptions=True)
+        tasks = [task for task in (self._doubting, *self._writing.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def settled(self) -> Identity | None:
         """Who the agent is; while an answer is awaited that may change it, wait for that."""
@@ -211,11 +223,12 @@ class Registrar:
 
     async def _ask_until_taken_on(self) -> Identity:
         request: m.Request | None = None
+        kept: Identity | None = None
         failures = 0
         while True:
             try:
                 league_id = await self._league_there()
-                kept = await self._world.blocking(self._kept, league_id)
+                kept = await self._world.blocking(self._kept, league_id) or self.identity
                 offered = UNSET if kept is None else kept.auth_token or UNSET
                 # Repeated to the letter: that is how a manager knows the retry of a lost answer.
                 if request is None or request.auth_token != offered:
@@ -224,9 +237,8 @@ class Registrar:
                 return await self._taken_on(request, league_id, kept)
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
-            except RpcRefusal as refusal:
-                if not passes(refusal):
-                    raise _refused(_reason(refusal), cause_of(refusal)) from refusal
+            except (RpcRefusal, _NotReached) as refusal:
+                _check_passes(refusal, math.inf if kept else MOST_UNREACHABLE - failures)
                 why = refusal
             except ProtocolError as error:
                 reason = f"What answers at {self._address} is no League Manager of league.v2: {error.detail}"
@@ -288,7 +300,8 @@ class Registrar:
     async def _taken_on(self, request: m.Request, pinged: str | None, kept: Identity | None) -> Identity:
         response = await ask(self._world.caller, self.manager_url, request, self._kind.response)
         if response.status == "REJECTED":
-            raise _refused(response.reason or "No reason was given", response.error_code or None)
+            refused = _refused(response.reason or "No reason was given", response.error_code or None)
+            raise _NotReached(refused.reason, refused.remedy, refused.code) if refused.code == "E048" else refused
         token = response.auth_token or (None if kept is None else kept.auth_token)
         league_id = response.league_id or pinged
         self.identity = identity = Identity(
@@ -304,17 +317,37 @@ class Registrar:
         return identity
 
     async def _write(self, path: Path, what: Struct) -> None:
-        """Keep something for a later run, as well as that can be done."""
+        """Keep something for a later run; if that cannot be done now, as soon as it can be."""
+        if (before := self._writing.pop(path, None)) is not None:
+            before.cancel()
+        content = msgspec.json.encode(what)
         try:
-            await self._world.blocking(self._keep, path, msgspec.json.encode(what))
+            await self._world.blocking(self._keep, path, content)
         except StoreError as error:
             log.warning("%s", error)
+            self._writing[path] = asyncio.create_task(self._write_later(path, content))
+
+    async def _write_later(self, path: Path, content: bytes) -> None:
+        while True:
+            await asyncio.sleep(WRITE_AGAIN_SECONDS)
+            with contextlib.suppress(StoreError):
+                await self._world.blocking(self._keep, path, content)
+                return
 
     def _keep(self, path: Path, content: bytes) -> None:
         self._world.files.write(path, content, private=True)
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"
+
+
+def _check_passes(refusal: RpcRefusal | _NotReached, more_tries: float) -> None:
+    """Raise RegistrationRefused unless it is worth asking again."""
+    if isinstance(refusal, RpcRefusal):
+        if not passes(refusal):
+            raise _refused(_reason(refusal), cause_of(refusal)) from refusal
+    elif more_tries <= 0:
+        raise refusal
 
 
 def _reason(refusal: RpcRefusal) -> str:
