@@ -13,6 +13,7 @@ from leaguekit.games.even_odd import EvenOdd
 from leaguekit.league import audit as audits
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit, Counts
+from leaguekit.league.endpoints import place
 from leaguekit.league.order import faults_in_order
 from leaguekit.league.state import League
 from tests.league.play import Play, failed
@@ -662,14 +663,14 @@ def test_a_clock_that_was_set_back_is_a_warning_and_no_fault() -> None:
 
 
 def test_an_event_that_cannot_be_folded_for_whatever_reason_is_found() -> None:
-    # Two of one name are a fault; when the first has taken another name, the second has none to give up.
+    # Two at one address are a fault; when the first has moved, the second has none to give up.
     log = Log(played().log)
     first, second = log.of("PlayerRegistered"), log.of("PlayerRegistered", 1)
-    second["meta"]["display_name"] = "Player 1"
-    log.events[7:7] = [first | {"meta": first["meta"] | {"display_name": "Player 9"}}, second]
+    endpoint = second["meta"]["contact_endpoint"] = first["meta"]["contact_endpoint"]
+    log.events[7:7] = [first | {"meta": first["meta"] | {"contact_endpoint": "http://127.0.0.1:8199/mcp"}}, second]
     assert findings(log.lines())[-1] == (
         "event 9: expected an event that fits those before it, found PlayerRegistered, which does not "
-        "(KeyError('Player 1'))"
+        f"(KeyError({str(place(endpoint))!r}))"
     )
 
 

@@ -13,6 +13,7 @@ from itertools import combinations, permutations
 
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
+from leaguekit.league.names import likenesses
 from leaguekit.league.outcomes import Fault
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.results import MOST_FAILURES, MOST_VOIDS, checked
@@ -90,8 +91,8 @@ def _(event: e.PlayerRegistered, league: League) -> Iterator[Fault]:
     if event.seat is not None and event.seat not in league.seats:
         raise Impossible("a seat that was given out", f"another one of {name}")
     yield from _shared_with_others(name, event, league)
-    owner = league.names.get(event.meta.display_name, name)
-    if owner != name:
+    owners = {league.names.get(one, name) for one in likenesses(event.meta.display_name)} - {name}
+    for owner in sorted(owners):
         yield Fault(f"a name of its own for {name}", f"{event.meta.display_name!r}, which is {owner}'s")
 
 

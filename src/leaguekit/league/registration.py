@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
+from leaguekit.league import names
 from leaguekit.league.access import seat_of
 from leaguekit.league.endpoints import place, same_host, same_server
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
@@ -25,6 +26,7 @@ from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
 
 Role = Literal["player", "referee"]
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
+AnyMetaT = TypeVar("AnyMetaT", bound=PlayerMeta | RefereeMeta)
 
 # What a reason begins with: document 000's words, and 001's for a referee too many.
 _WORDS: dict[tuple[Role, str], str] = {
@@ -89,9 +91,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta]) -> str:
     elif league.players[known].out is not None:
         raise Rejected("player", "E058", f"This player has left the league: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta)
-    if league.names.get(name := applicant.meta.display_name, known) != known:
-        data = {"display_name": name, "suggestion": "Choose a different display_name"}
-        raise ProtocolError("E047", f"Another player is called {name!r}.", data=data)
+    _check_unlike_others(league, names.normal(applicant.meta.display_name), known)
     stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
@@ -106,7 +106,7 @@ def register_player(
         PlayerRegistered(
             at=at,
             player_id=admit_player(league, applicant),
-            meta=applicant.meta,
+            meta=_as_shown(applicant.meta),
             conversation_id=applicant.conversation_id,
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
@@ -144,7 +144,7 @@ def register_referee(
         RefereeRegistered(
             at=at,
             referee_id=admit_referee(league, applicant),
-            meta=applicant.meta,
+            meta=_as_shown(applicant.meta),
             conversation_id=applicant.conversation_id,
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
@@ -185,7 +185,7 @@ def _known(
     if agent is None:
         return None
     before = agent.registered
-    repeated = (applicant.conversation_id, applicant.timestamp, applicant.meta)
+    repeated = (applicant.conversation_id, applicant.timestamp, _as_shown(applicant.meta))
     if repeated != (before.conversation_id, before.timestamp, before.meta) or seat_of(league, agent.id) is not None:
         # Who has a seat has shown it, and shows it again.
         return None
@@ -200,7 +200,25 @@ def _has_taken_part(league: League, agent: Player | Referee) -> bool:
     return row is not None and row.played > row.technical_losses
 
 
+def _as_shown(meta: AnyMetaT) -> AnyMetaT:
+    """What is kept of an agent's description: its name is the one that everybody is shown."""
+    return structs.replace(meta, display_name=names.normal(meta.display_name))
+
+
+def _check_unlike_others(league: League, name: str, known: str | None) -> None:
+    for likeness in names.likenesses(name):
+        other = league.names.get(likeness, known)
+        if other is not None and other != known:
+            called = league.players[other].meta.display_name
+            why = f"Another player is called {called!r}"
+            detail = f"{why}." if called == name else f"{why}, and {name!r} looks like it."
+            data = {"display_name": name, "suggestion": "Choose a different display_name"}
+            raise ProtocolError("E047", detail, data=data)
+
+
 def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta) -> None:
+    if (wrong := names.fault(meta.display_name)) is not None:
+        raise Rejected(role, "E044", f"This display_name cannot be used: {wrong}")
     version = PROTOCOL_VERSION if meta.protocol_version is UNSET else meta.protocol_version
     if not speaks(version):
         here = f"this league speaks 2.x from {OLDEST_VERSION} on, not {version}"

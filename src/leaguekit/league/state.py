@@ -17,6 +17,7 @@ from msgspec import structs
 
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
+from leaguekit.league.names import likenesses
 from leaguekit.league.records import Match, Out, Player, Referee, Round, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table, is_technical
@@ -50,7 +51,7 @@ class League:
     # Matches of announced rounds that a referee can be given, and those that wait for the operator.
     waiting: dict[str, None]
     held: dict[str, None]
-    # Agents by what nobody else may have.
+    # Agents by what nobody else may have; players' names by all that others may not look like.
     names: dict[str, str]
     endpoints: dict[str, str]
     verifiers: dict[str, str]
@@ -113,10 +114,10 @@ class League:
                 self.next_player += 1
         else:
             self._forget(player)
-            del self.names[player.meta.display_name]
+            self._free_name(player)
         player.registered, player.state, player.failures = event, _AGENTS_STATE[self.state], 0
         self._remember(player)
-        self.names[player.meta.display_name] = player.id
+        self.names |= dict.fromkeys(likenesses(player.meta.display_name), player.id)
         if event.seat is not None:
             self.seats[event.seat].holder = player.id
         self.table.enter(player.id, player.meta.display_name)
@@ -306,6 +307,11 @@ class League:
         del self.endpoints[str(place(agent.meta.contact_endpoint))]
         self.verifiers.pop(agent.registered.verifier, None)
 
+    def _free_name(self, player: Player) -> None:
+        for likeness in likenesses(player.meta.display_name):
+            if self.names.get(likeness) == player.id:
+                del self.names[likeness]
+
     def _set_agents(self, before: AgentState, after: AgentState) -> None:
         agents: list[Player | Referee] = [*self.players.values(), *self.referees.values()]
         for agent in agents:
@@ -317,7 +323,7 @@ class League:
         if self.is_open:
             # Who leaves before the start leaves its place to others.
             self._forget(player)
-            del self.names[player.meta.display_name]
+            self._free_name(player)
             self.table.leave(player.id)
 
     def _leave_referee(self, match: Match) -> None:

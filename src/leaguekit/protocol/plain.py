@@ -1,0 +1,39 @@
+"""Text from agents, made plain: for terminals, log files and JSON files that people look at.
+
+What moves a cursor, colours a terminal, turns the writing around or is seen by nobody becomes visible instead. Nothing
+here judges a text: whatever it says, it stays data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+# Controls, line and paragraph separators, marks of direction, whatever has no width, blanks that pass for letters, and
+# halves of pairs, which no terminal can be given. Not U+FE0E and U+FE0F: they say how the emoji before them is drawn.
+_UNSEEN = (
+    r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+UNSEEN = re.compile(f"[{_UNSEEN}]")
+_UNSEEN_IN_JSON = re.compile(f"(?![\n])[{_UNSEEN}]")
+
+
+def harmless(text: object) -> str:
+    """A text on one line, with a sign in the place of everything that is not one."""
+    return UNSEEN.sub("�", str(text))
+
+
+def harmless_lines(text: object) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(map(harmless, str(text).split("\n")))
+
+
+def escaped(text: str) -> str:
+    """JSON with the same signs escaped: nothing is lost. Line breaks between its values stay."""
+    return text if text.isascii() and text.isprintable() else _UNSEEN_IN_JSON.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1]
