@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from leaguekit.cli.tables import harmless, standings_table, table
+from leaguekit.cli.tables import standings_table, table
+from leaguekit.protocol.plain import harmless
 
 ROW = {
     "rank": 1,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.plain import escaped, harmless_lines
 from leaguekit.protocol.tokens import redacted
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,14 @@ class JsonLines(logging.Formatter):
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return redacted(json.dumps(line, ensure_ascii=False, default=str))
+        return escaped(redacted(json.dumps(line, ensure_ascii=False, default=str)))
+
+
+class PlainLines(logging.Formatter):
+    """For a terminal: the words of others are in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless_lines(super().format(record))
 
 
 class _File(logging.FileHandler):

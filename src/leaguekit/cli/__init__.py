@@ -73,7 +73,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except CommandError as error:
-        print(f"league {options.command}: {error}", file=sys.stderr)
+        from leaguekit.protocol.plain import harmless_lines
+
+        # It may be in somebody else's words.
+        print(f"league {options.command}: {harmless_lines(error)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # Whoever read the output has seen enough; closing stderr keeps Python from complaining at exit.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from leaguekit.cli import CommandError
+from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import Explanation, explain
+from leaguekit.protocol.plain import harmless
 
 EXAMPLES = """examples:
   league explain message.json
@@ -47,9 +48,9 @@ def _read(name: str) -> bytes:
 
 def _as_text(part: Explanation) -> str:
     wrong = [f"  {violation.code} {violation}" for violation in part.wrong]
-    return "\n".join([part.what, *(wrong or ["  nothing is wrong"])])
+    return "\n".join(map(harmless, [part.what, *(wrong or ["  nothing is wrong"])]))
 
 
 def _as_json(parts: list[Explanation]) -> str:
     plain = [{"what": part.what, "violations": [one.plain() for one in part.wrong]} for part in parts]
-    return json.dumps({"valid": not any(part.wrong for part in parts), "parts": plain}, ensure_ascii=False)
+    return json_line({"valid": not any(part.wrong for part in parts), "parts": plain})

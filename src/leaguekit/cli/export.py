@@ -12,10 +12,11 @@ from typing import IO, Any
 import msgspec
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.tables import harmless, json_line
+from leaguekit.cli.tables import json_line
 from leaguekit.league.listing import AgentRow, Listing, ResultRow
 from leaguekit.league.telling import Teller, sentence
 from leaguekit.protocol.messages import Standing
+from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
 from leaguekit.store.sheets import csv_row

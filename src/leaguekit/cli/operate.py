@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import harmless, standings_table, table
+from leaguekit.cli.tables import json_line, standings_table, table
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
+from leaguekit.protocol.plain import escaped, harmless
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     if options.command not in LOOKS:
         params["admin_token"] = admin_token(options)
     shown = call(options.manager, params)
-    print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(options.command, shown))
+    print(json_line(shown) if options.json else _as_text(options.command, shown))
     return 0
 
 
@@ -133,7 +134,7 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in shown["schedule"]]
         return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
     if command == "query":
-        return json.dumps(shown["data"], ensure_ascii=False, indent=2)
+        return escaped(json.dumps(shown["data"], ensure_ascii=False, indent=2))
     if command == "agents":
         return table(
             ["id", "name", "state", "endpoint"],
@@ -145,9 +146,9 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{shown['players']} players, {shown['referees']} referees",
         *(f"waits for {reason}" for reason in shown["waits_for"]),
-        *(f"look at {harmless(flag)}" for flag in shown["flags"]),
+        *(f"look at {flag}" for flag in shown["flags"]),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(harmless, lines))
 
 
 def _outcome(match: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import IO, Self
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import harmless
+from leaguekit.protocol.plain import harmless
 
 # One that ends more often than so within so many seconds would do so for ever.
 MOST_RESTARTS = 5

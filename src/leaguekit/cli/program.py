@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -15,10 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from leaguekit.agents.logs import PlainLines
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
+from leaguekit.protocol.plain import harmless_lines
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network
@@ -129,6 +132,9 @@ def make_room() -> None:
 
 def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None = None) -> int:
     """Run a program until it ends by itself, is interrupted, or its parent is gone."""
+    if logging.lastResort is not None:
+        # What is logged before there is a log file goes to the terminal.
+        logging.lastResort.setFormatter(PlainLines())
     make_room()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_stopped(main, parent_fd))
@@ -157,7 +163,7 @@ def manager_url(url: str, purpose: Purpose) -> str:
 
 def say(text: str) -> None:
     """Tell the person at the terminal."""
-    print(text, file=sys.stderr, flush=True)
+    print(harmless_lines(text), file=sys.stderr, flush=True)
 
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:

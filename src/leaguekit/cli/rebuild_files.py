@@ -8,9 +8,9 @@ from typing import Any
 
 from leaguekit.agents.views import agents_view, match_view, rounds_view, standings_view
 from leaguekit.cli import stores
-from leaguekit.cli.tables import harmless
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.state import League
+from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import Views, as_json

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.tables import harmless, json_line
+from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
@@ -18,6 +18,7 @@ from leaguekit.league.telling import Teller, sentence
 from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
+from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 
 # A message that is none of those we know.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import socket
 import sys
 from pathlib import Path
@@ -20,8 +19,9 @@ from leaguekit.cli.manager import default_store, new_league_id
 from leaguekit.cli.operate import ask_manager
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import Processes
-from leaguekit.cli.tables import harmless, standings_table
+from leaguekit.cli.tables import json_line, standings_table
 from leaguekit.games import GAMES
+from leaguekit.protocol.plain import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
@@ -242,7 +242,7 @@ class _Show:
 
     def say(self, text: str) -> None:
         if not self.quiet:
-            print(text, flush=True)
+            print(harmless_lines(text), flush=True)
 
 
 async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], show: _Show) -> None:
@@ -293,7 +293,7 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
             "technical_losses": technical,
             "seconds": status["seconds"],
         }
-        print(json.dumps(told, ensure_ascii=False))
+        print(json_line(told))
         return 0
     show.say(f"\n{standings_table(standings)}\n")
     show.say(f"Champion: {champion['display_name']} ({champion['player_id']}) with {champion['points']} points")

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
-
-def harmless(text: object) -> str:
-    """Text from an agent, without what would move the cursor, colour the terminal or turn the writing around."""
-    return _CONTROL.sub("�", str(text))
+from leaguekit.protocol.plain import escaped, harmless
 
 
 def json_line(value: object) -> str:
-    """A value as JSON on one line, with the same signs escaped: nothing is lost, and nothing moves the terminal."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    """A value as JSON on one line: nothing is lost, and nothing moves the terminal."""
+    return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -40,9 +34,13 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 def _width(text: str) -> int:
     """How many columns a text takes in a terminal."""
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
-    )
+    return sum(map(_sign_width, text))
+
+
+def _sign_width(sign: str) -> int:
+    if unicodedata.category(sign) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
 
 
 def standings_table(standings: Sequence[dict[str, Any]]) -> str:

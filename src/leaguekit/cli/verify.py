@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from leaguekit.cli import stores
-from leaguekit.cli.tables import harmless, json_line
+from leaguekit.cli.tables import json_line
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
+from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 
 MOST_SHOWN = 20

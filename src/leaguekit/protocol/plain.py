@@ -32,7 +32,12 @@ def harmless_lines(text: object) -> str:
 
 def escaped(text: str) -> str:
     """JSON with the same signs escaped: nothing is lost. Line breaks between its values stay."""
-    return text if text.isascii() and text.isprintable() else _UNSEEN_IN_JSON.sub(_escape, text)
+    return _UNSEEN_IN_JSON.sub(_escape, text)
+
+
+def escaped_bytes(text: bytes) -> bytes:
+    """The same for JSON in UTF-8, in which the controls of ASCII but one are escaped already."""
+    return text if text.isascii() and b"\x7f" not in text else escaped(text.decode()).encode()
 
 
 def _escape(found: re.Match[str]) -> str:

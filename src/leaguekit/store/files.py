@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from leaguekit.protocol.plain import escaped_bytes
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import DISK, Files
 
@@ -68,8 +69,8 @@ class Views:
 def as_json(value: Any) -> bytes | Iterable[bytes]:
     """A value as JSON for people and tools. Of a large one a function makes the text, piece by piece."""
     if callable(value):
-        return cast("Callable[[], Iterable[bytes]]", value)()
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+        return map(escaped_bytes, cast("Callable[[], Iterable[bytes]]", value)())
+    return msgspec.json.format(escaped_bytes(msgspec.json.encode(value)), indent=2) + b"\n"
 
 
 class ViewWriter:
