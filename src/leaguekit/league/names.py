@@ -35,7 +35,7 @@ _PRESENTATION = {0xFE0E: None, 0xFE0F: None}
 # Words of these are mixed with each other and with Latin letters everywhere they are at home.
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC")
 _DIACRITICS = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
-_LATIN = re.compile(r"(?:LATIN|REGIONAL INDICATOR) .*\b([A-Z])(?: WITH .*)?")
+_LATIN = re.compile(r"(?:LATIN|REGIONAL INDICATOR) (?:.*? )?([A-Z])(?: WITH |$)")
 _LOOKS_LATIN = str.maketrans(
     # Greek, Cyrillic, Armenian, Cherokee, Lisu
     "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳϲαγικνορυω"
