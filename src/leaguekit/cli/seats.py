@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.operate import add_options, admin_token, call
-from leaguekit.cli.tables import table
+from leaguekit.cli.tables import json_line, table
 
 EXAMPLES = """examples:
   league seats new 30                   thirty codes, one a student; they are shown once
@@ -32,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     shown = call(options.manager, {"admin_token": admin_token(options), **_params(options.action, options.what)})
-    print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(options.action, shown))
+    print(json_line(shown) if options.json else _as_text(options.action, shown))
     return 0
 
 

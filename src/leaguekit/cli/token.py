@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from leaguekit.cli.operate import add_options, admin_token, call
+from leaguekit.cli.tables import json_line
 
 EXAMPLES = """examples:
   league token rotate P07               P07's token is void at once; its seat's code brings it back
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         command += "_admin" if options.admin else "_referee_code"
     params = {"command": command, "admin_token": admin_token(options), "agent_id": options.agent_id or ""}
     shown = call(options.manager, params)
-    print(json.dumps(shown, ensure_ascii=False) if options.json else _as_text(shown))
+    print(json_line(shown) if options.json else _as_text(shown))
     return 0
 
 
