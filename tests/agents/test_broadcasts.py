@@ -357,7 +357,8 @@ async def test_who_is_still_expected_is_told_when_it_is_there_and_has_missed_not
     crowd.broadcasts.tell("P02", note("end of a round"))
     await asyncio.sleep(20)
     assert (crowd.of("P01"), len(crowd.of("P02"))) == ([], 1)
-    assert not (announced.done() or told.done())
+    assert not announced.done()
+    assert not told.done()
     crowd.expected["P01"].set()
     await asyncio.wait([announced, told])
     assert sorted(crowd.of("P01")) == [(20, "announcement"), (20, "end of a round")]

@@ -27,7 +27,8 @@ def test_a_league_is_kept_in_postgresql_and_an_older_manager_ends_when_a_newer_h
     with Program(*command) as older:
         at = older.said(r"is at (\S+)")[1]
         older.said("admin token")
-        assert asyncio.run(events_in(url)) == 1
+        # That it was created, and the code for its referees.
+        assert asyncio.run(events_in(url)) == 2
         assert not list(tmp_path.rglob("*.db"))
         with Program(*command) as newer:
             newer.said(r"is at (\S+)")
@@ -37,7 +38,7 @@ def test_a_league_is_kept_in_postgresql_and_an_older_manager_ends_when_a_newer_h
             assert "the league cannot go on" in older.stderr
             assert "another manager has taken this league over" in older.stderr
         assert "s3cret" not in older.stdout + older.stderr + newer.stdout + newer.stderr + "".join(capsys.readouterr())
-    assert asyncio.run(events_in(url)) == 1
+    assert asyncio.run(events_in(url)) == 2
     assert not any("s3cret" in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
 

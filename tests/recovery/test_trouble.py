@@ -69,7 +69,8 @@ def test_a_store_of_a_newer_version_is_left_alone(made: Path, tmp_path: Path) ->
 
 def test_a_log_with_an_event_of_a_newer_version_is_left_alone(made: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(made)) as connection, connection:
-        connection.execute("""INSERT INTO events SELECT max(number) + 1, '{"event":"LeagueMoved","at":"2030-01-01T00:00:00Z"}' FROM events""")
+        newer = '{"event":"LeagueMoved","at":"2030-01-01T00:00:00Z"}'
+        connection.execute("INSERT INTO events SELECT max(number) + 1, ? FROM events", (newer,))
     said = refused(tmp_path)
     assert f"the league in {made} cannot be taken up" in said
     assert "LeagueMoved" in said

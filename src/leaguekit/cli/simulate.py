@@ -13,9 +13,10 @@ from typing import Any
 
 from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import harmless, json_line, table
+from leaguekit.cli.tables import json_line, table
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
+from leaguekit.protocol.plain import harmless
 from leaguekit.sim.comparison import FEWEST_LEAGUES, Comparison, Tally
 from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant
 
