@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -241,3 +242,28 @@ def test_a_state_that_cannot_be_written_now_is_written_as_soon_as_it_can_be(tmp_
 
     run(main())
     assert json.loads(path.read_text())["auth_token"] == token_of("player")
+
+
+@dataclass(frozen=True, slots=True)
+class SlowWorld(World):
+    """A world whose disk takes its time."""
+
+    async def blocking(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        await asyncio.sleep(5)
+        return work(*arguments)
+
+
+def test_a_referee_is_nobody_before_its_journal_is_open(tmp_path: Path) -> None:
+    office = Office(tmp_path, "referee")
+    world = SlowWorld(office.registrar._world.caller, tmp_path, now, lambda size: b"e" * size, inline=True)
+    referee = RefereeAgent(world, manager_url=MANAGER_URL, endpoint=AGENT_URL, name="Slow")
+
+    async def main() -> None:
+        registering = asyncio.create_task(referee.register())
+        while not registering.done():
+            assert referee.registrar.identity is None
+            await asyncio.sleep(0.5)
+        assert referee._opened_journal().pending() == []
+        await referee.close()
+
+    run(main())

@@ -304,7 +304,7 @@ class Registrar:
             raise _NotReached(refused.reason, refused.remedy, refused.code) if refused.code == "E048" else refused
         token = response.auth_token or (None if kept is None else kept.auth_token)
         league_id = response.league_id or pinged
-        self.identity = identity = Identity(
+        identity = Identity(
             agent_id=str(getattr(response, f"{self._kind.role}_id")),
             auth_token=token,
             league_id=league_id,
@@ -314,6 +314,8 @@ class Registrar:
             await self._write(self._state_file(league_id), identity)
         log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
         await self._prepare(identity, kept is not None)
+        # Not before: nothing is answered under an identity that is not prepared for it.
+        self.identity = identity
         return identity
 
     async def _write(self, path: Path, what: Struct) -> None:
