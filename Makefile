@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test long check bench fuzz stress docs clean
+.PHONY: setup demo test long check bench fuzz soak stress docs clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,12 @@ bench: setup
 
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py
+
+# Ten thousand sequences of requests to a manager (some five minutes), then simulated leagues: make soak MINUTES=60
+MINUTES ?= 10
+soak: setup
+	@LEAGUEKIT_HYPOTHESIS=soak $(BIN)/python -m pytest -q tests/agents/test_manager_interface.py
+	@$(BIN)/python -m leaguekit.sim --minutes $(MINUTES)
 
 # Real processes, some fifteen minutes: a besieged manager, ten thousand registrations, twenty thousand matches.
 stress: setup

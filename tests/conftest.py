@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres_server, postgres_url  # noqa: F401  fixtures
 
-# Examples are drawn the same way in every run of the suite; `make fuzz` sets the profile that looks further.
+# Examples are drawn the same way in every run of the suite; `make fuzz` and `make soak` set profiles that look further.
 settings.register_profile("suite", max_examples=100, derandomize=True, deadline=None)
-settings.register_profile(
-    "fuzz", max_examples=100_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
+for name, examples in (("fuzz", 100_000), ("soak", 10_000)):
+    settings.register_profile(
+        name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    )
 settings.load_profile(os.environ.get("LEAGUEKIT_HYPOTHESIS", "suite"))
