@@ -22,8 +22,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/league run --port 0 --data-dir SHARED --announce-lead $$(test -t 1 && echo 4 || echo 0)
 
+# CI adds what measures the coverage.
+TEST_OPTIONS ?=
 test: setup
-	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	@$(BIN)/python -m pytest -n 2 $(TEST_OPTIONS)
 
 # What takes too long for `make test`: killed processes, stress.
 long: setup
