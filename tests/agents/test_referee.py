@@ -544,6 +544,24 @@ async def test_a_ruling_that_nobody_took_is_delivered_after_a_restart(scene: Sce
 
 
 @in_virtual_time
+async def test_a_late_copy_of_an_assignment_begins_nothing_again_after_a_restart(scene: Scene) -> None:
+    scene.player("P01"), scene.player("P02")
+    referee = await scene.start()
+    await scene.play()
+    for _ in range(2):
+        await referee.close()
+        scene.network.close(REFEREE_URL)
+        referee = await scene.start()
+        assert (await scene.assign())["status"] == "ACCEPTED"
+        await scene.ended()
+    assert len(scene.to("P01", "GAME_INVITATION")) == 1
+    assert len(scene.manager.reports) == 1
+    # A further attempt is another matter.
+    await scene.play(attempt=2)
+    assert len(scene.to("P01", "GAME_INVITATION")) == 2
+
+
+@in_virtual_time
 async def test_a_referee_that_is_not_taken_back_keeps_its_ruling_for_a_later_start(scene: Scene) -> None:
     scene.player("P01"), scene.player("P02")
     await scene.start()

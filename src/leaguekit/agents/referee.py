@@ -113,6 +113,8 @@ class RefereeAgent:
         if self._journal is None:
             path = self.registrar.folder(identity.league_id) / "journal.jsonl"
             self._journal = await self._world.blocking(Journal, path, self._world.files)
+            for match_id, attempt in self._journal.done():
+                self._attempts[match_id] = max(attempt, self._attempts.get(match_id, 0))
             for entry in self._journal.pending():
                 ruling = msgspec.json.decode(entry, type=Ruled)
                 self._attempts[ruling.match_id] = ruling.attempt

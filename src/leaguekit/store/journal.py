@@ -35,7 +35,8 @@ _key = msgspec.json.Decoder(_Key)
 class Journal:
     """A journal file, opened by one referee at a time; its methods may be called from any thread.
 
-    Opening it drops a torn last line (nobody was told of that ruling) and what has been delivered.
+    Opening it drops a torn last line (nobody was told of that ruling), and of what has been delivered everything but
+    that it was: a late copy of its assignment must not begin the match again.
     """
 
     def __init__(self, path: Path, files: Files = DISK) -> None:
@@ -43,7 +44,7 @@ class Journal:
         self._files = files
         self._lock = files.lock(path)
         try:
-            self._pending = _read(path, files.read(path) or b"")
+            self._pending, self._delivered = _read(path, files.read(path) or b"")
             self._file: GrowingFile | None = self._grow()
         except BaseException:
             self._lock.release()
@@ -78,12 +79,18 @@ class Journal:
         key = _Key(match_id, attempt)
         with self._writing:
             if self._pending.pop(key, None) is not None:
-                self._append(b'{"delivered":%b}\n' % msgspec.json.encode(key))
+                self._delivered[key] = None
+                self._append(_delivered_line(key))
 
     def pending(self) -> list[bytes]:
         """What was ruled and is not yet delivered, in order."""
         with self._writing:
             return list(self._pending.values())
+
+    def done(self) -> list[tuple[str, int]]:
+        """The matches and attempts of which the manager has the ruling, in order."""
+        with self._writing:
+            return [(key.match_id, key.attempt) for key in self._delivered]
 
     def close(self) -> None:
         with self._writing, self._syncing:
@@ -120,7 +127,8 @@ class Journal:
                 before.close()
 
     def _grow(self) -> GrowingFile:
-        return self._files.grow(self.path, kept=b"".join(map(_ruling_line, self._pending.values())))
+        lines = [*map(_delivered_line, self._delivered), *map(_ruling_line, self._pending.values())]
+        return self._files.grow(self.path, kept=b"".join(lines))
 
     def _opened(self) -> GrowingFile:
         if self._file is None:
@@ -136,18 +144,25 @@ def _ruling_line(entry: bytes) -> bytes:
     return b'{"ruling":%b}\n' % entry
 
 
-def _read(path: Path, content: bytes) -> dict[_Key, bytes]:
+def _delivered_line(key: _Key) -> bytes:
+    return b'{"delivered":%b}\n' % msgspec.json.encode(key)
+
+
+def _read(path: Path, content: bytes) -> tuple[dict[_Key, bytes], dict[_Key, None]]:
+    """What is pending, and what has been delivered."""
     pending: dict[_Key, bytes] = {}
+    delivered: dict[_Key, None] = {}
     *lines, _torn = content.split(b"\n")
     for number, text in enumerate(lines, 1):
         try:
             line = _line.decode(text)
             if line.delivered is not None:
                 pending.pop(line.delivered, None)
+                delivered[line.delivered] = None
             else:
                 pending[_key.decode(line.ruling)] = bytes(line.ruling)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise StoreError(
                 f"{path}, line {number}, is no line of a journal ({error}): repair or remove it."
             ) from None
-    return pending
+    return pending, delivered
