@@ -104,5 +104,7 @@ class Ledger:
         What leaves the process is made before this is called: afterwards the league may know more than the disk.
         """
         if (write := upto or self.latest) is not None:
-            # Others wait for the same write: one that gives up must not take it from them.
-            await asyncio.shield(write)
+            if not write.done():
+                # Others wait for the same write: one that gives up must not take it from them.
+                await asyncio.wait((write,))
+            write.result()
