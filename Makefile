@@ -29,7 +29,7 @@ test: setup
 
 # What takes too long for `make test`: killed processes, stress.
 long: setup
-	@$(BIN)/python -m pytest -q -m long
+	@$(BIN)/python -m pytest -n 2 -m long
 
 check: setup
 	@$(BIN)/ruff check .

@@ -117,7 +117,8 @@ class Crowd:
     async def _tell(self, method: str, fields: dict[str, Any]) -> dict[str, Any]:
         assert self.manager is not None
         call = {"jsonrpc": "2.0", "method": method, "params": ENVELOPE | fields, "id": 1}
-        answer = json.loads(await self.manager.handle(msgspec.json.encode(call), Peer("127.0.0.1", "", ("127.0.0.1", 8000))) or b"{}")
+        here = Peer("127.0.0.1", "", ("127.0.0.1", 8000))
+        answer = json.loads(await self.manager.handle(msgspec.json.encode(call), here) or b"{}")
         if answer.get("result", {}).get("status") != "ACCEPTED":
             raise RuntimeError(f"{method} was refused: {answer}")
         return dict(answer["result"])
