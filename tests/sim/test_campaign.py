@@ -15,7 +15,7 @@ import pytest
 from leaguekit.agents.match_messages import MatchMessages
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.league import events as e
-from leaguekit.sim.campaign import Trial, Tried, run_campaign, soak, try_out, varied
+from leaguekit.sim.campaign import Trial, run_campaign, soak, try_out, varied
 from leaguekit.sim.faults import Kinds
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.outcome import Cast
@@ -31,14 +31,14 @@ def options(**changes: Any) -> argparse.Namespace:
 
 @pytest.mark.parametrize("kinds", ["none", "network", "crash", "all"])
 def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: Kinds) -> None:
-    tried = [try_out(Trial(seed, CAST, kinds)) for seed in range(1, 9)]
+    tried = [try_out(Trial(seed, CAST, kinds)) for seed in range(1, 7)]
     assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
     assert any(one.outcome.crashes for one in tried) == (kinds in ("crash", "all"))
     assert any("lost" in one.outcome.injected for one in tried) == (kinds in ("network", "all"))
 
 
 def test_varied_leagues_end_as_they_must() -> None:
-    tried = [try_out(varied(seed)) for seed in range(1, 13)]
+    tried = [try_out(varied(seed)) for seed in range(1, 9)]
     assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
     assert len({one.trial.cast.players for one in tried}) > 3
     assert {one.trial.cast.game for one in tried} == {"even_odd", "rock_paper_scissors", "tic_tac_toe"}
@@ -64,15 +64,16 @@ def _digests(hash_seed: str, seeds: Sequence[int]) -> set[str]:
 
 
 def test_the_same_seed_gives_the_same_bytes_in_the_log_in_any_process_and_any_order() -> None:
-    seeds = range(1, 9)
+    seeds = range(1, 6)
     first = _digests("1", seeds)
     assert len({line.split()[1] for line in first}) == len(seeds)
     assert _digests("2", seeds[::-1]) == first
 
 
-def found(cast: Cast, kinds: Kinds, seeds: int) -> list[Tried]:
-    """The seeds among the first ones that have something wrong with them."""
-    return [tried for seed in range(1, seeds + 1) if (tried := try_out(Trial(seed, cast, kinds))).violations]
+def found(kinds: Kinds, seeds: int, what: str) -> bool:
+    """Whether one of the first seeds shows this to be wrong."""
+    tried = (try_out(Trial(seed, CAST, kinds)) for seed in range(1, seeds + 1))
+    return any(what in text for one in tried for text in one.violations)
 
 
 def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,13 +87,12 @@ def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> 
         written(self)
 
     monkeypatch.setattr(SimLog, "_write", forgetful)
-    assert found(CAST, "none", 1)
+    assert found("none", 1, "expected")
 
 
 def test_a_referee_that_tells_without_writing_down_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal, "write", lambda self, entry: None)
-    texts = [text for tried in found(CAST, "crash", 40) for text in tried.violations]
-    assert any("was told the nonce" in text for text in texts)
+    assert found("crash", 60, "was told the nonce")
 
 
 def test_a_fault_of_ours_while_answering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_fault_of_ours_while_answering_is_found(monkeypatch: pytest.MonkeyPatc
         raise KeyError("planted")
 
     monkeypatch.setattr(RefereeAgent, "_hear_of_round", broken)
-    assert any("planted" in text for tried in found(CAST, "none", 1) for text in tried.violations)
+    assert found("none", 1, "planted")
 
 
 def test_a_token_that_is_shown_to_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_a_token_that_is_shown_to_another_is_found(monkeypatch: pytest.MonkeyPat
         return invitation
 
     monkeypatch.setattr(MatchMessages, "invitation", indiscreet)
-    assert any("the token of" in text for tried in found(CAST, "none", 1) for text in tried.violations)
+    assert found("none", 1, "the token of")
 
 
 def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,3 +145,5 @@ def test_a_campaign_can_be_read_by_a_program(capsys: pytest.CaptureFixture[str])
 def test_a_soak_lasts_as_long_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert soak(0.005) == 0
     assert "seeds in" in capsys.readouterr().out
+    assert soak(0, 10, least=2) == 0
+    assert "2 seeds in" in capsys.readouterr().out

@@ -12,9 +12,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m leaguekit.sim", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="for how long (default 1)")
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="the first seed (default 1)")
+    parser.add_argument("--least", metavar="N", type=int, default=1, help="try so many seeds in any case (default 1)")
     parser.add_argument("--json", action="store_true", help="the totals as JSON, for programs")
     options = parser.parse_args()
-    return soak(options.minutes, options.seed, as_json=options.json)
+    return soak(options.minutes, options.seed, least=options.least, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -109,13 +109,13 @@ def run_campaign(options: Options) -> int:
     return report((Trial(seed, cast, options.faults) for seed in seeds), options.seeds, as_json=options.json)
 
 
-def soak(minutes: float, first: int = 1, *, as_json: bool = False) -> int:
-    """Try one seed after the other for so long, each with a league and faults of its own choosing."""
+def soak(minutes: float, first: int = 1, *, least: int = 1, as_json: bool = False) -> int:
+    """Try one seed after the other for so long, but so many at least; each has a league and faults of its own choosing."""
     until = time.monotonic() + minutes * 60
 
     def trials() -> Iterator[Trial]:
         seed = first
-        while time.monotonic() < until:
+        while time.monotonic() < until or seed < first + least:
             yield varied(seed)
             seed += 1
 
