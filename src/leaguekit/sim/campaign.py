@@ -110,7 +110,7 @@ def run_campaign(options: Options) -> int:
 
 
 def soak(minutes: float, first: int = 1, *, least: int = 1, as_json: bool = False) -> int:
-    """Try one seed after the other for so long, but so many at least; each has a league and faults of its own choosing."""
+    """Try one seed after the other for so long, but so many at least; each has a league and faults of its own."""
     until = time.monotonic() + minutes * 60
 
     def trials() -> Iterator[Trial]:
