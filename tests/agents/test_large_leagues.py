@@ -24,7 +24,7 @@ MEASURE = Path(__file__).parents[2] / "benchmarks" / "memory.py"
 PLAYERS = 150
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_result_takes_at_most_a_kilobyte_and_files_and_tasks_stay_as_many() -> None:
     done = subprocess.run(
         [sys.executable, MEASURE, str(PLAYERS)], check=False, capture_output=True, text=True, timeout=300

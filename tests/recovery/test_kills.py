@@ -17,8 +17,6 @@ from leaguekit.cli import main
 from leaguekit.league import events as e
 from tests.recovery.yard import Yard, table
 
-pytestmark = pytest.mark.long
-
 KILLS = 12
 MATCHES = 45
 OPEN = "WAITING_FOR_REGISTRATIONS"
@@ -66,6 +64,7 @@ def voids(events: list[e.Event]) -> list[e.AttemptVoided]:
     return [one for one in events if isinstance(one, e.AttemptVoided)]
 
 
+@pytest.mark.long
 def test_a_manager_that_is_killed_many_times_ends_its_league_with_the_same_table(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
@@ -74,6 +73,7 @@ def test_a_manager_that_is_killed_many_times_ends_its_league_with_the_same_table
     assert table(events) == undisturbed
 
 
+@pytest.mark.longest
 def test_referees_that_are_killed_many_times_count_each_match_once(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
@@ -82,6 +82,7 @@ def test_referees_that_are_killed_many_times_count_each_match_once(
     assert voids(events) or table(events) == undisturbed
 
 
+@pytest.mark.longest
 def test_when_all_are_killed_at_once_and_started_again_each_match_counts_once(
     store: str, undisturbed: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
