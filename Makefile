@@ -44,7 +44,7 @@ bench: setup
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py
 
-# Ten thousand sequences of requests to a manager (some five minutes), then simulated leagues: make soak MINUTES=60
+# Ten thousand sequences of requests to a manager (some ten minutes), then simulated leagues: make soak MINUTES=60
 MINUTES ?= 10
 soak: setup
 	@LEAGUEKIT_HYPOTHESIS=soak $(BIN)/python -m pytest -q tests/agents/test_manager_interface.py
