@@ -14,6 +14,7 @@ import pytest
 
 from leaguekit.agents.attendance import RETURN_SECONDS
 from leaguekit.agents.player import PlayerAgent
+from leaguekit.protocol import tokens
 from leaguekit.sim.loop import run
 from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.base import Peer
@@ -92,6 +93,28 @@ async def test_whose_answer_was_lost_with_the_manager_repeats_its_registration_a
         agent.id, agent.token = "P02", repeated["auth_token"]
         assert "result" in await agent.query("GET_STATUS")
         assert list(hall.league.players) == ["P01", "P02"]
+
+
+@pytest.mark.parametrize("started", [False, True], ids=["open", "started"])
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_a_copy_of_a_registration_that_arrives_after_a_restart_voids_no_token(
+    tmp_path: Path, role: str, *, started: bool
+) -> None:
+    async with Hall(tmp_path) as hall:
+        agent = await (hall.player() if role == "player" else hall.referee())
+        (asked,) = hall.sent("LEAGUE_REGISTER_REQUEST", "REFEREE_REGISTER_REQUEST")
+        await hall.fill("random", "random", referees=1)
+        if started:
+            await hall.operate("start")
+        await again(hall)
+        answer = await hall.post(asked.method, asked.params)
+        assert "error" in answer or answer["result"]["status"] == "REJECTED"
+        identity = agent.registrar.identity
+        assert identity is not None
+        known = hall.league.agent_with(tokens.verifier(identity.auth_token or ""))
+        assert known is not None
+        assert known.id == identity.agent_id
 
 
 @in_virtual_time

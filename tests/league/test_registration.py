@@ -310,6 +310,19 @@ def test_a_repeat_is_known_until_its_agent_has_taken_part(role: str) -> None:
         play.enter(applicant)
 
 
+@pytest.mark.parametrize("role", ["player", "referee"])
+def test_a_late_copy_of_a_registration_does_not_void_the_token_of_who_has_had_the_answer(role: str) -> None:
+    play = Play(players=1 if role == "player" else 2, referees=1 if role == "player" else 0)
+    applicant = getattr(play, f"{role}_applicant")(2)
+    name, token = play.enter(applicant)
+    play.begin()
+    with pytest.raises(Rejected, match="E019"):
+        play.enter(applicant._replace(says_it_is=name))
+    assert play.league.agent_with(tokens.verifier(token)) is not None
+    # One that says that it is another has not heard who it is here.
+    assert play.enter(applicant._replace(says_it_is="P77"))[0] == name
+
+
 def test_a_player_that_has_only_lost_by_silence_may_still_wait_for_its_answer() -> None:
     play = Play(players=1, referees=1)
     applicant = play.player_applicant(2)

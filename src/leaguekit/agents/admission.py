@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import UNSET
@@ -50,7 +50,7 @@ class Admission:
         league = self._ledger.league
         try:
             commands.admit_player(league, applicant)
-            await check_reachable(self._world.caller, "player", request.player_meta.contact_endpoint, peer)
+            applicant = await self._asked("player", applicant, peer)
             player_id = commands.admit_player(league, applicant)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
@@ -64,7 +64,7 @@ class Admission:
         league = self._ledger.league
         try:
             commands.admit_referee(league, applicant)
-            await check_reachable(self._world.caller, "referee", request.referee_meta.contact_endpoint, peer)
+            applicant = await self._asked("referee", applicant, peer)
             referee_id = commands.admit_referee(league, applicant)
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
@@ -96,6 +96,14 @@ class Admission:
             may_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
             wanted_id=self._wanted_id(request.sender),
         )
+
+    async def _asked(
+        self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer
+    ) -> commands.Applicant[Any]:
+        """An applicant that was called, with what it says. Raises Rejected if it cannot be."""
+        url, league_id = applicant.meta.contact_endpoint, self._ledger.league.settings.league_id
+        says = await check_reachable(self._world.caller, role, url, peer, league_id)
+        return applicant._replace(says_it_is=says)
 
     def _is_local(self, peer: Peer) -> bool:
         """Whether a caller is on this machine, and the manager is there for this machine only."""

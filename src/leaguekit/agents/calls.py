@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.messages import Message
@@ -72,6 +73,16 @@ async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
     return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds)).body
 
 
+def said_to_be(pong: bytes) -> tuple[str | None, str | None] | None:
+    """The id and the league that an agent says it has, in its answer to a ping; None if it does not say."""
+    try:
+        said = msgspec.json.decode(pong, type=_Pong).result
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    agent_id = said.get("player_id", said.get("referee_id", UNSET))
+    return None if agent_id is UNSET else (agent_id, said.get("league_id"))
+
+
 async def is_there(caller: Caller, url: str, agent_id: str, seconds: float) -> bool:
     """Whether an agent answers a ping: any HTTP answer will do, unless it says that it is another, or nobody yet."""
     try:
@@ -80,11 +91,8 @@ async def is_there(caller: Caller, url: str, agent_id: str, seconds: float) -> b
         return True
     except CallFailed:
         return False
-    try:
-        pong = msgspec.json.decode(body, type=_Pong).result
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return bool(agent_id == pong.get("player_id", pong.get("referee_id", agent_id)))
+    said = said_to_be(body)
+    return said is None or said[0] == agent_id
 
 
 def cause_of(refusal: RpcRefusal) -> str | None:

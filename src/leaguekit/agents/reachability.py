@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from leaguekit.agents.calls import reachable
+from leaguekit.agents.calls import reachable, said_to_be
 from leaguekit.league.registration import Rejected
 from leaguekit.transport.addresses import url_to_use
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
@@ -12,15 +12,21 @@ from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
 SECONDS = 2.0
 
 
-async def check_reachable(caller: Caller, role: Literal["player", "referee"], url: str, peer: Peer) -> None:
-    """Call an agent at the URL that it gave. Raises Rejected if nothing answers there, or nothing of the agent's."""
+async def check_reachable(
+    caller: Caller, role: Literal["player", "referee"], url: str, peer: Peer, league_id: str
+) -> str | None:
+    """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
+
+    Raises Rejected if nothing answers there, or nothing of the agent's.
+    """
     if (better := url_to_use(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
         raise Rejected(role, "E048", detail)
     try:
-        await reachable(caller, url, SECONDS)
+        said = said_to_be(await reachable(caller, url, SECONDS))
     except CallerLate:
-        return
+        return None
     except CallFailed:
         detail = f"nothing answered at {url}"
         raise Rejected(role, "E048", detail) from None
+    return said[0] if said is not None and said[1] == league_id else None

@@ -69,6 +69,8 @@ class Applicant(NamedTuple, Generic[MetaT]):
     seat: str | None = None
     # Whether it showed the referees' code, or needs none where it comes from.
     may_referee: bool = True
+    # The id that it says it has, if it was asked. Who knows its id has had an answer: this is a late copy of a request.
+    says_it_is: str | None = None
     # An id it is to have if that is free.
     wanted_id: str | None = None
     # Whether the operator lets a referee in after the start.
@@ -189,7 +191,7 @@ def _known(
     if repeated != (before.conversation_id, before.timestamp, before.meta) or seat_of(league, agent.id) is not None:
         # Who has a seat has shown it, and shows it again.
         return None
-    return None if _has_taken_part(league, agent) else agent.id
+    return None if applicant.says_it_is == agent.id or _has_taken_part(league, agent) else agent.id
 
 
 def _has_taken_part(league: League, agent: Player | Referee) -> bool:
