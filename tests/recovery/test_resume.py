@@ -16,6 +16,9 @@ import pytest
 from tests.cli.conftest import Said, command  # noqa: F401  a fixture
 from tests.programs import Program, league
 
+# Real processes throughout: together they take too long for `make test`.
+pytestmark = pytest.mark.long
+
 Command = Callable[..., Said]
 LEAGUE = ("--port", "0", "--players", "6", "--referees", "2", "--seed", "7", "--announce-lead", "0.5")
 
@@ -64,7 +67,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]
     return json.loads(done.stdout)["final_standings"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda by: by.name)
 def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champion(
     by: signal.Signals, undisturbed: list[dict[str, Any]], tmp_path: Path
@@ -85,7 +87,6 @@ def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champi
     assert resumed(told)["final_standings"] == undisturbed
 
 
-@pytest.mark.long
 def test_a_run_in_postgresql_is_resumed_by_its_address(
     postgres_url: str, undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -98,7 +99,6 @@ def test_a_run_in_postgresql_is_resumed_by_its_address(
     assert resumed(told)["final_standings"] == undisturbed
 
 
-@pytest.mark.long
 def test_a_run_that_is_broken_off_before_its_league_starts_is_resumed_as_well(
     undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -120,7 +120,6 @@ def test_a_run_that_is_broken_off_before_its_league_starts_is_resumed_as_well(
 # Killed under its eyes
 
 
-@pytest.mark.long
 def test_a_process_that_is_killed_is_started_again_and_the_league_comes_to_the_same_end(
     undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -133,7 +132,6 @@ def test_a_process_that_is_killed_is_started_again_and_the_league_comes_to_the_s
     assert json.loads(program.stdout)["final_standings"] == undisturbed
 
 
-@pytest.mark.long
 def test_a_process_that_ends_again_and_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.py").write_text("import os\nos._exit(3)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
@@ -151,7 +149,6 @@ def _children(program: Program) -> list[psutil.Process]:
 # A host
 
 
-@pytest.mark.long
 def test_a_host_that_is_interrupted_says_how_to_go_on_and_comes_back_with_all_its_referees(tmp_path: Path) -> None:
     began = ("host", "--port", "0", "--referees", "2", "--data-dir", tmp_path, "--start-when", "players=2,referees=2")
     with Program(*began) as host:

@@ -27,6 +27,9 @@ from leaguekit.store.memory import MemoryLog
 from tests.cli.conftest import Said, command  # noqa: F401  a fixture
 from tests.programs import Program, league
 
+# Real processes throughout: together they take too long for `make test`.
+pytestmark = pytest.mark.long
+
 Command = Callable[..., Said]
 
 
@@ -107,7 +110,6 @@ def test_a_torn_last_write_is_dropped_and_the_league_goes_on(made: Path, tmp_pat
         assert call(at, {"command": "status"})["league_id"] == "spring"
 
 
-@pytest.mark.long
 def test_a_full_disk_ends_the_manager_with_the_reason_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     def small() -> None:
         # Whatever would grow beyond that is as good as on a full disk.
