@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
+# Compiled once and not at every start of every process, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test long check bench fuzz soak stress docs clean
 
 setup: $(STAMP)
