@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,6 +21,8 @@ _INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
 NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are posted to /mcp."}')
 
 Address = tuple[str, int]
+# A server that is not ours answers with a status of its own.
+AnyHandler = Handler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
 
 
 class Times(NamedTuple):
@@ -39,11 +41,11 @@ class MemoryNetwork:
 
     def __init__(self) -> None:
         self.tap: Tap | None = None
-        self._handlers: dict[Address, Handler] = {}
+        self._handlers: dict[Address, AnyHandler] = {}
         # A task that nobody holds may vanish while it waits.
-        self._answering: set[asyncio.Task[bytes | None]] = set()
+        self._answering: set[asyncio.Task[bytes | HttpAnswer | None]] = set()
 
-    def listen(self, url: str, handler: Handler) -> None:
+    def listen(self, url: str, handler: AnyHandler) -> None:
         """Serve /mcp at the host and port of a URL."""
         address = address_of(url)
         if address in self._handlers:
@@ -54,7 +56,7 @@ class MemoryNetwork:
         """Listen no more; what is being answered is still answered."""
         self._handlers.pop(address_of(url), None)
 
-    def deliver(self, url: str, body: bytes, host: str) -> asyncio.Task[bytes | None] | None:
+    def deliver(self, url: str, body: bytes, host: str) -> asyncio.Task[bytes | HttpAnswer | None] | None:
         """Start the answer to a request, in a task of its own; None if the path is not /mcp."""
         address, parts = address_of(url), urlsplit(url)
         handler = self._handlers.get(address)
@@ -107,15 +109,16 @@ class MemoryCaller:
         answer = task.result()
         if answer is None:
             return HttpAnswer(204, b"", "")
-        if len(answer) > most_bytes:
+        whole = answer if isinstance(answer, HttpAnswer) else HttpAnswer(200, answer)
+        if len(whole.body) > most_bytes:
             raise Unreachable(f"the answer from {shown} has more than {most_bytes:,} bytes")
-        return HttpAnswer(200, answer)
+        return whole
 
     async def close(self) -> None:
         """There are no connections to close."""
 
 
-async def answered(handler: Handler, body: bytes, peer: Peer) -> bytes | None:
+async def answered(handler: AnyHandler, body: bytes, peer: Peer) -> bytes | HttpAnswer | None:
     """What a handler answers; a fault of its own is an internal error, as with a real server."""
     try:
         return await handler(body, peer)
