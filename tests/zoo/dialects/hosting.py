@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from typing import Any
 from urllib.parse import urlsplit
 
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Peer, TimedOut
@@ -48,6 +47,7 @@ class SocketNet:
     def __init__(self) -> None:
         self._bound: dict[str, socket.socket] = {}
         self._servers: dict[str, asyncio.Server] = {}
+        self._answering: set[asyncio.Task[None]] = set()
 
     def reserve(self, port: int = 0) -> str:
         """A URL whose port is ours, and refuses connections until it is opened."""
@@ -60,13 +60,9 @@ class SocketNet:
 
     async def open(self, url: str, handle: Handle) -> None:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(OSError, EOFError, asyncio.LimitOverrunError):
-                body = await _body(reader)
-                status, content, kind = await handle(body, writer.get_extra_info("peername"))
-                head = _ANSWER.format(status=status, kind=kind, length=len(content))
-                writer.write(head.encode() + content)
-                await writer.drain()
-            await _hang_up(writer)
+            task = asyncio.create_task(_answer(handle, reader, writer))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
 
         self._servers[url] = await asyncio.start_server(answer, sock=self._bound.pop(url))
 
@@ -76,11 +72,22 @@ class SocketNet:
     async def post(self, url: str, body: bytes, seconds: float) -> Answer:
         return await asyncio.wait_for(_posted(url, body), seconds)
 
-    def release(self) -> None:
-        """Give up the ports that were never opened."""
+    async def finish(self) -> None:
+        """Let what is being answered be answered, and give up the ports that were never opened."""
+        await asyncio.gather(*self._answering)
         for bound in self._bound.values():
             bound.close()
         self._bound.clear()
+
+
+async def _answer(handle: Handle, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError, EOFError, asyncio.LimitOverrunError):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        body = await reader.readexactly(int(_fields(head).get("content-length", "0")))
+        status, content, kind = await handle(body, writer.get_extra_info("peername"))
+        writer.write(_ANSWER.format(status=status, kind=kind, length=len(content)).encode() + content)
+        await writer.drain()
+    await _hang_up(writer)
 
 
 async def _posted(url: str, body: bytes) -> Answer:
@@ -99,17 +106,12 @@ async def _posted(url: str, body: bytes) -> Answer:
         await _hang_up(writer)
 
 
-async def _body(reader: asyncio.StreamReader) -> bytes:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    return await reader.readexactly(int(_fields(head).get("content-length", "0")))
-
-
 def _fields(head: str) -> dict[str, str]:
     lines = (line.partition(":") for line in head.split("\r\n")[1:])
     return {name.strip().lower(): value.strip() for name, _, value in lines}
 
 
-async def _hang_up(writer: asyncio.StreamWriter) -> Any:
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()

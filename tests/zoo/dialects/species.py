@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.zoo.dialects.traits import FORMS, HOPELESS, HOSTABLE, TRAITS
+from tests.zoo.dialects.traits import FORMS, HOPELESS, HOSTABLE, REFUSALS, TRAITS
 
 
 class Species(NamedTuple):
@@ -52,7 +52,7 @@ TEN = {
         _species(
             "jackal",
             "rpc-choose registers-league_register registers-without-envelope insists-envelope insists-token "
-            "refuses-422 chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
+            "refuses-error chooses-in-choice player_id-missing stuck-until-game-over times-microseconds",
         ),
         _species(
             "kestrel",
@@ -62,17 +62,17 @@ TEN = {
         ),
         _species(
             "lemur",
-            "rpc type registers-type joins-later refuses-ok sender-missing exits-on-LEAGUE_COMPLETED",
+            "rpc type registers-type joins-later refuses-422 sender-missing exits-on-LEAGUE_COMPLETED",
         ),
         _species(
             "marten",
-            "rpc type own-id opens-late joins-at-fixed-port stalls-without-8001 refuses-unknown player_id-wrong",
+            "rpc type own-id opens-late joins-at-fixed-port stalls-without-8001 player_id-wrong",
             "P36",
         ),
         _species(
             "newt",
             "type registers-bare-meta opens-late answers-request joins-by-status insists-player_id "
-            "insists-league-and-round refuses-error token-wrong knows-half-the-broadcasts",
+            "insists-league-and-round refuses-unknown token-wrong knows-half-the-broadcasts",
         ),
         _species(
             "otter",
@@ -86,15 +86,15 @@ TEN = {
             "times-compact knows-half-the-broadcasts",
             "P39",
         ),
-        _species("quail", "tools registers-tools answers-text"),
+        _species("quail", "tools registers-tools answers-text refuses-ok"),
     )
 }
 
 
 def _alone(trait: str) -> Species:
-    """A proper agent but for one trait."""
-    form = set() if trait in FORMS else {"rpc"}
-    return Species(f"only-{trait}", frozenset({trait, *form}), "P41" if trait == "own-id" else "")
+    """A proper agent but for one trait; how it refuses shows where the first form that is tried is not its own."""
+    form = trait if trait in FORMS else "type" if trait in REFUSALS else "rpc"
+    return Species(f"only-{trait}", frozenset({trait, form}), "P41" if trait == "own-id" else "")
 
 
 # One for each trait; the first, only-rpc, has nothing wrong with it.
