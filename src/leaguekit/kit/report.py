@@ -1,0 +1,149 @@
+"""What came of the checks, for people (text), for programs (JSON) and for build servers (JUnit's XML)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from leaguekit.kit.checks import Outcome, State, place_of
+from leaguekit.protocol.plain import escaped, harmless
+
+MARKS: dict[State, str] = {"passed": "✓", "failed": "✗", "not run": "·"}
+# In a recommended check that failed: something to mend, but nothing that keeps an agent from playing.
+ADVICE = "!"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcomes of all checks of one agent, in their order. ``subject`` is whom they are about, in words."""
+
+    role: str
+    subject: str
+    outcomes: Sequence[Outcome]
+
+    def count(self, state: State, *, is_required: bool) -> int:
+        return sum(one.state == state and one.check.is_required is is_required for one in self.outcomes)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if nothing that is required failed, 1 if something did, 2 if the kit could not do its work."""
+        if any(one.is_our_fault for one in self.outcomes):
+            return 2
+        return 1 if self.count("failed", is_required=True) else 0
+
+
+def line(outcome: Outcome) -> str:
+    """An outcome on one line: the mark, the sentence, and where it is demanded."""
+    check = outcome.check
+    mark = ADVICE if outcome.state == "failed" and not check.is_required else MARKS[outcome.state]
+    kind = "" if check.is_required else " (recommended)"
+    return f"  {mark} {check.sentence}{kind} [{check.id}; {_sources(outcome)}]"
+
+
+def details(outcome: Outcome) -> Iterator[str]:
+    """What more there is to say: why it was not run, or what was sent, came, and was expected."""
+    if outcome.state == "not run":
+        yield f"      not run: {outcome.reason}"
+    if outcome.state == "failed":
+        for name, text in outcome.evidence._asdict().items():
+            if text:
+                yield f"      {name + ':':<9} {text}"
+
+
+def summary(report: Report) -> Iterator[str]:
+    """How many there are of each kind, and what that means."""
+    for is_required, kind in ((True, "required"), (False, "recommended")):
+        states: tuple[State, ...] = ("passed", "failed", "not run")
+        counts = [f"{report.count(state, is_required=is_required)} {state}" for state in states]
+        yield f"{kind + ':':<13}{', '.join(counts)}"
+    failed = report.count("failed", is_required=True)
+    name = harmless(report.subject)
+    if report.exit_code == 2:
+        yield f"The kit could not do its work, so this says nothing certain about {name}."
+    elif failed:
+        yield f"NOT OK: {name} does not conform to league.v2; {failed} of what is required failed."
+    else:
+        yield f"OK: nothing that is required of {name} failed."
+
+
+def text(report: Report) -> str:
+    """The whole report for a terminal."""
+    return "\n".join([*body(report), "", *summary(report)])
+
+
+def body(report: Report) -> Iterator[str]:
+    area = ""
+    for outcome in report.outcomes:
+        if outcome.check.area != area:
+            area = outcome.check.area
+            yield area
+        yield line(outcome)
+        yield from details(outcome)
+
+
+def as_json(report: Report) -> str:
+    """One JSON object on one line; nothing in it moves a terminal."""
+    counts = {
+        kind: {state.replace(" ", "_"): report.count(state, is_required=is_required) for state in MARKS}
+        for kind, is_required in (("required", True), ("recommended", False))
+    }
+    told = {
+        "role": report.role,
+        "subject": report.subject,
+        "ok": report.exit_code == 0,
+        "exit_code": report.exit_code,
+        "counts": counts,
+        "checks": [_plain(outcome) for outcome in report.outcomes],
+    }
+    return escaped(json.dumps(told, ensure_ascii=False))
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    check = outcome.check
+    return {
+        "id": check.id,
+        "area": check.area,
+        "sentence": check.sentence,
+        "required": check.is_required,
+        "requirements": [*check.requirements],
+        "state": outcome.state,
+        "reason": outcome.reason or None,
+        **outcome.evidence._asdict(),
+        "seconds": round(outcome.seconds, 3),
+    }
+
+
+def as_junit(report: Report) -> bytes:
+    """A test suite as build servers read it: a recommended check that failed counts as skipped, with its reason."""
+    name = f"league check {report.role}"
+    suite = ET.Element("testsuite", name=name, hostname=harmless(report.subject))
+    counts = {"failures": 0, "skipped": 0, "errors": 0}
+    for outcome in report.outcomes:
+        check = outcome.check
+        case = ET.SubElement(
+            suite, "testcase", classname=name, name=f"{check.id}: {check.sentence}", time=f"{outcome.seconds:.3f}"
+        )
+        said = "\n".join([_sources(outcome), *map(str.strip, details(outcome))])
+        if outcome.is_our_fault:
+            kind, attribute = "error", "errors"
+        elif outcome.state == "failed" and check.is_required:
+            kind, attribute = "failure", "failures"
+        elif outcome.state == "passed":
+            continue
+        else:
+            kind, attribute = "skipped", "skipped"
+        counts[attribute] += 1
+        why = outcome.reason or ("recommended" if not check.is_required else outcome.evidence.expected)
+        ET.SubElement(case, kind, message=why).text = said
+    suite.set("tests", str(len(report.outcomes)))
+    suite.set("time", f"{sum(outcome.seconds for outcome in report.outcomes):.3f}")
+    for attribute, count in counts.items():
+        suite.set(attribute, str(count))
+    return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def _sources(outcome: Outcome) -> str:
+    return "; ".join(f"{one}: {place_of(one)}" if place_of(one) != one else one for one in outcome.check.requirements)
