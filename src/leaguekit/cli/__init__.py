@@ -35,6 +35,7 @@ COMMANDS = {
     "replay": ("what happened in a match, message by message", "replay"),
     "export": ("results, standings, agents and events for other programs", "export"),
     "rebuild-files": ("make the JSON files again from a league's log", "rebuild_files"),
+    "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
     "explain": ("say what a message is, and everything that is wrong with it", "explain"),
     "schema": ("print or write the JSON Schema of the messages", "schema"),
 }

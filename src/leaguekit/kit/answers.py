@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
-from leaguekit.kit.exchanges import Exchange, Json, Unreadable
+from leaguekit.kit.exchanges import Exchange, Json, Seen, Unreadable
 from leaguekit.protocol.errors import Violation
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.reading import violations
@@ -20,13 +20,13 @@ from leaguekit.protocol.reading import violations
 ANYTHING = object()
 
 
-class Seen(Protocol):
-    """A scene that keeps its exchanges by name."""
+class Scene(Protocol):
+    """A scene keeps its exchanges by name."""
 
-    seen: dict[str, Exchange]
+    seen: Seen
 
 
-SceneT = TypeVar("SceneT", bound=Seen)
+SceneT = TypeVar("SceneT", bound=Scene)
 
 
 class Field(NamedTuple, Generic[SceneT]):
@@ -108,11 +108,11 @@ def field_is(exchange: Exchange, kind: type[Message], path: str, wanted: Any = A
 def judged(
     area: Area[SceneT],
     exchange: str,
-    kind: type[Message],
+    kind: Callable[[SceneT], type[Message]],
     fields: Sequence[Field[SceneT]],
     needs: Iterable[Check[SceneT]],
 ) -> list[Check[SceneT]]:
-    """Add a check for each field of an answer; its id is the field's name."""
+    """Add a check for each field of an answer, whose type may depend on the scene; its id is the field's name."""
     made = []
     for one in fields:
         add = area.required if one.is_required else area.recommended
@@ -121,13 +121,13 @@ def judged(
     return made
 
 
-def _looking_at(name: str, kind: type[Message], field: Field[SceneT]) -> Callable[[SceneT], Any]:
+def _looking_at(name: str, kind: Callable[[SceneT], type[Message]], field: Field[SceneT]) -> Callable[[SceneT], Any]:
     async def look(scene: SceneT) -> Evidence:
         exchange = scene.seen[name]
         result = exchange.result
         if field.may_be_absent and isinstance(result, dict) and field.path not in result:
             return exchange.evidence(f"{field.path}, if it is there, is right", "it is left out")
-        return field_is(exchange, kind, field.path, field.wanted(scene))
+        return field_is(exchange, kind(scene), field.path, field.wanted(scene))
 
     return look
 

@@ -106,7 +106,10 @@ class Area(Generic[SceneT]):
 
 
 class Outcome(NamedTuple):
-    """What came of a check. ``reason`` is why it was not run; ``is_our_fault`` if the kit failed, and not the agent."""
+    """What came of a check. ``reason`` is why it was not run; ``is_our_fault`` if the kit failed, and not the agent.
+
+    ``root`` is the id of the check that failed and on which this one rests.
+    """
 
     check: Check[Any]
     state: State
@@ -114,6 +117,7 @@ class Outcome(NamedTuple):
     reason: str = ""
     seconds: float = 0.0
     is_our_fault: bool = False
+    root: str = ""
 
 
 async def examine(
@@ -137,10 +141,9 @@ def _without_looking(check: Check[SceneT], before: dict[str, Outcome], full: boo
         return _not_run(check, "it takes its time and is made with --full only")
     for need in check.needs:
         outcome = before[need.id]
-        if outcome.state == "failed":
-            return _not_run(check, f"it rests on {need.id}, which failed")
-        if outcome.state == "not run":
-            return _not_run(check, outcome.reason)
+        # One that says nothing about this agent keeps nobody from looking.
+        if root := need.id if outcome.state == "failed" else outcome.root:
+            return _not_run(check, f"it rests on {root}, which failed")._replace(root=root)
     return None
 
 

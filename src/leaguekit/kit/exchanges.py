@@ -2,6 +2,7 @@
 
 Line      posts bodies and keeps the exchanges; nothing that a peer does raises anything here
 Exchange  one request of ours and what came of it
+Seen      exchanges by name
 Desk      one of the kit's own agents: keeps every request that comes, and answers as its script says
 Arrived   one request that came
 Ground    where desks are put up: HTTP, or a network in memory
@@ -98,6 +99,13 @@ class Exchange:
 
     def failed(self, expected: str, came: str = "") -> Failed:
         return Failed(self.evidence(expected, came))
+
+
+class Seen(dict[str, Exchange]):
+    """Exchanges by name, for all checks that look at the same one."""
+
+    def __missing__(self, name: str) -> Exchange:
+        raise NotRun(f"there is no answer to look at: {name} was not asked")
 
 
 class Line:
@@ -238,7 +246,8 @@ class Desk:
 class Ground(Protocol):
     """Where the kit's agents listen, and from where it calls."""
 
-    caller: Caller
+    @property
+    def caller(self) -> Caller: ...
 
     async def open(self, desk: Desk, port: int = 0) -> str:
         """Put up a desk; the URL at which agents reach it."""

@@ -36,11 +36,11 @@ class Report:
 
 
 def line(outcome: Outcome) -> str:
-    """An outcome on one line: the mark, the sentence, and where it is demanded."""
+    """An outcome on one line: the mark, the sentence, the check's id, and where it is demanded."""
     check = outcome.check
     mark = ADVICE if outcome.state == "failed" and not check.is_required else MARKS[outcome.state]
-    kind = "" if check.is_required else " (recommended)"
-    return f"  {mark} {check.sentence}{kind} [{check.id}; {_sources(outcome)}]"
+    kind = "" if check.is_required else "recommended, "
+    return f"  {mark} {check.sentence} ({kind}{check.id}: {', '.join(check.requirements)})"
 
 
 def details(outcome: Outcome) -> Iterator[str]:
@@ -54,11 +54,14 @@ def details(outcome: Outcome) -> Iterator[str]:
 
 
 def summary(report: Report) -> Iterator[str]:
-    """How many there are of each kind, and what that means."""
+    """What is required and what is only recommended apart: how many of each, which failed, and what that means."""
+    yield "(000-L0524 is line 524 of document 000; a decision is one of docs/why.md)"
     for is_required, kind in ((True, "required"), (False, "recommended")):
-        states: tuple[State, ...] = ("passed", "failed", "not run")
-        counts = [f"{report.count(state, is_required=is_required)} {state}" for state in states]
+        counts = [f"{report.count(state, is_required=is_required)} {state}" for state in MARKS]
         yield f"{kind + ':':<13}{', '.join(counts)}"
+        for one in report.outcomes:
+            if one.state == "failed" and one.check.is_required is is_required:
+                yield f"{'':<13}{one.check.id}: {one.check.sentence}"
     failed = report.count("failed", is_required=True)
     name = harmless(report.subject)
     if report.exit_code == 2:
@@ -108,7 +111,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "area": check.area,
         "sentence": check.sentence,
         "required": check.is_required,
-        "requirements": [*check.requirements],
+        "requirements": [{"id": one, "where": place_of(one)} for one in check.requirements],
         "state": outcome.state,
         "reason": outcome.reason or None,
         **outcome.evidence._asdict(),

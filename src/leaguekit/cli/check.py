@@ -1,0 +1,164 @@
+"""``league check``: whether an agent conforms to league.v2, sentence by sentence."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from leaguekit.cli import CommandError, program
+from leaguekit.games import GAMES
+from leaguekit.kit import report as reports
+from leaguekit.kit.checks import Outcome
+from leaguekit.kit.ground import HttpGround
+from leaguekit.kit.report import Report
+from leaguekit.protocol.plain import harmless_lines
+from leaguekit.transport.addresses import read_url
+from leaguekit.transport.base import Unreachable
+from leaguekit.transport.server import CannotListen
+
+EXAMPLES = """examples:
+  league check player                            wait for a player to register here, then check it
+  league check player --full                     the same with everything that takes its time
+  league check player http://127.0.0.1:8101/mcp  one that never registers
+  league check player --json --junit report.xml
+
+Each check is a sentence with the requirement behind it (document and line). What is required decides the exit code:
+0 if nothing of it failed, 1 if something did, 2 if the checks could not be made. What is only recommended is shown
+apart and decides nothing. docs/checks.md lists every check.
+"""
+PLAYER = """examples:
+  league check player
+  league check player --port 8000 --timeout 120
+  league check player --game tic_tac_toe --full
+  league check player http://127.0.0.1:8101/mcp
+
+The command is the player's manager, its referee and its opponent. Point your player at the manager's URL that is
+printed, and start it: it registers, plays a small league, and is told of its end. Give a URL only for a player that
+never registers; what is asked of registrations is then not run. The exit code is 0 if nothing that is required failed,
+1 if something did, 2 if the checks could not be made.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    agents = parser.add_subparsers(dest="agent", metavar="AGENT", title="agents", required=True)
+    player = agents.add_parser(
+        "player",
+        help="check a player",
+        description="check a player",
+        epilog=PLAYER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    player.add_argument("url", metavar="URL", nargs="?", help="where the player listens, if it never registers")
+    player.add_argument("--game", choices=[*GAMES], default="even_odd", help="what is played (default even_odd)")
+    _add_options(player, port=8000)
+    player.set_defaults(run=check_player)
+
+
+def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
+    """The options of every ``league check``."""
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
+    program.add_policy(parser)
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait for the agent (default 60)"
+    )
+    parser.add_argument("--full", action="store_true", help="also what takes its time: the limits for real")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument(
+        "--junit", metavar="FILE", type=Path, help="also write a report for build servers (JUnit's XML)"
+    )
+
+
+def check_player(options: argparse.Namespace) -> int:
+    from leaguekit.agents.world import World
+    from leaguekit.games import game
+    from leaguekit.kit.player import check_player as check
+
+    async def work(ground: HttpGround, heard: Callable[[Outcome], None]) -> Report:
+        return await check(
+            World(ground.caller),
+            ground,
+            game(options.game),
+            port=options.port,
+            url=options.url,
+            patience=options.timeout,
+            full=options.full,
+            tell=program.say,
+            heard=heard,
+        )
+
+    return examined(options, work)
+
+
+def examined(
+    options: argparse.Namespace, work: Callable[[HttpGround, Callable[[Outcome], None]], Awaitable[Report]]
+) -> int:
+    """Make the checks, show each as soon as it is made, and write the reports; the exit code."""
+    _check_options(options)
+    policy = program.policy_for(options)
+    policy = policy.trusting(options.url) if options.url else policy
+    heard = (lambda _outcome: None) if options.json else _Teller()
+
+    async def main(stop: program.Stop) -> int:
+        from leaguekit.agents.serving import until
+
+        report: list[Report] = []
+
+        async def checked() -> None:
+            report.append(await work(ground, heard))
+
+        ground = HttpGround(options.host, policy)
+        try:
+            await until(stop, checked())
+        except CannotListen as error:
+            raise CommandError(str(error)) from None
+        finally:
+            await ground.close()
+        return _told(options, report[0]) if report else 130
+
+    return program.run(main)
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    if options.timeout <= 0:
+        raise CommandError(f"--timeout must be more than 0 seconds, got {options.timeout:g}")
+    if options.url:
+        try:
+            read_url(options.url)
+        except Unreachable as error:
+            raise CommandError(f"{error}; give it as http://HOST:PORT/mcp") from None
+    if options.junit is not None and not options.junit.absolute().parent.is_dir():
+        raise CommandError(f"--junit {options.junit}: there is no folder {options.junit.absolute().parent}")
+
+
+class _Teller:
+    """Prints outcomes as they come, under the headings of their areas."""
+
+    def __init__(self) -> None:
+        self._area = ""
+
+    def __call__(self, outcome: Outcome) -> None:
+        if outcome.check.area != self._area:
+            self._area = outcome.check.area
+            print(self._area)
+        for line in (reports.line(outcome), *reports.details(outcome)):
+            print(harmless_lines(line), flush=True)
+
+
+def _told(options: argparse.Namespace, report: Report) -> int:
+    if options.junit is not None:
+        try:
+            options.junit.write_bytes(reports.as_junit(report))
+        except OSError as error:
+            raise CommandError(f"cannot write {options.junit}: {error.strerror}") from None
+    if options.json:
+        print(reports.as_json(report))
+    else:
+        print("\n".join(["", *reports.summary(report)]))
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    return report.exit_code

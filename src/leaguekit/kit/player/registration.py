@@ -1,0 +1,250 @@
+"""How the player registers, and whether it can be reached where it says it listens."""
+
+from __future__ import annotations
+
+import asyncio
+
+from leaguekit.kit.answers import came_in_time, wrong_in
+from leaguekit.kit.checks import Area, Evidence, Failed
+from leaguekit.kit.exchanges import Arrived, Exchange, text_of
+from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import times
+from leaguekit.protocol.ids import OLDEST_VERSION, speaks
+from leaguekit.protocol.methods import BY_REQUEST, PING
+from leaguekit.protocol.rpc import MOST_BYTES
+
+CLOCK_SECONDS = 60.0
+# How long a player may take to open its port once it is registered, and between two looks.
+OPENING_SECONDS = 10.0
+LOOK_SECONDS = 0.5
+
+REGISTER: Area[PlayerScene] = Area("register", "Registration")
+REACH: Area[PlayerScene] = Area("reach", "Reaching the player")
+
+
+def _evidence(arrived: Arrived, expected: str, came: str = "") -> Evidence:
+    return Evidence(came=f"{came} in {text_of(arrived.body)}" if came else text_of(arrived.body), expected=expected)
+
+
+@REGISTER.required(
+    "comes",
+    "The player registers: it posts LEAGUE_REGISTER_REQUEST to the manager's /mcp.",
+    "000-L0208",
+    "002-L0183",
+    "001-L0008",
+)
+async def comes(scene: PlayerScene) -> Evidence:
+    expected = f"LEAGUE_REGISTER_REQUEST posted to {scene.here} within {scene.patience:g} s"
+    arrived = await scene.registered()
+    if arrived is None:
+        others = [one.elsewhere or one.method or text_of(one.body) or "an empty body" for one in scene.desk.arrived]
+        raise Failed(Evidence(came="; ".join(others[:5]) or "nothing at all", expected=expected))
+    return _evidence(arrived, expected)
+
+
+@REGISTER.required(
+    "request",
+    "The registration is a JSON-RPC 2.0 request: jsonrpc, method, params and an id.",
+    "001-L0035",
+    "001-L0037",
+    "001-L0038",
+    "002-L0057",
+    needs=[comes],
+)
+async def request(scene: PlayerScene) -> Evidence:
+    arrived = scene.registration
+    value = arrived.value
+    expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
+    wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
+    wrong += [] if value.get("jsonrpc") == "2.0" or "jsonrpc" in wrong else ["jsonrpc"]
+    if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
+        wrong.append("id")
+    if wrong:
+        raise Failed(_evidence(arrived, expected, f"{', '.join(wrong)} missing or wrong"))
+    return _evidence(arrived, expected)
+
+
+@REGISTER.required(
+    "method",
+    "The registration's method is register_player, or the message type.",
+    "001-L0241",
+    "002-L0064",
+    needs=[comes],
+)
+async def method(scene: PlayerScene) -> Evidence:
+    names = BY_REQUEST[m.LeagueRegisterRequest].names
+    expected = f"the method {' or '.join(names)}"
+    if scene.registration.method not in names:
+        raise Failed(_evidence(scene.registration, expected, f"the method {scene.registration.method!r}"))
+    return _evidence(scene.registration, expected)
+
+
+def _right(scene: PlayerScene, *paths: str) -> Evidence:
+    arrived = scene.registration
+    message = arrived.message
+    found = [one for path in paths for one in wrong_in(message, m.LeagueRegisterRequest, path)]
+    if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
+        raise Failed(_evidence(arrived, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
+    if found:
+        expected = "; ".join(f"{one.path}: {one.expected}" for one in found)
+        raise Failed(_evidence(arrived, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
+    return _evidence(arrived, f"{', '.join(paths)} as the schema says")
+
+
+@REGISTER.required(
+    "envelope",
+    "The registration names the protocol league.v2, its type, and a conversation.",
+    "000-L0058",
+    "000-L0062",
+    "000-L0063",
+    "000-L0066",
+    needs=[comes],
+)
+async def envelope(scene: PlayerScene) -> Evidence:
+    return _right(scene, "message_type", "protocol", "conversation_id")
+
+
+@REGISTER.required(
+    "sender", "The registration's sender is player: and a name.", "000-L0064", "003-L0127", needs=[comes]
+)
+async def sender(scene: PlayerScene) -> Evidence:
+    evidence = _right(scene, "sender")
+    if not str(scene.registration.message["sender"]).startswith("player:"):
+        raise Failed(evidence._replace(expected="sender: player: and a name"))
+    return evidence
+
+
+@REGISTER.required(
+    "timestamp", "The registration's timestamp is ISO 8601 in UTC.", "000-L1406", "003-L0099", needs=[comes]
+)
+async def timestamp(scene: PlayerScene) -> Evidence:
+    return _right(scene, "timestamp")
+
+
+@REGISTER.recommended(
+    "clock",
+    f"The player's clock is right to within {CLOCK_SECONDS:g} seconds.",
+    "000-L0065",
+    needs=[timestamp],
+)
+async def clock(scene: PlayerScene) -> Evidence:
+    arrived = scene.registration
+    seconds = abs((times.read(arrived.message["timestamp"]) - arrived.when).total_seconds())
+    evidence = _evidence(arrived, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
+    if seconds > CLOCK_SECONDS:
+        raise Failed(evidence)
+    return evidence
+
+
+@REGISTER.required(
+    "name",
+    "The player gives a display_name of 1 to 50 characters and its own version as three numbers.",
+    "000-L0230",
+    "000-L0235",
+    "000-L1510",
+    needs=[comes],
+)
+async def name(scene: PlayerScene) -> Evidence:
+    return _right(scene, "player_meta.display_name", "player_meta.version")
+
+
+@REGISTER.required(
+    "games", "The player lists the game of this league in its game_types.", "000-L0239", "000-L0240", needs=[comes]
+)
+async def games(scene: PlayerScene) -> Evidence:
+    evidence = _right(scene, "player_meta.game_types")
+    if scene.game.name not in scene.registration.message["player_meta"]["game_types"]:
+        raise Failed(evidence._replace(expected=f"game_types with {scene.game.name} among them (or another --game)"))
+    return evidence
+
+
+@REGISTER.required(
+    "endpoint", "The player says where it listens: contact_endpoint is a URL.", "000-L0243", "001-L0259", needs=[comes]
+)
+async def endpoint(scene: PlayerScene) -> Evidence:
+    return _right(scene, "player_meta.contact_endpoint")
+
+
+@REGISTER.required(
+    "version", "If the player states a protocol_version, it is 2.0.0 or a later 2.x.", "003-L0288", needs=[comes]
+)
+async def version(scene: PlayerScene) -> Evidence:
+    arrived = scene.registration
+    stated = _meta_of(scene).get("protocol_version", OLDEST_VERSION)
+    if not isinstance(stated, str) or not speaks(stated):
+        raise Failed(_evidence(arrived, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
+    return _evidence(arrived, "protocol_version: 2.0.0 or a later 2.x, or none")
+
+
+@REGISTER.recommended("declares", "The player declares its protocol_version.", "003-L0279", needs=[version])
+async def declares(scene: PlayerScene) -> Evidence:
+    evidence = _evidence(scene.registration, "protocol_version in player_meta")
+    if "protocol_version" not in _meta_of(scene):
+        raise Failed(evidence)
+    return evidence
+
+
+@REGISTER.required("size", f"The registration has at most {MOST_BYTES:,} bytes.", "000-L1566", needs=[comes])
+async def size(scene: PlayerScene) -> Evidence:
+    came = len(scene.registration.body)
+    evidence = _evidence(scene.registration, f"at most {MOST_BYTES:,} bytes", f"{came:,} bytes")
+    if came > MOST_BYTES:
+        raise Failed(evidence)
+    return evidence
+
+
+@REGISTER.required(
+    "waits",
+    "The player waits for the answer to its registration, and does not ask again before 8 seconds have passed.",
+    "001-L0243",
+    "000-L0211",
+    needs=[comes],
+    full=True,
+)
+async def waits(scene: PlayerScene) -> Evidence:
+    came = [one for one in scene.desk.arrived if one.message.get("player_meta") is not None]
+    expected = "one registration, and patience: a manager has 10 s to answer"
+    if len(came) > 1:
+        after = came[1].at - came[0].at
+        raise Failed(_evidence(came[1], expected, f"another registration after {after:.1f} s"))
+    return _evidence(came[0], expected)
+
+
+def _meta_of(scene: PlayerScene) -> dict[str, object]:
+    meta = scene.registration.message.get("player_meta")
+    return meta if isinstance(meta, dict) else {}
+
+
+@REACH.required(
+    "early",
+    "The player listens before it registers: a call during the registration is answered.",
+    "000-L0258",
+    "000-L0245",
+    needs=[endpoint],
+)
+async def early(scene: PlayerScene) -> Evidence:
+    arrived = scene.registration
+    exchange = scene.seen["early"]
+    if exchange.answer is None:
+        hint = f"an HTTP answer within {PING_SECONDS:g} s (a league with --profile open calls only later)"
+        raise exchange.failed(hint)
+    return came_in_time(exchange)._replace(sent=f"{text_of(exchange.sent)} while it registers by {arrived.method}")
+
+
+@REACH.required(
+    "ping", "The player answers a ping: any HTTP answer will do.", "000-L1454", "000-L0258", needs=[endpoint]
+)
+async def ping(scene: PlayerScene) -> Evidence:
+    return came_in_time(await _reached(scene))
+
+
+async def _reached(scene: PlayerScene) -> Exchange:
+    """A ping, again and again while the port of the player may yet be opened."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + OPENING_SECONDS
+    while True:
+        exchange = await scene.line.call(scene.url, PING, {}, PING_SECONDS)
+        if exchange.answer is not None or loop.time() + LOOK_SECONDS > until:
+            return exchange
+        await asyncio.sleep(LOOK_SECONDS)

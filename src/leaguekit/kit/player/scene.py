@@ -1,0 +1,311 @@
+"""The league around a player under test: the kit is its manager, its referee and its opponents.
+
+What the player registers with, and whatever else it sends, arrives at one desk; what the kit asks it is kept in
+``seen``, under a name, for every check that looks at it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import UNSET
+
+from leaguekit.agents.world import World
+from leaguekit.games.base import Game, Side
+from leaguekit.kit.checks import NotRun
+from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Json, Line, Refusal, Seen
+from leaguekit.kit.player.bouts import LIMITS, Bout
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
+from leaguekit.protocol.ids import MANAGER, match_id
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
+
+PING_SECONDS = 2.0
+# With --full, the answer to the registration takes so long; the player has to wait for 10 s.
+SLOW_SECONDS = 8.0
+# A number that nobody guesses: a player that calls itself P01 whatever it is told would go unnoticed as P01.
+PLAYER_ID = "P07"
+OPPONENT_ID = "P03"
+REFEREE_ID = "REF01"
+_REGISTER = BY_REQUEST[m.LeagueRegisterRequest]
+_NEVER = "the player does not register: its URL was given"
+_POSTED = (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse)
+
+
+class PlayerScene:
+    """Everything the checks of a player need. ``desk`` is to be put up before it is used, ``here`` its URL."""
+
+    def __init__(
+        self,
+        world: World,
+        game: Game[Any],
+        *,
+        url: str | None = None,
+        patience: float = 60.0,
+        full: bool = False,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self.world = world
+        self.game = game
+        self.patience = patience
+        self.full = full
+        self.tell = tell
+        self.given_url = url
+        self.here = ""
+        self.seen = Seen()
+        # Every answer in the order of the questions: what is measured of all of them is measured here.
+        self.exchanges: list[Exchange] = []
+        self.line = Line(world.caller)
+        self.desk = Desk(self._script, world.now)
+        self.league_id = f"league_check_{world.entropy(4).hex()}"
+        self.token = tokens.new_token(PLAYER_ID, world.entropy(tokens.ENTROPY_BYTES))
+        self._key = tokens.signing_key(self.token)
+        self._registration: Arrived | None = None
+        self._answered = asyncio.Event()
+        self._rounds = itertools.count(1)
+        self.round_id = next(self._rounds)
+        # The match of the first round, and of each of its moves what is wrong with it.
+        self.match = self.bout()
+        self.moves: list[tuple[str | None, Exchange]] = []
+        # The one that is asked about more than once.
+        self.other_match = self.match
+        self._conversations = itertools.count(1)
+
+    # The player's registration
+
+    @property
+    def registers(self) -> bool:
+        """Whether the player is one that registers; a given URL is for those that never do."""
+        return self.given_url is None
+
+    @property
+    def registration(self) -> Arrived:
+        """The request by which the player came. Raises NotRun if there is none."""
+        if self._registration is None:
+            raise NotRun(_NEVER if self.given_url else "no player has registered")
+        return self._registration
+
+    async def registered(self) -> Arrived | None:
+        """The player's registration once it was answered; None if none comes in time."""
+        if not self.registers:
+            raise NotRun(_NEVER)
+        arrived = await self.desk.until(_is_registration, self.patience)
+        if arrived is not None:
+            await self._answered.wait()
+        return arrived
+
+    @property
+    def url(self) -> str:
+        """Where the player listens."""
+        if self.given_url is not None:
+            return self.given_url
+        endpoint = _meta(self.registration).get("contact_endpoint")
+        return endpoint if isinstance(endpoint, str) else ""
+
+    @property
+    def name(self) -> str:
+        """What the player is called, for people."""
+        if self._registration is None:
+            return self.given_url or "the player"
+        name = _meta(self._registration).get("display_name")
+        return name if isinstance(name, str) and name else "the player"
+
+    # What the player sends
+
+    async def _script(self, arrived: Arrived) -> Any:
+        message = arrived.message
+        if arrived.method == PING:
+            return {"status": "ok", "league_id": self.league_id}
+        if _is_registration(arrived):
+            return await self._register(arrived)
+        known = BY_NAME.get(arrived.method)
+        if known is None:
+            raise Refusal(-32601, f"There is no method {arrived.method!r} here.")
+        if known.request is m.LeagueQuery:
+            return self._answer_to(message) | self._query(message)
+        if known.request in _POSTED:
+            ids = {"match_id": message.get("match_id"), "player_id": PLAYER_ID}
+            return self._answer_to(message, "MATCH_MESSAGE_ACK") | {"status": "ACKNOWLEDGED"} | ids
+        raise Refusal(-32601, f"{arrived.method} is not for a player to call.")
+
+    async def _register(self, arrived: Arrived) -> Json:
+        answer = self._answer_to(arrived.message, "LEAGUE_REGISTER_RESPONSE")
+        first = self._registration or arrived
+        if _meta(arrived).get("contact_endpoint") != _meta(first).get("contact_endpoint"):
+            reason = "The kit checks one player at a time, and another one has come first."
+            return answer | {"status": "REJECTED", "player_id": None, "reason": reason, "error_code": "E020"}
+        if self._registration is None:
+            self._registration = arrived
+            self.tell(f"{self.name} registers")
+            began = asyncio.get_running_loop().time()
+            # As a manager does before it takes anybody: who registers has to be there already.
+            self.seen["early"] = await self.line.call(self.url, PING, {}, PING_SECONDS)
+            if self.full:
+                await asyncio.sleep(began + SLOW_SECONDS - asyncio.get_running_loop().time())
+            self._answered.set()
+        return answer | {
+            "status": "ACCEPTED",
+            "player_id": PLAYER_ID,
+            "auth_token": self.token,
+            "league_id": self.league_id,
+            "reason": None,
+            "token_scheme": tokens.SCHEME,
+        }
+
+    def _query(self, message: Json) -> Json:
+        query = message.get("query_type")
+        rows = [row for row in self.standings(2) if row.player_id == PLAYER_ID]
+        status = m.LeagueStatus(
+            state="RUNNING_LEAGUE",
+            current_round=self.round_id,
+            total_rounds=3,
+            matches_played=0,
+            total_matches=3,
+            players=2,
+            referees=1,
+        )
+        data: Json = {
+            "GET_STANDINGS": {"standings": self.standings(2)},
+            "GET_SCHEDULE": {"schedule": []},
+            "GET_NEXT_MATCH": {"next_match": None},
+            "GET_PLAYER_STATS": {"player_stats": rows[0]},
+            "GET_STATUS": {"status": status},
+        }
+        if not isinstance(query, str) or query not in data:
+            raise Refusal(6002, "Invalid query type")
+        flat = {"standings": self.standings(2), "current_round": self.round_id} if query == "GET_STANDINGS" else {}
+        return {
+            "message_type": "LEAGUE_QUERY_RESPONSE",
+            "query_type": query,
+            "success": True,
+            "data": data[query],
+        } | flat
+
+    def _answer_to(self, message: Json, kind: str = "") -> Json:
+        conversation = message.get("conversation_id")
+        text = conversation if isinstance(conversation, str) and conversation else "conv-check"
+        return {**m.envelope(MANAGER, self.world.now(), text), "message_type": kind}
+
+    def own_messages(self) -> list[Arrived]:
+        """What the player sent by itself, besides registering."""
+        return [one for one in self.desk.arrived if one.type and not _is_registration(one)]
+
+    # What is sent to the player
+
+    async def say(self, name: str, message: m.Request | Json, *, method: str | None = None) -> Exchange:
+        """Send the player a message as its method says, and keep what comes of it under a name."""
+        kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
+        known = BY_REQUEST[kind]
+        exchange = await self.line.call(self.url, method or known.name, message, known.seconds)
+        self.seen[name] = exchange
+        self.exchanges.append(exchange)
+        return exchange
+
+    def bout(self, *, number: int = 1, side: Side = "A") -> Bout:
+        """A match of the player's in this round."""
+        names = {side: PLAYER_ID}
+        seats = {one: self._seat(names.get(one, OPPONENT_ID), number) for one in ("A", "B")}
+        assignment = m.MatchAssignment(
+            **m.envelope(MANAGER, self.world.now(), "conv-check"),
+            league_id=self.league_id,
+            round_id=self.round_id,
+            match_id=match_id(self.round_id, number),
+            game_type=self.game.name,
+            attempt=1,
+            match_seed=self.world.entropy(32).hex(),
+            time_limits=LIMITS,
+            player_A=seats["A"],
+            player_B=seats["B"],
+        )
+        return Bout(self.world, assignment, REFEREE_ID, self.game, side)
+
+    def _seat(self, player_id: str, number: int) -> m.AssignedPlayer:
+        match = match_id(self.round_id, number)
+        shown = tokens.referee_to_player(self._key, self.league_id, match, 1, REFEREE_ID)
+        return m.AssignedPlayer(
+            player_id=player_id,
+            endpoint=self.here,
+            state="ACTIVE",
+            record=m.OwnRecord(wins=0, losses=0, draws=0, points=0),
+            shown_token=shown,
+        )
+
+    def tokens_of(self, match: str) -> tuple[str, str]:
+        """By which tokens the player may be known in a match: its own, and the one made for its referee."""
+        return self.token, tokens.player_to_referee(self._key, self.league_id, match, 1, REFEREE_ID)
+
+    def next_round(self) -> None:
+        self.round_id = next(self._rounds)
+
+    def announcement(self) -> m.RoundAnnouncement:
+        match = m.AnnouncedMatch(
+            match_id=match_id(self.round_id, 1),
+            game_type=self.game.name,
+            player_A_id=PLAYER_ID,
+            player_B_id=OPPONENT_ID,
+            referee_endpoint=self.here,
+        )
+        return m.RoundAnnouncement(**self._from_manager(), round_id=self.round_id, matches=[match])
+
+    def standings_update(self, players: int = 2) -> m.LeagueStandingsUpdate:
+        rows = self.standings(players)
+        return m.LeagueStandingsUpdate(**self._from_manager(), round_id=self.round_id, standings=rows)
+
+    def round_completed(self) -> m.RoundCompleted:
+        return m.RoundCompleted(
+            **self._from_manager(),
+            round_id=self.round_id,
+            next_round_id=self.round_id + 1,
+            matches_completed=1,
+            matches_played=1,
+            summary=m.RoundSummary(total_matches=1, wins=1, draws=0, technical_losses=0),
+        )
+
+    def league_completed(self) -> m.LeagueCompleted:
+        rows = self.standings(2)
+        final = [m.FinalStanding(rank=row.rank, player_id=row.player_id, points=row.points) for row in rows]
+        champion = m.Champion(player_id=rows[0].player_id, display_name=rows[0].display_name, points=rows[0].points)
+        return m.LeagueCompleted(
+            **self._from_manager(),
+            total_rounds=self.round_id,
+            total_matches=self.round_id,
+            champion=champion,
+            final_standings=final,
+        )
+
+    def standings(self, players: int) -> list[m.Standing]:
+        """A table of so many players, the one under test second."""
+        ids = [OPPONENT_ID, PLAYER_ID, *(f"P{number}" for number in range(100, 98 + players))]
+        return [
+            m.Standing(
+                rank=rank,
+                player_id=player,
+                display_name=self.name[:50] if player == PLAYER_ID else f"Player number {player}",
+                played=1,
+                wins=int(rank == 1),
+                draws=0,
+                losses=int(rank > 1),
+                points=3 * (rank == 1),
+                technical_losses=0,
+            )
+            for rank, player in enumerate(ids, 1)
+        ]
+
+    def _from_manager(self) -> dict[str, Any]:
+        shown = tokens.manager_to_agent(self._key, self.league_id, PLAYER_ID)
+        conversation = f"conv-check-{next(self._conversations):03d}"
+        envelope = m.envelope(MANAGER, self.world.now(), conversation)
+        return {**envelope, "auth_token": shown or UNSET, "league_id": self.league_id}
+
+
+def _is_registration(arrived: Arrived) -> bool:
+    """Whatever form it has: what is wrong with it is for the checks to say."""
+    return arrived.method in _REGISTER.names or arrived.type == "LEAGUE_REGISTER_REQUEST" or bool(_meta(arrived))
+
+
+def _meta(arrived: Arrived) -> Json:
+    meta = arrived.message.get("player_meta")
+    return meta if isinstance(meta, dict) else {}
