@@ -39,6 +39,15 @@ def failing(call: Coroutine[Any, Any, HttpAnswer]) -> tuple[BaseException, float
     return run(main())
 
 
+def test_a_server_that_is_not_ours_answers_with_a_status_of_its_own() -> None:
+    answer = HttpAnswer(422, b"no", "text/plain")
+
+    async def refuse(body: bytes, peer: Peer) -> HttpAnswer:
+        return answer
+
+    assert run(network(refuse)[1].post(f"{URL}/mcp", b"{}", 1)) == answer
+
+
 def test_an_answer_comes_back() -> None:
     peers: list[Peer] = []
 

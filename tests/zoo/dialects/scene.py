@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from leaguekit.sim import loop
 from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.zoo.dialects.fake import Fake
@@ -173,13 +172,3 @@ class Scene:
         assert came.status == 200
         assert set(came.json) == {"jsonrpc", "id", "result"}
         return dict(came.json["result"])
-
-
-def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Let an async test run where 12 s pass in no time."""
-
-    @functools.wraps(test)
-    def run_test(*args: Any, **kwargs: Any) -> None:
-        loop.run(test(*args, **kwargs))
-
-    return run_test

@@ -12,8 +12,21 @@ from typing import Any
 
 import pytest
 
-from tests.zoo.dialects import ALONE, NOBODY_HOSTS, RULES, TEN, TIC_TAC_TOE, TRAITS, ZOO, Answer, Fake, SocketNet
-from tests.zoo.dialects.scene import AROUND, MATCH, WELCOME, Scene, in_virtual_time, message, put
+from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time, url_of
+from tests.zoo.dialects import (
+    ALONE,
+    NOBODY_HOSTS,
+    RULES,
+    TEN,
+    TIC_TAC_TOE,
+    TRAITS,
+    ZOO,
+    Answer,
+    Fake,
+    MemoryNet,
+    SocketNet,
+)
+from tests.zoo.dialects.scene import AROUND, MATCH, WELCOME, Scene, message, put
 from tests.zoo.dialects.sentences import SENTENCES
 from tests.zoo.dialects.traits import FORMS, HOSTABLE
 
@@ -154,7 +167,26 @@ async def test_a_form_is_wasted_only_on_somebody_who_was_understood_before() -> 
     assert fake.seen[0].answer.status == 500
 
 
-# Real sockets
+# Real hosts
+
+
+@in_virtual_time
+async def test_proper_fakes_play_a_whole_league_of_ours_to_the_letter(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.referee()
+        net = MemoryNet(hall.network, hall.world("zoo").caller)
+        fakes = [
+            Fake(ZOO[name], url_of("player", number), MANAGER_URL, net, clock=hall.clock)
+            for number, name in enumerate(("only-rpc", "only-rpc-parity", "only-times-offset"), 51)
+        ]
+        for fake in fakes:
+            await fake.come()
+        await hall.operate("start")
+        await hall.end()
+        assert [len(fake.joined) for fake in fakes] == [2, 2, 2]
+        assert all(fake.joined == fake.chose == fake.over for fake in fakes)
+        assert [(fake.broken, fake.wasted) for fake in fakes] == [([], [])] * 3
+        assert hall.faults() == []
 
 
 def _desk(welcome: dict[str, Any], look: Callable[[dict[str, Any]], Awaitable[None]]) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.agents.leagues import in_virtual_time
 from tests.zoo.dialects import TIC_TAC_TOE, TRAITS, Died
 from tests.zoo.dialects.forms import BROADCASTS, sealed
-from tests.zoo.dialects.scene import AROUND, ENDPOINT, FIXED, MATCH, REFEREE, Scene, in_virtual_time, message, put
+from tests.zoo.dialects.scene import AROUND, ENDPOINT, FIXED, MATCH, REFEREE, Scene, message, put
 from tests.zoo.dialects.traits import INSISTENCES, REFUSALS
 
 CHOICES = ("parity_choose", "choose_parity")
