@@ -205,7 +205,12 @@ class Play:
         return self
 
     def epilogue(self) -> Play:
-        """What can still happen when all is over: seats, codes, a token that is taken away, and a second report."""
+        """What can still happen when all is over: seats, codes, what agents are forgiven, a token that is taken away, and
+        a second report.
+        """
+        self.do(commands.learn_form(self.league, "P01", "TYPE", self.now))
+        broken = [m.BrokenRule(rule="decision 1", came="league_register", expected="register_player")]
+        self.do(commands.note_broken_rules(self.league, "P01", broken, self.now))
         self.do(commands.issue_seats(self.league, [b"a seat", b"another"], self.now))
         self.do(commands.revoke_seat(self.league, "S02", self.now))
         self.do(commands.set_referee_code(b"a code for referees", self.now))

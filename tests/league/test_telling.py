@@ -49,6 +49,8 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "P03 is disqualified: cheated",
         "R2M1: lost by P03 (DISQUALIFICATION): cheated",
         "The league is over",
+        "P01 understands requests in the form TYPE",
+        "P01 is forgiven what breaks decision 1",
         "The operator gives out S01 to S02",
         "The seat S02 is revoked",
         "Referees come in with a new code",

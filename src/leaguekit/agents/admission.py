@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
-from leaguekit.agents.reachability import check_reachable
+from leaguekit.agents.reachability import check_address, check_reachable
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.protocol import codes, times, tokens
@@ -101,8 +101,12 @@ class Admission:
         self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer
     ) -> commands.Applicant[Any]:
         """An applicant that was called, with what it says. Raises Rejected if it cannot be."""
-        url, league_id = applicant.meta.contact_endpoint, self._ledger.league.settings.league_id
-        says = await check_reachable(self._world.caller, role, url, peer, league_id)
+        url, settings = applicant.meta.contact_endpoint, self._ledger.league.settings
+        check_address(role, url, peer)
+        if role == "player" and settings.profile == "open":
+            # Many open their port only when they have the answer: who is there is looked at before the start.
+            return applicant
+        says = await check_reachable(self._world.caller, role, url, settings.league_id)
         return applicant._replace(says_it_is=says)
 
     def _is_local(self, peer: Peer) -> bool:
@@ -112,7 +116,8 @@ class Admission:
 
     def _wanted_id(self, sender: str) -> str | None:
         wanted = read_sender(sender).id or ""
-        return wanted if self._grant_ids and valid(PlayerId, wanted) else None
+        grants = self._grant_ids or self._ledger.league.settings.profile == "open"
+        return wanted if grants and valid(PlayerId, wanted) else None
 
     def _token(
         self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request

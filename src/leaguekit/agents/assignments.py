@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from msgspec import UNSET
+
 from leaguekit.agents.attendance import Attendance
 from leaguekit.agents.broadcasts import Recipients
 from leaguekit.agents.calls import ask, cause_of, is_there, passes
@@ -137,6 +139,7 @@ class Assignments:
             time_limits=settings.time_limits,
             player_A=self._assigned(match.a, match),
             player_B=self._assigned(match.b, match),
+            profile=UNSET if settings.profile == "spec" else settings.profile,
         )
 
     def _assigned(self, player_id: str, match: Match) -> m.AssignedPlayer:
@@ -149,6 +152,7 @@ class Assignments:
             state=player.state,
             record=queries.own_record(league, player_id),
             display_name=player.meta.display_name,
+            form=player.form or UNSET,
             shown_token=tokens.referee_to_player(*purpose),
             expected_token=tokens.player_to_referee(*purpose),
             verifier=player.registered.verifier,

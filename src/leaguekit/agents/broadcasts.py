@@ -14,11 +14,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leaguekit.agents.calls import deliver, is_not_known
+from leaguekit.agents.calls import Writer, deliver, is_not_known
 from leaguekit.agents.world import World
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
+from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
 
 log = logging.getLogger(__name__)
@@ -45,10 +46,11 @@ def parcel(message: Message) -> Parcel:
 
 
 class Recipient(NamedTuple):
-    """Where an agent listens, and what the manager shows it."""
+    """Where an agent listens, what the manager shows it, and how a request to it is written."""
 
     url: str
     token: str
+    write: Writer = request
 
 
 # The recipient of an id; None for one that has left.
@@ -160,7 +162,9 @@ class Broadcasts:
                 return True
             body = message.addressed(recipient.token)
             try:
-                came = await deliver(self._world.caller, recipient.url, body, SECONDS, message.method)
+                came = await deliver(
+                    self._world.caller, recipient.url, body, SECONDS, message.method, write=recipient.write
+                )
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
                 return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar
 
@@ -16,6 +17,9 @@ from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcError, RpcRefusal, 
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
 AnswerT = TypeVar("AnswerT", bound=Message)
+
+# Writes a request from its method, its params and its id.
+Writer = Callable[[str, bytes, int], bytes]
 
 _ids = count(1)
 _INTERNAL_ERROR = -32603
@@ -33,6 +37,11 @@ class _Refused(msgspec.Struct):
         data: Data
 
     error: Error
+
+
+def next_id() -> int:
+    """An id for a request that no other has."""
+    return next(_ids)
 
 
 async def ask(
@@ -60,12 +69,18 @@ async def ask(
 
 
 async def deliver(
-    caller: Caller, url: str, message: Message | bytes, seconds: float, method: str | None = None
+    caller: Caller,
+    url: str,
+    message: Message | bytes,
+    seconds: float,
+    method: str | None = None,
+    *,
+    write: Writer = request,
 ) -> bytes:
     """Send a request of which any HTTP answer is delivery; that answer. Raises CallFailed or CallerLate."""
     if isinstance(message, Message):
         method, message = BY_REQUEST[type(message)].name, encode(message)
-    return (await caller.post(url, request(method or "", message, next(_ids)), seconds)).body
+    return (await caller.post(url, write(method or "", message, next(_ids)), seconds)).body
 
 
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:

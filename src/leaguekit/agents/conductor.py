@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
+
+from msgspec import UNSET
 
 from leaguekit.agents.assignments import Assignments
 from leaguekit.agents.attendance import Attendance
@@ -36,6 +38,9 @@ TOLD = "told"
 ALL = b"all"
 
 
+async def _nothing() -> None: ...
+
+
 class Conductor:
     """Conducts one league. ``run`` ends when everybody has been told that the league is over."""
 
@@ -48,6 +53,8 @@ class Conductor:
         self.progress: dict[str, m.MatchProgress] = {}
         # How many of each must be there for the league to start by itself; None waits for the operator.
         self.start_when: tuple[int, int] | None = None
+        # What is done before the league starts by itself.
+        self.before_start: Callable[[], Awaitable[None]] = _nothing
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._completed = asyncio.Event()
@@ -121,6 +128,8 @@ class Conductor:
         while league.state != "LEAGUE_COMPLETED":
             self._changed.clear()
             if league.is_open and self._may_start():
+                await self.before_start()
+            if league.is_open and self._may_start():
                 self._ledger.record(commands.start(league, self._now()))
             if events := commands.announce_round(league, self._now()):
                 self._ledger.record(events)
@@ -190,6 +199,7 @@ class Conductor:
                 league_id=league.settings.league_id,
                 round_id=round_id,
                 matches=queries.announced_matches(league, round_id, to_referees=to_referees),
+                profile="open" if to_referees and league.settings.profile == "open" else UNSET,
             )
         )
 

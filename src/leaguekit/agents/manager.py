@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, structs
 
@@ -32,7 +32,10 @@ from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, Call, answer
 from leaguekit.store.base import EventLog
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import Handler, Peer
+
+if TYPE_CHECKING:
+    from leaguekit.agents.open_door import OpenDoor
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +67,9 @@ class Manager:
         self._operator = Operator(admin_token, world.entropy, keep)
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
         self._refuse = manager_refusal(world.now)
+        # The manager's server side; in the open profile somebody stands before it.
+        self.handle: Handler = self.answer
+        self._open: OpenDoor | None = None
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any], Awaitable[m.Message]]] = {
@@ -82,8 +88,17 @@ class Manager:
         if not await self.ledger.recover():
             self.ledger.record(commands.create(self._settings, self._now()))
         self._settings = self.ledger.league.settings
+        if self._settings.profile == "open":
+            self._open_door()
         self.views.refresh()
         await self.ledger.settled()
+
+    def _open_door(self) -> None:
+        from leaguekit.agents.open_door import OpenDoor  # noqa: PLC0415 - the spec profile does without
+
+        self._open = OpenDoor(self.world, self.ledger, self.answer, self.is_operator)
+        self.handle = self._open.handle
+        self.conductor.before_start = self._open.look_for_players
 
     async def provide_referee_code(self, kept: str | None) -> str | None:
         """The code that lets referees in: the one that was kept, or a new one if the league has none.
@@ -110,8 +125,8 @@ class Manager:
         await self.views.close()
         await self.ledger.close()
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is; nothing leaves before what it depends on is written."""
+    async def answer(self, body: bytes, peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is, to the letter; nothing leaves before what it depends on is written."""
         return await answer(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
@@ -122,7 +137,8 @@ class Manager:
             self.ledger.record(operated.events)
             shown = operated.shown(self.ledger.league)
             await self.ledger.settled()
-            return shown | self.conductor.course()
+            unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
+            return shown | self.conductor.course() | unreachable
         _, message = read_call(call, "league_manager")
         match message:
             case m.LeagueRegisterRequest():
@@ -210,7 +226,10 @@ class Manager:
         agent = self.ledger.league.agent(agent_id)
         if agent is None or (isinstance(agent, Player) and agent.out is not None):
             return None
-        return Recipient(agent.meta.contact_endpoint, tokens.manager_to_agent(agent.key, self.league_id, agent_id))
+        token = tokens.manager_to_agent(agent.key, self.league_id, agent_id)
+        if self._open is None or isinstance(agent, Referee):
+            return Recipient(agent.meta.contact_endpoint, token)
+        return Recipient(agent.meta.contact_endpoint, token, self._open.writer(agent))
 
     def _now(self) -> str:
         return times.written(self.world.now())

@@ -12,21 +12,26 @@ from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
 SECONDS = 2.0
 
 
-async def check_reachable(
-    caller: Caller, role: Literal["player", "referee"], url: str, peer: Peer, league_id: str
-) -> str | None:
-    """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
+Role = Literal["player", "referee"]
 
-    Raises Rejected if nothing answers there, or nothing of the agent's.
-    """
+
+def check_address(role: Role, url: str, peer: Peer) -> None:
+    """Raises Rejected for an address that leads everybody to themselves."""
     if (better := url_to_use(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
         raise Rejected(role, "E048", detail)
+
+
+async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) -> str | None:
+    """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
+
+    Raises Rejected if nothing answers there.
+    """
     try:
         said = said_to_be(await reachable(caller, url, SECONDS))
     except CallerLate:
         return None
     except CallFailed:
-        detail = f"nothing answered at {url}"
-        raise Rejected(role, "E048", detail) from None
+        later = " (one that opens its port only after it has registered needs a league with --profile open)"
+        raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
     return said[0] if said is not None and said[1] == league_id else None

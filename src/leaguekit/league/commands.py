@@ -7,6 +7,7 @@ writes the events down and applies them.
 from __future__ import annotations
 
 from leaguekit.league.access import issue_seats, revoke_seat, set_referee_code, void_token
+from leaguekit.league.forgiveness import learn_form, note_broken_rules
 from leaguekit.league.interventions import correct, disqualify, pause, rematch, resume, withdraw
 from leaguekit.league.registration import (
     Applicant,
@@ -39,7 +40,9 @@ __all__ = [
     "dispute",
     "disqualify",
     "issue_seats",
+    "learn_form",
     "note_answer",
+    "note_broken_rules",
     "note_failures",
     "pause",
     "record_result",

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.league.settings import Settings
-from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta
+from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, RefereeMeta
 
 
 class _Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
@@ -171,6 +171,20 @@ class PlayerReturned(_Event, frozen=True, kw_only=True):
     player_id: str
 
 
+class FormLearned(_Event, frozen=True, kw_only=True):
+    """A player understands requests in this form."""
+
+    player_id: str
+    form: str
+
+
+class RulesBroken(_Event, frozen=True, kw_only=True):
+    """An agent broke rules of the protocol and was forgiven; of a rule that it had broken before, only how often."""
+
+    agent_id: str
+    rules: list[BrokenRule]
+
+
 class RoundCompleted(_Event, frozen=True, kw_only=True):
     """All matches of a round have ended."""
 
@@ -244,6 +258,8 @@ Event = (
     | FailuresCounted
     | PlayerSuspended
     | PlayerReturned
+    | FormLearned
+    | RulesBroken
     | RoundCompleted
     | LeagueCompleted
     | LeaguePaused

@@ -152,6 +152,19 @@ def _(event: e.PlayerReturned, league: League) -> Iterator[Fault]:
         yield Fault("the return of a suspended player", f"that of {player.id}, which was {player.state}")
 
 
+@_faults.register
+def _(event: e.FormLearned, league: League) -> Iterator[Fault]:
+    _player(event.player_id, league)
+    return iter(())
+
+
+@_faults.register
+def _(event: e.RulesBroken, league: League) -> Iterator[Fault]:
+    if league.agent(event.agent_id) is None:
+        raise Impossible("an agent of the league", event.agent_id)
+    return iter(())
+
+
 @_faults.register(e.PlayerWithdrawn)
 @_faults.register(e.PlayerDisqualified)
 def _(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterator[Fault]:

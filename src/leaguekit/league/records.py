@@ -26,6 +26,8 @@ class Player(Struct, kw_only=True):
     failures: int = 0
     out: Out | None = None
     out_reason: str = ""
+    # The form in which it understands requests, if that is known.
+    form: str | None = None
     # The match that a referee has in hand with it.
     playing: str | None = None
     # Its matches that have not ended, in their order.
@@ -74,6 +76,15 @@ class Seat(Struct, kw_only=True):
     id: str
     holder: str | None = None
     revoked: bool = False
+
+
+class Breach(Struct, kw_only=True):
+    """A rule that an agent broke: the first time in full, and how often so far."""
+
+    first_at: str
+    came: str
+    expected: str
+    count: int = 0
 
 
 class Outcome(Struct, array_like=True, gc=False):

@@ -16,6 +16,7 @@ from leaguekit.league.events import (
     ResultFlagged,
     ResultRecorded,
 )
+from leaguekit.league.forgiveness import learn_form, note_broken_rules
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
 from leaguekit.league.rounds import closing
@@ -48,11 +49,14 @@ def record_result(league: League, report: MatchResultReport, referee_id: str, at
     if (report.round_id, report.game_type) != (match.round_id, league.settings.game_type):
         raise ProtocolError("E056", f"{match.id} is a match of {league.settings.game_type} in round {match.round_id}.")
     result = checked(match, report.result)
+    learned = _learned(league, match, result.details, at)
+    result.details.broken_rules = result.details.forms = UNSET
     doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _judged(league, match, result)]
     return [
         ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
         *(ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=doubt) for doubt in doubts),
         *_who_comes_and_goes(league, match, result.details, at),
+        *learned,
         *closing(league, league.rounds[league.current_round - 1], [match], at),
     ]
 
@@ -147,6 +151,17 @@ def _judged(league: League, match: Match, result: MatchResult) -> list[str]:
         faults = "; ".join(f"expected {fault.expected}, found {fault.found}" for fault in judgement.faults)
         raise ProtocolError("E056", f"{match.id} cannot have ended so: {faults}.")
     return judgement.doubts
+
+
+def _learned(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
+    """What a referee has learned of how its players speak; it is kept apart from the result, and changes none."""
+    events: list[Event] = []
+    for name in match.players:
+        if details.forms and name in details.forms:
+            events += learn_form(league, name, details.forms[name], at)
+        if details.broken_rules and name in details.broken_rules:
+            events += note_broken_rules(league, name, details.broken_rules[name], at)
+    return events
 
 
 def _essence(result: MatchResult) -> tuple[object, ...]:

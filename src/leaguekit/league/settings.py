@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from leaguekit.protocol.fields import Count, GameType, LeagueId, Seconds
+from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
 
 TieBreak = Literal["head_to_head", "wins", "technical_losses"]
@@ -31,7 +31,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_retries: Count = 3
     retry_seconds: Seconds = 2.0
     backoff: Literal["fixed", "exponential"] = "fixed"
-    profile: Literal["spec", "open"] = "spec"
+    profile: Profile = "spec"
     # What decides between players with equal points; the lower id decides at last.
     tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "wins", "technical_losses")
     seed_hex: str | None = None

@@ -18,7 +18,7 @@ from msgspec import structs
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
 from leaguekit.league.names import likenesses
-from leaguekit.league.records import Match, Out, Player, Referee, Round, Seat, failures_after
+from leaguekit.league.records import Breach, Match, Out, Player, Referee, Round, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table, is_technical
 from leaguekit.protocol.fields import AgentState, LeagueState
@@ -60,6 +60,8 @@ class League:
     referee_code: str | None
     # What asks for the operator's eye, by match.
     flags: dict[str, list[str]]
+    # What agents were forgiven, by agent and rule.
+    broken_rules: dict[str, dict[str, Breach]]
     next_player: int
 
     def __init__(self) -> None:
@@ -70,7 +72,7 @@ class League:
         self.current_round = self.outstanding = 0
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
-        self.referee_code, self.flags = None, {}
+        self.referee_code, self.flags, self.broken_rules = None, {}, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -244,6 +246,17 @@ class League:
     @apply.register
     def _(self, event: e.PlayerReturned) -> None:
         self.players[event.player_id].state = "ACTIVE"
+
+    @apply.register
+    def _(self, event: e.FormLearned) -> None:
+        self.players[event.player_id].form = event.form
+
+    @apply.register
+    def _(self, event: e.RulesBroken) -> None:
+        of_agent = self.broken_rules.setdefault(event.agent_id, {})
+        for one in event.rules:
+            first = Breach(first_at=event.at, came=one.came, expected=one.expected)
+            of_agent.setdefault(one.rule, first).count += one.count
 
     @apply.register
     def _(self, event: e.RoundCompleted) -> None:

@@ -104,6 +104,10 @@ def _failures(event: e.FailuresCounted) -> str:
     return f"{event.player_id} leaves calls unanswered, {event.in_a_row} in a row"
 
 
+def _broken(event: e.RulesBroken) -> str:
+    return f"{event.agent_id} is forgiven what breaks {', '.join(one.rule for one in event.rules)}"
+
+
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
@@ -130,6 +134,8 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     e.FailuresCounted: _failures,
     e.PlayerSuspended: lambda event: f"{event.player_id} is suspended",
     e.PlayerReturned: lambda event: f"{event.player_id} answers again",
+    e.FormLearned: lambda event: f"{event.player_id} understands requests in the form {event.form}",
+    e.RulesBroken: _broken,
     e.RoundCompleted: lambda event: f"Round {event.round_id} is over",
     e.LeagueCompleted: lambda _event: "The league is over",
     e.LeaguePaused: lambda event: f"The operator pauses the league{_because(event.reason)}",

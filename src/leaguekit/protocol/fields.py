@@ -64,8 +64,10 @@ Version = Annotated[
 ErrorCode = Annotated[str, _text("E001", r"E[0-9]{3}")]
 Name = Annotated[str, _text("GAME_OVER", most=100)]
 Choice = Annotated[str, _text("even", most=100)]
+Form = Annotated[str, _text("RPC", most=30)]
 
 Parity = Literal["even", "odd"]
+Profile = Literal["spec", "open"]
 RegistrationStatus = Literal["ACCEPTED", "REJECTED"]
 ResultStatus = Literal["WIN", "DRAW", "TECHNICAL_LOSS"]
 Role = Literal["PLAYER_A", "PLAYER_B"]

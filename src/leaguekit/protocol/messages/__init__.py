@@ -49,6 +49,7 @@ from leaguekit.protocol.messages.registration import (
     RefereeRegisterResponse,
 )
 from leaguekit.protocol.messages.results import (
+    BrokenRule,
     LeagueQuery,
     LeagueQueryResponse,
     LeagueStandingsUpdate,
@@ -144,6 +145,7 @@ __all__ = [
     "AnnouncedMatch",
     "Answer",
     "AssignedPlayer",
+    "BrokenRule",
     "CallContext",
     "Champion",
     "ChooseParityCall",

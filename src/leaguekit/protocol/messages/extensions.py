@@ -11,11 +11,13 @@ from leaguekit.protocol.fields import (
     Attempt,
     Count,
     DisplayName,
+    Form,
     GameType,
     LeagueId,
     MatchId,
     MatchState,
     PlayerId,
+    Profile,
     RoundId,
     Seconds,
     Timestamp,
@@ -53,7 +55,7 @@ class AssignedPlayer(Struct, kw_only=True):
     state: Annotated[AgentState, said("SUSPENDED players are called once, without retries", "003-L0193")]
     record: Annotated[OwnRecord, said("Its record, for the call's context", "000-L0784")]
     display_name: Annotated[DisplayName | UnsetType, said("Its name", "000-L0230")] = UNSET
-    form: Annotated[str | UnsetType, said("The form of request that it understood last", "decision 22")] = UNSET
+    form: Annotated[Form | UnsetType, said("The form of request that it understood last", "decision 22")] = UNSET
     shown_token: Annotated[Token | UnsetType, said("What the referee shows it", "decision 19")] = UNSET
     expected_token: Annotated[Token | UnsetType, said("What it shows the referee", "decision 19")] = UNSET
     verifier: Annotated[
@@ -73,6 +75,7 @@ class MatchAssignment(Request, kw_only=True, tag="MATCH_ASSIGNMENT"):
     time_limits: Annotated[TimeLimits, said("The limits in this league", "003-L0171")]
     player_A: Annotated[AssignedPlayer, said("The first player", "decision 22")]
     player_B: Annotated[AssignedPlayer, said("The second player", "decision 22")]
+    profile: Annotated[Profile | UnsetType, said("The league's profile; spec when left out", "decision 22")] = UNSET
 
 
 class MatchAssignmentAck(AgentAnswer, kw_only=True, tag="MATCH_ASSIGNMENT_ACK"):

@@ -15,6 +15,7 @@ from leaguekit.protocol.fields import (
     Count,
     DisplayName,
     ErrorCode,
+    Form,
     GameType,
     LeagueId,
     LeagueState,
@@ -30,6 +31,15 @@ from leaguekit.protocol.fields import (
 from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
 from leaguekit.protocol.messages.matches import DrawnNumber
 from leaguekit.protocol.messages.rounds import MOST_STANDINGS, FinalStanding
+
+
+class BrokenRule(Struct, kw_only=True, omit_defaults=True):
+    """A rule that an agent broke and was forgiven for, in the ``open`` profile."""
+
+    rule: Annotated[str, Meta(min_length=1, max_length=50), said("The requirement or decision", "decision 22")]
+    came: Annotated[str, Meta(max_length=200), said("What came, the first time", "decision 22")]
+    expected: Annotated[str, Meta(max_length=200), said("What the rule asks for", "decision 22")]
+    count: Annotated[Count, said("How often", "decision 22")] = 1
 
 
 class ResultDetails(Struct, kw_only=True):
@@ -48,6 +58,12 @@ class ResultDetails(Struct, kw_only=True):
     draw_commitment: Annotated[str | UnsetType, said("The commitment made before the choices", "000-L0944")] = UNSET
     draw_nonce: Annotated[str | UnsetType, said("What opens the commitment", "000-L0944")] = UNSET
     position: Annotated[dict[str, Any] | UnsetType, said("The game's final position", "000-L0944")] = UNSET
+    broken_rules: Annotated[
+        dict[PlayerId, list[BrokenRule]] | UnsetType, said("What each player was forgiven", "decision 22")
+    ] = UNSET
+    forms: Annotated[
+        dict[PlayerId, Form] | UnsetType, said("The form of request that each player understood", "decision 22")
+    ] = UNSET
 
 
 class MatchResult(Struct, kw_only=True):

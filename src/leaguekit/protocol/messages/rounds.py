@@ -13,6 +13,7 @@ from leaguekit.protocol.fields import (
     LeagueId,
     MatchId,
     PlayerId,
+    Profile,
     Rank,
     RefereeId,
     RoundId,
@@ -51,6 +52,9 @@ class RoundAnnouncement(Request, kw_only=True, tag="ROUND_ANNOUNCEMENT"):
     matches: Annotated[
         Annotated[list[AnnouncedMatch], Meta(min_length=1)], said("All matches of the round", "000-L0363")
     ]
+    profile: Annotated[
+        Profile | UnsetType, said("The league's profile, in the copy for referees; spec when left out", "decision 22")
+    ] = UNSET
 
 
 class RoundSummary(Struct, kw_only=True):

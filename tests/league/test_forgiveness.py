@@ -1,0 +1,92 @@
+"""What agents are forgiven is kept in little room, told with results, and changes none."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import UNSET
+
+from leaguekit.league import commands
+from leaguekit.league.events import FormLearned, ResultRecorded, RulesBroken, decode
+from leaguekit.league.forgiveness import MOST_RULES
+from leaguekit.protocol.messages import BrokenRule
+from tests.league.play import Play, won
+from tests.played import Log, audited
+
+
+def broken(rule: str, came: str = "league_register", count: int = 1) -> BrokenRule:
+    return BrokenRule(rule=rule, came=came, expected="register_player", count=count)
+
+
+def noted(play: Play, agent_id: str, *rules: BrokenRule) -> list[str]:
+    return play.do(commands.note_broken_rules(play.league, agent_id, rules, play.now))
+
+
+def test_of_a_rule_the_first_time_is_kept_in_full_and_then_how_often() -> None:
+    play = Play(players=2, referees=1)
+    first_at = play.now
+    noted(play, "P01", broken("decision 1"), broken("decision 5"), broken("decision 1", "something else"))
+    noted(play, "P01", broken("decision 1", "another", count=3))
+    breach = play.league.broken_rules["P01"]["decision 1"]
+    assert (breach.first_at, breach.came, breach.expected) == (first_at, "league_register", "register_player")
+    assert breach.count == 5
+    assert play.league.broken_rules["P01"]["decision 5"].count == 1
+    # Words are written down once.
+    assert b"another" not in play.log[-1]
+
+
+def test_nothing_broken_is_no_event() -> None:
+    play = Play(players=2, referees=1)
+    assert noted(play, "P01") == []
+
+
+def test_of_one_agent_only_so_many_rules_are_kept() -> None:
+    play = Play(players=2, referees=1)
+    noted(play, "REF01", *(broken(f"decision {number}") for number in range(MOST_RULES + 10)))
+    assert noted(play, "REF01", broken("one more")) == []
+    noted(play, "REF01", broken("decision 0"), broken("one more"))
+    assert len(play.league.broken_rules["REF01"]) == MOST_RULES
+    assert play.league.broken_rules["REF01"]["decision 0"].count == 2
+
+
+def test_a_form_is_news_only_once() -> None:
+    play = Play(players=2, referees=1)
+    assert play.league.players["P01"].form is None
+    assert play.do(commands.learn_form(play.league, "P01", "TYPE", play.now)) == ["FormLearned"]
+    assert play.do(commands.learn_form(play.league, "P01", "TYPE", play.now)) == []
+    assert play.do(commands.learn_form(play.league, "P01", "RPC", play.now)) == ["FormLearned"]
+    assert play.league.players["P01"].form == "RPC"
+
+
+def test_what_a_referee_has_learned_of_its_players_is_taken_from_its_report_and_kept_apart_from_the_result() -> None:
+    learning, plain = (Play(players=2, referees=1).begin() for _ in range(2))
+    match = learning.match("R1M1")
+    told = {"broken_rules": {"P02": [broken("decision 19")], "P09": [broken("decision 5")]}, "forms": {"P01": "TOOLS"}}
+    events = learning.record("R1M1", won(match, "P01", **told))
+    assert events[:3] == ["ResultRecorded", "FormLearned", "RulesBroken"]
+    plain.record("R1M1", won(match, "P01"))
+    recorded = [[one for one in map(decode, play.log) if isinstance(one, ResultRecorded)] for play in (learning, plain)]
+    assert recorded[0] == recorded[1]
+    assert recorded[0][0].result.details.broken_rules is UNSET
+    assert learning.league.players["P01"].form == "TOOLS"
+    assert list(learning.league.broken_rules) == ["P02"]
+    assert learning.league.table.rows == plain.league.table.rows
+
+
+@pytest.mark.parametrize(
+    ("event", "found"),
+    [
+        (("FormLearned", {"player_id": "P07", "form": "RPC"}), "expected a player of the league, found P07"),
+        (("RulesBroken", {"agent_id": "REF07", "rules": []}), "expected an agent of the league, found REF07"),
+    ],
+)
+def test_the_audit_knows_whose_they_must_be(event: tuple[str, dict[str, object]], found: str) -> None:
+    play = Play(players=2, referees=1)
+    commands_of_p01 = [*commands.learn_form(play.league, "P01", "RPC", play.now)]
+    play.do(commands_of_p01)
+    noted(play, "REF01", broken("decision 1"))
+    assert not audited(play.log).findings
+    assert {FormLearned, RulesBroken} <= {type(decode(line)) for line in play.log}
+    log = Log(play.log)
+    log.insert(len(log.events), event[0], **event[1])
+    (finding,) = audited(log.lines()).findings
+    assert found in str(finding)
