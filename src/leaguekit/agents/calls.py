@@ -121,13 +121,17 @@ def passes(refusal: RpcRefusal) -> bool:
     return refusal.error.code == _INTERNAL_ERROR or cause_of(refusal) in ("E059", "E060")
 
 
+def cause_in(answer: bytes) -> str | None:
+    """The catalogue's code for a refusal in an answer that nobody has read; None if it is no such refusal."""
+    try:
+        return msgspec.json.decode(answer, type=_Refused).error.data.error_code
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def is_not_known(answer: bytes) -> bool:
     """Whether an answer says that its sender cannot tell who we are: it may wait for the answer to its registration.
 
     An agent in the field may answer anything, and has heard us.
     """
-    try:
-        data = msgspec.json.decode(answer, type=_Refused).error.data
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return data.error_code in ("E005", "E011", "E012")
+    return cause_in(answer) in ("E005", "E011", "E012")

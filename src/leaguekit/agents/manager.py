@@ -64,7 +64,7 @@ class Manager:
         self.ledger = Ledger(log)
         self.endpoint = endpoint
         self._settings = settings
-        self._operator = Operator(admin_token, world.entropy, keep)
+        self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint)
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
         self._refuse = manager_refusal(world.now)
         # The manager's server side; in the open profile somebody stands before it.

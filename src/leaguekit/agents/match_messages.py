@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from leaguekit.agents.speaking import NOTHING_LEARNED, Learned
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Question, Side, other
 from leaguekit.match.rulings import Verdict
@@ -146,7 +147,9 @@ class MatchMessages:
             arrived=arrived,
         )
 
-    def report(self, verdict: Verdict, position: dict[str, Any]) -> m.MatchResultReport:
+    def report(
+        self, verdict: Verdict, position: dict[str, Any], learned: Learned = NOTHING_LEARNED
+    ) -> m.MatchResultReport:
         """The ruling, small enough to be taken."""
         players = [seat.player_id for seat in self._seats.values()]
         score: dict[str, Any] = {self._seats[side].player_id: points for side, points in verdict.score.items()}
@@ -160,6 +163,8 @@ class MatchMessages:
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,
             position=position,
+            broken_rules=learned.broken_rules,
+            forms=learned.forms,
         )
         report = m.MatchResultReport(
             **self._envelope(),
@@ -168,9 +173,11 @@ class MatchMessages:
             attempt=self._assignment.attempt,
             result=m.MatchResult(winner=self._winner(verdict), score=score, details=details),
         )
-        # The transcript has both in full.
+        # The transcript has all of it in full.
         if len(encode(report)) > MOST_BYTES - REPORT_MARGIN:
             details.position = UNSET
+        if len(encode(report)) > MOST_BYTES - REPORT_MARGIN:
+            details.broken_rules = UNSET
         if len(encode(report)) > MOST_BYTES - REPORT_MARGIN:
             details.evidence = {"left_out": "The evidence is too long for a report."}
         return report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET
@@ -21,8 +22,9 @@ from leaguekit.league.rounds import living_referees
 from leaguekit.league.state import League
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.fields import RoundId
-from leaguekit.protocol.messages import MatchResult, QueryError, QueryParams, ResultDetails
+from leaguekit.protocol.fields import RoundId, Url
+from leaguekit.protocol.messages import MatchResult, PlayerMeta, QueryError, QueryParams, ResultDetails
+from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
 
@@ -44,6 +46,9 @@ class Operation(msgspec.Struct, kw_only=True):
     # How many seats, and which: its id or its code.
     count: int = 0
     seat: str = ""
+    # For a player that never registers: where it listens, and its name.
+    endpoint: str = ""
+    display_name: str = ""
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
 
@@ -63,12 +68,16 @@ ADMIN_TOKEN, REFEREE_CODE = "admin_token", "referee_code"
 class Operator:
     """Decides on the operator's commands, and makes the secrets that some of them give out."""
 
-    def __init__(self, admin_token: str, entropy: Callable[[int], bytes], keep: Keep | None = None) -> None:
+    def __init__(
+        self, admin_token: str, entropy: Callable[[int], bytes], keep: Keep | None = None, *, manager_endpoint: str = ""
+    ) -> None:
+        self._manager_endpoint = manager_endpoint
         self._admin = tokens.verifier(admin_token)
         self._entropy = entropy
         self._keep = keep or (lambda _name, _secret: None)
         self._grants: dict[str, Callable[[League, Operation, str], Operated]] = {
             "seats_new": self._new_seats,
+            "add_player": self._add_player,
             "token_rotate": self._rotate_token,
             "token_rotate_admin": self._rotate_admin_token,
             "token_rotate_referee_code": self._rotate_referee_code,
@@ -113,6 +122,32 @@ class Operator:
         new = [self._new_code() for _ in range(operation.count)]
         events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
         return Operated(events, lambda after: {"seats": _with_codes(after, new)})
+
+    def _add_player(self, league: League, operation: Operation, at: str) -> Operated:
+        """Take a player in that never registers: nobody is given its token, so that it is known by its endpoint only."""
+        url, name = operation.endpoint, operation.display_name
+        if not valid(Url, url):
+            raise ProtocolError("E044", f"endpoint must be a URL such as http://127.0.0.1:8101/mcp, got {url!r}.")
+        applicant = commands.Applicant(
+            meta=PlayerMeta(
+                display_name=name or f"Agent at {urlsplit(url).netloc}"[:50],
+                version="0.0.0",
+                game_types=[league.settings.game_type],
+                contact_endpoint=url,
+            ),
+            conversation_id=f"conv-added-{self._entropy(8).hex()}",
+            timestamp=at,
+            manager_endpoint=self._manager_endpoint,
+            added_by_operator=True,
+        )
+        try:
+            player_id = commands.admit_player(league, applicant)
+            token = tokens.new_token(player_id, self._entropy(tokens.ENTROPY_BYTES))
+            proof = {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
+            events = commands.register_player(league, applicant, **proof, at=at)
+        except commands.Rejected as rejected:
+            raise ProtocolError(rejected.code, rejected.reason) from None
+        return Operated(events, lambda after: _status(after, operation) | {"player_id": player_id})
 
     def _rotate_token(self, league: League, operation: Operation, at: str) -> Operated:
         code, key = self._new_code(), self._entropy(tokens.ENTROPY_BYTES)
@@ -205,9 +240,21 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "display_name": agent.meta.display_name,
                 "state": agent.state,
                 "endpoint": agent.meta.contact_endpoint,
+                **_how_it_speaks(league, agent),
             }
             for agent in agents
         ]
+    }
+
+
+def _how_it_speaks(league: League, agent: Player | Referee) -> dict[str, Any]:
+    """In the open profile, the form in which an agent understands requests, and what it is forgiven."""
+    if league.settings.profile != "open":
+        return {}
+    broken = league.broken_rules.get(agent.id, {})
+    return {
+        "form": agent.form if isinstance(agent, Player) else None,
+        "broken_rules": [{"rule": rule} | msgspec.to_builtins(breach) for rule, breach in broken.items()],
     }
 
 

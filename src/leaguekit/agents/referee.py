@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from leaguekit.agents.logs import about
-from leaguekit.agents.refereeing import PlayersWord, Refereeing, Ruled
+from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
+from leaguekit.agents.speaking import PlainSpeaker, PlayersWord
 from leaguekit.agents.views import match_view
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
@@ -33,6 +34,9 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.store.journal import Journal
 from leaguekit.transport.base import Peer
+
+if TYPE_CHECKING:
+    from leaguekit.agents.open_referee import OpenReferee
 
 __all__ = ["RefereeAgent", "RegistrationRefused"]
 
@@ -87,6 +91,8 @@ class RefereeAgent:
         self._earlier: list[Refereeing] = []
         self._reporting: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
+        # Stands before it in a league of the open profile.
+        self._open: OpenReferee | None = None
         self._handlers: dict[type[m.Message], Callable[[Any, Identity], m.Message]] = {
             m.MatchAssignment: self._start_match,
             m.RoundAnnouncement: self._hear_of_round,
@@ -136,9 +142,13 @@ class RefereeAgent:
 
     # Its server side
 
-    async def handle(self, body: bytes, _peer: Peer) -> bytes | None:
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is."""
-        return await answer(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
+        return await (self.answer if self._open is None else self._open.handle)(body, peer)
+
+    def answer(self, body: bytes, _peer: Peer) -> Awaitable[bytes | None]:
+        """Answer a body, whatever it is, to the letter."""
+        return answer(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
 
     @property
     def refuse(self) -> Refuse:
@@ -194,6 +204,8 @@ class RefereeAgent:
 
     def _hear_of_round(self, message: m.RoundAnnouncement, by: Identity) -> m.RoundAnnouncementAck:
         self._become_active()
+        if message.profile == "open":
+            self._opened_up().hear_of_round(message)
         log.info("round %d is announced", message.round_id, extra=about(message))
         return m.RoundAnnouncementAck(
             **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.agent_id
@@ -221,6 +233,14 @@ class RefereeAgent:
         # Where nobody can prove to be the manager, nobody is shown the token either.
         shown = {"auth_token": by.auth_token} if by.derived else {}
         return {**m.envelope(sender, self._world.now(), message.conversation_id), **shown}
+
+    def _opened_up(self) -> OpenReferee:
+        """What stands before this referee now that it knows its league to be of the open profile."""
+        if self._open is None:
+            from leaguekit.agents.open_referee import OpenReferee  # noqa: PLC0415 - the spec profile does without
+
+            self._open = OpenReferee(self._world, self.registrar.endpoint, self._matches, self.answer)
+        return self._open
 
     # Its matches
 
@@ -256,7 +276,8 @@ class RefereeAgent:
         if void is None and len(self._in_play) >= self._max_concurrent:
             return f"This referee plays {self._max_concurrent} matches at once, and has as many."
         try:
-            match = Refereeing(self._world, assignment, by.agent_id, self._reports.entered)
+            speaker = self._opened_up().speaker if assignment.profile == "open" else PlainSpeaker
+            match = Refereeing(self._world, assignment, by.agent_id, self._reports.entered, speaker)
         except (ProtocolError, ValueError) as error:
             return f"The assignment cannot be carried out: {error}"
         self._become_active()

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct
 
-from leaguekit.agents.calls import ask, deliver
 from leaguekit.agents.match_messages import MatchMessages
+from leaguekit.agents.speaking import PlainSpeaker, PlayersWord, Speaker
 from leaguekit.agents.transcripts import Transcript
 from leaguekit.agents.world import World
 from leaguekit.games import game
@@ -30,7 +30,7 @@ from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import read_sender, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.rpc import MOST_BYTES, RpcRefusal
+from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,6 @@ LATE_SECONDS = 0.05
 MOST_EXTENSIONS = 3
 NONCE_BYTES = 16
 
-PlayersWord: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 Ended: TypeAlias = s.Finish | s.Void
 
 
@@ -53,22 +52,29 @@ class Ruled(Struct, frozen=True):
     attempt: int
     report: m.MatchResultReport
     game_over: list[tuple[str, m.GameOver]]
+    # In the open profile, who each of them is and in which form it understands that.
+    speaks: list[tuple[str, str | None]] = []
 
 
 class Refereeing:
     """One attempt at a match: ``play`` it, then ``tell_result``; meanwhile ``take`` what players post by themselves.
 
     Making one raises ProtocolError or ValueError if the assignment cannot be carried out. ``entered`` is called at
-    every new stage.
+    every new stage. ``speaker`` makes what speaks to the players.
     """
 
     def __init__(
-        self, world: World, assignment: m.MatchAssignment, referee_id: str, entered: Callable[[Refereeing], None]
+        self,
+        world: World,
+        assignment: m.MatchAssignment,
+        referee_id: str,
+        entered: Callable[[Refereeing], None],
+        speaker: Callable[[Refereeing], Speaker] = PlainSpeaker,
     ) -> None:
         self.assignment = assignment
-        self._world = world
+        self.world = world
         self._entered = entered
-        self._seats: dict[Side, m.AssignedPlayer] = {}
+        self.seats: dict[Side, m.AssignedPlayer] = {}
         self._verifiers: dict[Side, bytes | None] = {}
         self.renew(assignment)
         rules = game(assignment.game_type)
@@ -76,9 +82,9 @@ class Refereeing:
         drawn = rules.draw(bytes.fromhex(assignment.match_seed))
         nonce = world.entropy(NONCE_BYTES)
         opening = (UNSET, UNSET) if drawn is None else (commitment(nonce, drawn), nonce.hex())
-        self.messages = MatchMessages(world, assignment, referee_id, *opening, seats=self._seats)
+        self.messages = MatchMessages(world, assignment, referee_id, *opening, seats=self.seats)
         self._limits = _limits(assignment.time_limits)
-        seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self._seats.items()}
+        seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self.seats.items()}
         self.match = Match(rules, assignment.match_id, seats, self._limits, drawn)
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -90,11 +96,12 @@ class Refereeing:
         self._posting: set[asyncio.Task[None]] = set()
         # Of each player, the task that ends when the last message to it is on its way.
         self._handed: dict[Side, asyncio.Task[None]] = {}
+        self.speaker = speaker(self)
 
     def renew(self, assignment: m.MatchAssignment) -> None:
         """Take what the manager says now of where the players are, and by what they and we are known."""
-        self._seats |= {"A": assignment.player_A, "B": assignment.player_B}
-        for side, seat in self._seats.items():
+        self.seats |= {"A": assignment.player_A, "B": assignment.player_B}
+        for side, seat in self.seats.items():
             self._verifiers[side] = None if seat.verifier is UNSET else bytes.fromhex(seat.verifier)
 
     @property
@@ -119,14 +126,17 @@ class Refereeing:
 
     def ruling(self, verdict: Verdict) -> Ruled:
         """What follows from a verdict, as it is written down before anybody hears of it."""
-        position = self.match.view(None)
+        position, learned = self.match.view(None), self.speaker.learned()
         return Ruled(
             match_id=self.assignment.match_id,
             attempt=self.assignment.attempt,
-            report=self.messages.report(verdict, position),
+            report=self.messages.report(verdict, position, learned),
             game_over=[
-                (self._seats[side].endpoint, over) for side, over in self.messages.game_over(verdict, position).items()
+                (self.seats[side].endpoint, over) for side, over in self.messages.game_over(verdict, position).items()
             ],
+            speaks=[(seat.player_id, learned.forms.get(seat.player_id)) for seat in self.seats.values()]
+            if learned.forms
+            else [],
         )
 
     async def tell_result(self, verdict: Verdict, ruling: Ruled) -> None:
@@ -162,12 +172,12 @@ class Refereeing:
 
     def take(self, message: PlayersWord) -> m.MatchMessageAck:
         """Take what a player posts by itself. Raises ProtocolError if it does not count."""
-        side = next((side for side in SIDES if self._seats[side].player_id == message.player_id), None)
+        side = next((side for side in SIDES if self.seats[side].player_id == message.player_id), None)
         if side is None:
             raise ProtocolError("E005", f"{message.player_id} does not play in {self.match.match_id}.")
         if message.auth_token is UNSET:
             raise ProtocolError("E011")
-        if not self._can_tell(side):
+        if not self.can_tell(side):
             raise ProtocolError("E012", "This referee was not told by which token to know the player.")
         self._identify(side, message)
         self._check_state(side, message)
@@ -178,20 +188,20 @@ class Refereeing:
             raise ProtocolError(fault.code, fault.detail, data=error)
         return self.messages.acknowledged(side, message.conversation_id)
 
-    def _can_tell(self, side: Side) -> bool:
-        return self._seats[side].expected_token is not UNSET or self._verifiers[side] is not None
+    def can_tell(self, side: Side) -> bool:
+        return self.seats[side].expected_token is not UNSET or self._verifiers[side] is not None
 
-    def _is_of(self, side: Side, token: str) -> bool:
+    def is_of(self, side: Side, token: str) -> bool:
         """Whether a token is a player's: the one derived for this match, or its real one."""
-        derived, known = self._seats[side].expected_token, self._verifiers[side]
+        derived, known = self.seats[side].expected_token, self._verifiers[side]
         return (derived is not UNSET and tokens.same(token, derived)) or (
             known is not None and tokens.recognised(token, known)
         )
 
     def _identify(self, side: Side, message: PlayersWord) -> None:
         """Judge who speaks, by the token if one is shown and by what the message says, and of which match."""
-        own, token = self._seats[side].player_id, message.auth_token
-        if token is not UNSET and self._can_tell(side) and not self._is_of(side, token):
+        own, token = self.seats[side].player_id, message.auth_token
+        if token is not UNSET and self.can_tell(side) and not self.is_of(side, token):
             shown = {"provided_token": tokens.shortened(token)}
             raise ProtocolError("E012", f"That is not the token of {own}.", context=shown)
         said = message.sender or sender_of("player", own)
@@ -257,7 +267,7 @@ class Refereeing:
                     error = self._game_error(effect.side, effect.fault)
                     self._send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.Entered():
-                    self._entered_at = self._world.now()
+                    self._entered_at = self.world.now()
                     self._entered(self)
                 case s.Finish() | s.Void():
                     self._end(effect)
@@ -286,13 +296,13 @@ class Refereeing:
 
     async def _came_of(self, asked: s.Ask) -> s.Input:
         """Call a player, and what that comes to."""
-        side, seat = asked.side, self._seats[asked.side]
+        side, seat = asked.side, self.seats[asked.side]
         # Counted from now and not from when it was to be sent: that we are late is not the player's fault.
         seconds = asked.deadline - asked.send_at
         request, kind = self._request(asked, seconds)
         self.transcript.add("sent", seat.player_id, request)
         try:
-            answer = await ask(self._world.caller, seat.endpoint, request, kind, seconds=seconds, most_bytes=MOST_BYTES)
+            answer = await self.speaker.ask(side, request, kind, seconds)
             self.transcript.add("received", seat.player_id, answer)
             self._identify(side, answer)
         except CallFailed as failure:
@@ -332,17 +342,18 @@ class Refereeing:
         """Post a message after the one before it; this ends when it is answered, or surely on its way."""
         if before is not None:
             await asyncio.wait([before])
-        posting = asyncio.create_task(self._post(self._seats[side], message, seconds))
+        posting = asyncio.create_task(self._post(side, message, seconds))
         self._posting.add(posting)
         posting.add_done_callback(self._posting.discard)
         await asyncio.wait([posting], timeout=HANDED_SECONDS)
 
-    async def _post(self, seat: m.AssignedPlayer, message: m.Request, seconds: float) -> None:
-        self.transcript.add("sent", seat.player_id, message)
+    async def _post(self, side: Side, message: m.Request, seconds: float) -> None:
+        player_id = self.seats[side].player_id
+        self.transcript.add("sent", player_id, message)
         try:
-            await deliver(self._world.caller, seat.endpoint, message, seconds)
+            await self.speaker.tell(side, message, seconds)
         except (CallFailed, CallerLate) as failure:
-            self.transcript.add("failed", seat.player_id, note=f"{m.message_type(message)}: {failure}")
+            self.transcript.add("failed", player_id, note=f"{m.message_type(message)}: {failure}")
 
     # The pieces
 
@@ -366,7 +377,7 @@ class Refereeing:
         return self.messages.written(max(wanted) - self._loop.time()) if wanted else None
 
     def _arrived(self) -> list[str]:
-        return [self._seats[side].player_id for side in self.match.arrived]
+        return [self.seats[side].player_id for side in self.match.arrived]
 
 
 def _limits(limits: m.TimeLimits) -> s.Limits:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import RpcRefusal
-from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
+from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
@@ -78,12 +79,17 @@ class Reports:
 
     async def tell_again(self, ruling: Ruled) -> None:
         """After a restart, tell the players how their match ended: they may be starting as well."""
-        await asyncio.gather(*(self._tell_again(url, over) for url, over in ruling.game_over))
+        speaks: Sequence[tuple[str, str | None] | None] = ruling.speaks or [None] * len(ruling.game_over)
+        told = zip(ruling.game_over, speaks, strict=True)
+        await asyncio.gather(*(self._tell_again(url, over, to) for (url, over), to in told))
 
-    async def _tell_again(self, url: str, over: m.GameOver) -> None:
+    async def _tell_again(self, url: str, over: m.GameOver, to: tuple[str, str | None] | None) -> None:
         for _ in range(TELL_TRIES):
             try:
-                await ask(self._world.caller, url, over, m.GameOverAck)
+                if to is None:
+                    await ask(self._world.caller, url, over, m.GameOverAck)
+                else:
+                    await _tell_openly(self._world.caller, url, over, to)
             except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
                 log.debug("the end of %s is not told yet: %s", over.match_id, failure)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -166,6 +172,12 @@ class Reports:
         if identity is None:
             raise RuntimeError("a referee reports only after it has registered")
         return identity
+
+
+async def _tell_openly(caller: Caller, url: str, over: m.GameOver, to: tuple[str, str | None]) -> None:
+    from leaguekit.agents.open_speaking import tell  # noqa: PLC0415 - the spec profile does without
+
+    await tell(caller, url, over, to, BY_REQUEST[m.GameOver].seconds)
 
 
 def _signed(message: Any, token: str | None) -> Any:

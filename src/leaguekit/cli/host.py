@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import shlex
+import socket
 from secrets import token_bytes
 
 from leaguekit.cli import CommandError, manager, plans, program
@@ -14,9 +15,13 @@ from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.opening import shown
 from leaguekit.transport.server import CannotListen, listen
 
+# Where some agents post their answers, whoever has asked them.
+USUAL_PORT = 8001
+USUAL_NEEDED = f"in the open profile one referee belongs at port {USUAL_PORT}, where some agents post their answers"
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
+  league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
 It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
 says how to go on; a process that is killed is started again.
@@ -54,9 +59,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     """Start every process; the command that does so again."""
     try:
         served = listen(options.host, options.port)
-        referees = [
-            listen(options.host, options.port and options.port + number) for number in range(1, options.referees + 1)
-        ]
+        referees = _referees(options)
     except CannotListen as error:
         raise CommandError(str(error)) from None
     # Its own referees reach the manager from this machine, whatever way others take.
@@ -75,6 +78,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
         "--max-referees": options.max_referees,
         "--config": options.config,
         "--seed": options.seed,
+        "--profile": options.profile,
         "--endpoint": options.endpoint,
     }
     chosen = [text for name, value in given.items() if value is not None for text in (name, str(value))]
@@ -91,6 +95,19 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
         processes.start(name, sock, "referee", *shared, *own, secrets=code)
     where = ["--port", str(options.port), "--referees", str(options.referees)]
     return shlex.join(["league", "host", *shared, *where, *map(shown, chosen)])
+
+
+def _referees(options: argparse.Namespace) -> list[socket.socket]:
+    """The referees' sockets, at the ports after the manager's; in the open profile the first at 8001 if that is free."""
+    ports = [options.port and options.port + number for number in range(1, options.referees + 1)]
+    if manager.settings_from(options).profile != "open" or USUAL_PORT in ports:
+        return [listen(options.host, port) for port in ports]
+    try:
+        first = listen(options.host, USUAL_PORT)
+    except CannotListen as error:
+        program.say(f"{USUAL_NEEDED}, and none can: {error}")
+        return [listen(options.host, port) for port in ports]
+    return [first, *(listen(options.host, port) for port in ports[1:])]
 
 
 async def _watch(processes: Processes, stop: program.Stop) -> int:

@@ -32,6 +32,7 @@ EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
   league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
   league manager                                        wait for `league start`
+  league manager --profile open                         host agents as they are, and note what they get wrong
   league manager --config league.toml                   settings from a file: league_id, game_type, announce_lead …
   league manager --store postgresql://me@db/league      keep the league in PostgreSQL
 
@@ -66,6 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--store",
         metavar="STORE",
         help="where the league's events are kept: a file, postgresql://user@host/database, or memory: for nowhere",
+    )
+    parser.add_argument(
+        "--profile",
+        choices=("spec", "open"),
+        help="spec: to the letter (default); open: also agents that speak as they do in the field",
     )
     starting = parser.add_mutually_exclusive_group()
     starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when so many have registered")
@@ -120,6 +126,7 @@ def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
         "max_players": options.max_players,
         "max_referees": options.max_referees,
         "require_seat": options.require_seat or None,
+        "profile": options.profile,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }
     return chosen | {name: value for name, value in asked.items() if value is not None}

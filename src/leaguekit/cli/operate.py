@@ -26,6 +26,7 @@ EXAMPLES = """examples:
   league status
   league standings --json
   league pause --reason "lunch"
+  league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (one that never registers)
   league withdraw P07 --reason "the author asked for it"
   league rematch R2M3 --reason "power cut"
   league correct R2M3 P01 --reason "the referee erred"      (a player's id, draw, or none)
@@ -35,6 +36,9 @@ EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     command = parser.prog.rpartition(" ")[2]
+    if command == "add-player":
+        parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
+        parser.add_argument("--name", metavar="NAME", dest="display_name", help="its name in the league")
     if command in ("withdraw", "disqualify"):
         parser.add_argument("player_id", metavar="PLAYER", help="such as P07")
     if command in ("rematch", "correct"):
@@ -46,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--player", metavar="ID", dest="player_id", help="for GET_NEXT_MATCH, GET_PLAYER_STATS")
     if command in ("schedule", "query"):
         parser.add_argument("--round", metavar="N", dest="round_id", type=int, help="this round only")
-    if command not in (*LOOKS, "agents", "query", "start"):
+    if command not in (*LOOKS, "add-player", "agents", "query", "start"):
         parser.add_argument("--reason", default="", help="why; kept in the league's log")
     add_options(parser)
     parser.set_defaults(run=run)
@@ -63,9 +67,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     params = {
         name: getattr(options, name)
-        for name in ("command", "player_id", "match_id", "round_id", "reason", "outcome", "query_type")
+        for name in ("player_id", "endpoint", "display_name", "match_id", "round_id", "reason", "outcome", "query_type")
         if getattr(options, name, None) is not None
     }
+    params["command"] = options.command.replace("-", "_")
     if options.command not in LOOKS:
         params["admin_token"] = admin_token(options)
     shown = call(options.manager, params)
@@ -136,19 +141,35 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
     if command == "query":
         return escaped(json.dumps(shown["data"], ensure_ascii=False, indent=2))
     if command == "agents":
-        return table(
-            ["id", "name", "state", "endpoint"],
-            [[one["id"], one["display_name"], one["state"], one["endpoint"]] for one in shown["agents"]],
-        )
+        return _agents(shown["agents"])
     lines = [
+        *([f"{shown['player_id']} is taken in"] if command == "add-player" else []),
         f"{shown['league_id']}: {shown['state']}{' (paused)' if shown['paused'] else ''}",
         f"round {shown['current_round']} of {shown['total_rounds']}, "
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{shown['players']} players, {shown['referees']} referees",
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
+        *shown.get("unreachable", ()),
     ]
     return "\n".join(map(harmless, lines))
+
+
+def _agents(agents: list[dict[str, Any]]) -> str:
+    """The agents, and below them what those of the open profile are forgiven."""
+    spoken = ["form"] if any("form" in one for one in agents) else []
+    names = ["id", "display_name", "state", "endpoint", *spoken]
+    rows = [[str(one[name] or "-") for name in names] for one in agents]
+    lines = [table(["id", "name", "state", "endpoint", *spoken], rows)]
+    for one in agents:
+        lines += [
+            harmless(
+                f"{one['id']} breaks {broken['rule']} ({broken['count']} times, first at {broken['first_at']}): "
+                f"{broken['came']}; expected {broken['expected']}"
+            )
+            for broken in one.get("broken_rules", ())
+        ]
+    return "\n".join(lines)
 
 
 def _outcome(match: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from leaguekit.cli.stores import read, stored
 from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
+from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError
 from leaguekit.store.opening import open_reader, shown
 
@@ -54,6 +55,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     data_dir: str
     seed: int | None = None
     ports: dict[str, int] = {}
+    profile: Profile = "spec"
 
 
 async def settings_in(log: LogReader) -> Settings | None:

@@ -60,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-concurrent", metavar="N", type=int, help=f"matches a referee at once (default {REFEREE_MATCHES})"
     )
+    parser.add_argument("--profile", choices=("spec", "open"), help="as for `league manager` (default spec)")
     parser.add_argument("--league-id", metavar="ID", help="default: a new one")
     parser.add_argument("--store", metavar="STORE", help="as for `league manager`; memory: keeps nothing")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="default SHARED")
@@ -92,6 +93,7 @@ def _plan(options: argparse.Namespace) -> RunPlan:
         announce_lead=options.announce_lead or 0.0,
         data_dir=str((options.data_dir or Path("SHARED")).absolute()),
         seed=options.seed,
+        profile=options.profile or "spec",
     )
     if plan.players < 2 or plan.referees < 1:
         raise CommandError("a league needs at least --players 2 and --referees 1")
@@ -103,7 +105,7 @@ def _plan(options: argparse.Namespace) -> RunPlan:
 def _resumed(options: argparse.Namespace) -> RunPlan:
     """What was started with a store before."""
     for name in ("players", "referees", "game", "strategies", "seed", "port", "announce_lead", "max_concurrent",
-                 "league_id", "store"):  # fmt: skip
+                 "league_id", "store", "profile"):  # fmt: skip
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise CommandError(f"{option} and --resume exclude each other: the store says what is resumed")
@@ -146,7 +148,7 @@ def _start_all(plan: RunPlan, store: str | None, served: dict[str, socket.socket
     processes.start(
         "manager", served["manager"], "manager", *shared, *seed, "--league-id", plan.league_id,
         *([] if store is None else ["--store", store]), "--game", plan.game,
-        "--announce-lead", str(plan.announce_lead), "--grant-ids",
+        "--announce-lead", str(plan.announce_lead), "--grant-ids", "--profile", plan.profile,
         "--start-when", f"players={plan.players},referees={plan.referees}",
         "--run-plan", msgspec.json.encode(structs.replace(plan, ports=ports)).decode(),
         comes_back=store != MEMORY,

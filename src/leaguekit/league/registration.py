@@ -73,14 +73,15 @@ class Applicant(NamedTuple, Generic[MetaT]):
     says_it_is: str | None = None
     # An id it is to have if that is free.
     wanted_id: str | None = None
-    # Whether the operator lets a referee in after the start.
+    # Whether the operator lets it in: a player without a seat, a referee also after the start.
     added_by_operator: bool = False
 
 
 def admit_player(league: League, applicant: Applicant[PlayerMeta]) -> str:
     """The id that a player gets, or had. Raises Rejected, or ProtocolError for a name that is taken."""
     by_seat = _holder("player", league, league.players, applicant)
-    if league.settings.require_seat and applicant.seat is None and applicant.returning_id not in league.players:
+    is_let_in = applicant.seat is not None or applicant.returning_id in league.players or applicant.added_by_operator
+    if league.settings.require_seat and not is_let_in:
         raise Rejected("player", "E058", "Players come in with a seat code only, in the manager's URL: /mcp?seat=CODE")
     known = by_seat or _known(league, league.players, applicant)
     if known is None:

@@ -23,13 +23,13 @@ Word: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 class Later(NamedTuple):
     """The agent has the request, and will post its answer."""
 
-    broken: m.BrokenRule
+    broken: list[m.BrokenRule]
 
 
 class Acknowledged(NamedTuple):
     """The agent says that all is well, and no more: that may be its way to join, or of not understanding."""
 
-    broken: m.BrokenRule
+    broken: list[m.BrokenRule]
 
 
 class Nothing(NamedTuple):
@@ -42,6 +42,7 @@ Found: TypeAlias = Repaired | Later | Acknowledged | Nothing
 
 _JOINED, _DECLINED = ("ACCEPTED", "ACCEPT", "JOINED"), ("REJECTED", "REJECT", "DECLINED", "REFUSED")
 _LATER = ("RECEIVED", "PENDING", "PROCESSING", "QUEUED")
+_NOT_UNDERSTOOD = ("error", "unknown_message_type", "unknown", "failed")
 _WELL = ("ACK", "ACKNOWLEDGED", "OK", "SUCCESS")
 # The field that has the word, and those that stand in its place.
 _CHOICES: dict[type[m.Message], tuple[str, ...]] = {
@@ -76,12 +77,26 @@ def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any]
     if faults:
         raise faults[0]
     statuses = [str(place.value["status"]).upper() for place in places if isinstance(place.value.get("status"), str)]
-    said = broken_rule("001-L0044", f"only {shown(value)}", f"a {m.message_type(wanted)} in result")
+    said = [broken_rule("001-L0044", f"only {shown(value)}", f"a {m.message_type(wanted)} in result")]
     if any(status in _LATER for status in statuses):
         return Later(said)
     if any(status in _WELL for status in statuses):
         return Acknowledged(said)
     return Nothing(shown(value))
+
+
+def is_refusal(status: int, body: bytes) -> bool:
+    """Whether an answer says that a message was not taken, or not understood."""
+    if status >= 400:
+        return True
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    if not isinstance(value, dict):
+        return False
+    said = [one.get("status") for one in (value, value.get("result")) if isinstance(one, dict)]
+    return value.get("error") is not None or any(str(one).lower() in _NOT_UNDERSTOOD for one in said)
 
 
 def word_in(value: Json, wanted: type[Word], known: Mapping[str, Any], certain: Mapping[str, str]) -> Repaired | None:
