@@ -124,7 +124,7 @@ class Operator:
         return Operated(events, lambda after: {"seats": _with_codes(after, new)})
 
     def _add_player(self, league: League, operation: Operation, at: str) -> Operated:
-        """Take a player in that never registers: nobody is given its token, so that it is known by its endpoint only."""
+        """Take a player in that never registers: nobody is given its token, and it is known by its endpoint only."""
         url, name = operation.endpoint, operation.display_name
         if not valid(Url, url):
             raise ProtocolError("E044", f"endpoint must be a URL such as http://127.0.0.1:8101/mcp, got {url!r}.")

@@ -98,7 +98,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
 
 
 def _referees(options: argparse.Namespace) -> list[socket.socket]:
-    """The referees' sockets, at the ports after the manager's; in the open profile the first at 8001 if that is free."""
+    """The referees' sockets, after the manager's port; in the open profile the first at 8001 if that is free."""
     ports = [options.port and options.port + number for number in range(1, options.referees + 1)]
     if manager.settings_from(options).profile != "open" or USUAL_PORT in ports:
         return [listen(options.host, port) for port in ports]
