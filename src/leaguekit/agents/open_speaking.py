@@ -64,7 +64,9 @@ class _Tries:
     """What the forms that were tried for one request have brought so far."""
 
     missed: list[str] = field(default_factory=list)
+    # The first mere acknowledgement, and to which request it came.
     acknowledged: Acknowledged | None = None
+    as_written: Written | None = None
     hung_up: Unreachable | None = None
 
 
@@ -110,14 +112,14 @@ class OpenSpeaker:
         if not isinstance(found, Acknowledged) or kind is not m.GameJoinAck:
             return False
         if tries.acknowledged is None:
-            tries.acknowledged = found
-            self._memory.forms[player_id] = made.form
+            tries.acknowledged, tries.as_written = found, made
         return player_id in self._memory.only_acknowledge
 
     def _at_last(self, side: Side, request: m.Request, kind: type[PlayersWord], tries: _Tries) -> PlayersWord:
         """What it comes to when no form has brought the word."""
-        if tries.acknowledged is not None:
+        if tries.acknowledged is not None and tries.as_written is not None:
             self._memory.only_acknowledge.add(self._match.seats[side].player_id)
+            self._understood(side, tries.as_written, request, tries)
             self.note(side, tries.acknowledged.broken)
             return m.GameJoinAck(**self.known(side, request), accept=True)
         if tries.hung_up is not None and not tries.missed:

@@ -23,7 +23,7 @@ from leaguekit.league.state import League
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import RoundId, Url
-from leaguekit.protocol.messages import MatchResult, PlayerMeta, QueryError, QueryParams, ResultDetails
+from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, QueryError, QueryParams, ResultDetails
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
@@ -51,6 +51,11 @@ class Operation(msgspec.Struct, kw_only=True):
     display_name: str = ""
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
+
+
+_NEVER_REGISTERED = BrokenRule(
+    rule="000-L0209", came="nothing: the operator took it in", expected="LEAGUE_REGISTER_REQUEST"
+)
 
 
 class Operated(NamedTuple):
@@ -145,6 +150,7 @@ class Operator:
             token = tokens.new_token(player_id, self._entropy(tokens.ENTROPY_BYTES))
             proof = {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
             events = commands.register_player(league, applicant, **proof, at=at)
+            events += commands.note_broken_rules(league, player_id, [_NEVER_REGISTERED], at)
         except commands.Rejected as rejected:
             raise ProtocolError(rejected.code, rejected.reason) from None
         return Operated(events, lambda after: _status(after, operation) | {"player_id": player_id})

@@ -136,7 +136,8 @@ class Fake:
 
         ``given_id`` is for who was added by hand, and cannot know the id that it was given.
         """
-        foreign = self.has("own-id") and (given_id or self.given_id) != self.player_id
+        # Whoever was added by hand and has no id of its own has none at all.
+        foreign = not self.player_id or (self.has("own-id") and (given_id or self.given_id) != self.player_id)
         return self.species.notes | ({"player-id", "sender"} if foreign else set())
 
     # Its life
