@@ -1,30 +1,34 @@
-"""Leagues in the open profile with the fakes of the dialect zoo: all who can play do, and what they get wrong is noted."""
+"""Leagues in the open profile with the dialect zoo: all who can play do, and what they get wrong is noted."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_server import manager_server
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
+from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import request
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import Server, listen
-from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, url_of
+from leaguekit.transport.server import listen
+from tests.agents.leagues import ADMIN, MANAGER_URL, Hall
 from tests.played import audited
 from tests.zoo.dialects import ALONE, NOBODY_HOSTS, RULES, TEN, TIC_TAC_TOE, Fake, MemoryNet, SocketNet, Species
 
@@ -206,3 +210,73 @@ def test_what_is_posted_to_the_wrong_referee_is_passed_on_to_the_right_one(tmp_p
             assert all(one.by.startswith("referee") and one.answer["result"]["status"] for one in passed)
 
     loop.run(play())
+
+
+def test_the_same_league_is_played_over_real_http(tmp_path: Path) -> None:
+    async def play() -> None:
+        sockets = [listen("127.0.0.1", 0) for _ in range(7)]
+        manager_url, *urls = (endpoint_of(sock) for sock in sockets)
+        caller, net = HttpCaller(AddressPolicy.local()), SocketNet()
+        world = World(caller, tmp_path)
+        settings = Settings(league_id="league_open", announce_lead=0.0, profile="open")
+        manager = Manager(world, MemoryLog(), settings, manager_url, ADMIN)
+        await manager.open()
+        server = manager_server(manager, sockets[0])
+        await server.start()
+        running = asyncio.create_task(manager.run())
+        referees = [
+            RefereeAgent(world, manager_url=manager_url, endpoint=url, name=f"Referee {url}", max_concurrent=10)
+            for url in urls[:2]
+        ]
+        players = [
+            PlayerAgent(Player(f"Ours {number}", STRATEGIES["random"]), world, manager_url, url)
+            for number, url in enumerate(urls[2:])
+        ]
+        served = []
+        for agent, sock in zip([*referees, *players], sockets[1:], strict=True):
+            refuse = agent.refuse if isinstance(agent, RefereeAgent) else player_refusal
+            registered = asyncio.Event()
+            told = partial(_hear, registered)
+            served.append(asyncio.create_task(serve(agent, sock, refuse, tell=told)))
+            await registered.wait()
+        ports = {"REF01": sockets[1].getsockname()[1], "REF02": sockets[2].getsockname()[1]}
+        fakes: dict[str, Fake] = {}
+        for species in TEN.values():
+            fake = Fake(species, net.reserve(), manager_url, net, fixed_ports=ports)
+            await fake.come()
+            if fake.has("never-registers"):
+                added = await _operate(caller, manager_url, "add_player", endpoint=fake.endpoint, display_name="Otter")
+                fakes[added["player_id"]] = fake
+            else:
+                fakes[fake.given_id] = fake
+        shown = await _operate(caller, manager_url, "start")
+        assert shown["unreachable"] == []
+        await running
+        assert await asyncio.gather(*served) == [True] * 6
+        for fake in fakes.values():
+            await fake.leave()
+        await net.finish()
+        await server.stop()
+        await manager.close()
+        await caller.close()
+        assert len(manager.ledger.league.matches) == 91
+        assert unfair(manager.ledger.league, fakes) == []
+        assert misjudged(manager.ledger.league, fakes) == []
+
+    async def in_time() -> None:
+        async with asyncio.timeout(60):
+            await play()
+
+    asyncio.run(in_time())
+
+
+def _hear(registered: asyncio.Event, text: str) -> None:
+    if text.endswith("is registered"):
+        registered.set()
+
+
+async def _operate(caller: HttpCaller, manager: str, command: str, **fields: Any) -> dict[str, Any]:
+    body = msgspec.json.encode({"command": command, "admin_token": ADMIN} | fields)
+    answer = await caller.post(manager, request("operator", body, 1), 10)
+    result: dict[str, Any] = msgspec.json.decode(answer.body)["result"]
+    return result

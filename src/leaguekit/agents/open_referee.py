@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from leaguekit.agents.calls import cause_in
 from leaguekit.agents.open_speaking import Memory, OpenSpeaker
 from leaguekit.agents.refereeing import Refereeing
+from leaguekit.agents.speaking import Speaker
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.dialects import requests
 from leaguekit.transport.dialects.answers import word_in
@@ -57,11 +59,10 @@ class OpenReferee:
 
     def _in_order(self, incoming: Incoming) -> bytes:
         """What a player has posted, as its own word; what cannot be told is for the referee to refuse."""
-        found = self._whose(incoming.message)
+        speaker, side = self._whose(incoming.message) or (None, "A")
         kind = next((one for one in WORDS if one is incoming.kind), None)
-        if found is None or kind is None:
+        if not isinstance(speaker, OpenSpeaker) or kind is None:
             return requests.standard(incoming)
-        speaker, side = found
         try:
             word = word_in(incoming.message, kind, speaker.known(side), speaker.certain(side))
         except ProtocolError:
@@ -71,15 +72,13 @@ class OpenReferee:
         speaker.note(side, incoming.broken)
         return requests.standard(incoming, speaker.taken(side, word))
 
-    def _whose(self, message: Json) -> tuple[OpenSpeaker, Side] | None:
+    def _whose(self, message: Json) -> tuple[Speaker, Side] | None:
         """Whose word it is, by its token: nothing else vouches for what was posted."""
         token, match_id = str(message.get("auth_token", "")), message.get("match_id")
-        matches = self._matches.values() if match_id is None else [self._matches.get(str(match_id))]
-        for match in matches:
-            if match is None or not isinstance(match.speaker, OpenSpeaker):
-                continue
+        named = self._matches.get(str(match_id))
+        for match in self._matches.values() if match_id is None else filter(None, [named]):
             for side in SIDES:
-                if match.is_of(side, token) and match.match.posted(side) is not None:
+                if match.is_of(side, token) and (match is named or match.match.posted(side) is not None):
                     return match.speaker, side
         return None
 
@@ -89,6 +88,8 @@ class OpenReferee:
         if match_id in self._matches or match_id not in self._referees or PASSED_ON in incoming.message:
             return None
         body = requests.standard(incoming._replace(message=incoming.message | {PASSED_ON: True}))
+        if len(body) > MOST_BYTES:
+            return None
         # The one that was announced first; another may have it since.
         others = dict.fromkeys([self._referees[match_id], *self._referees.values()])
         for url in [one for one in others if one != self._endpoint]:

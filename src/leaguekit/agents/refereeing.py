@@ -306,7 +306,9 @@ class Refereeing:
             self.transcript.add("received", seat.player_id, answer)
             self._identify(side, answer)
         except CallFailed as failure:
-            self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
+            if self.match.is_open(asked.ask):
+                # Otherwise the answer has been posted meanwhile, and nobody waits for this one.
+                self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
             return s.Failed(side, asked.ask, "E001" if isinstance(failure, TimedOut) else "E009")
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
