@@ -46,8 +46,8 @@ async def quick(scene: PlayerScene) -> Evidence:
     needs=[*CAN_JOIN, *CAN_CHOOSE],
 )
 async def at_once(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bouts = [scene.bout(number=number) for number in range(1, MATCHES_AT_ONCE + 1)]
+    last = await scene.fresh(number=MATCHES_AT_ONCE)
+    bouts = [*(scene.opened(scene.bout(number=number)) for number in range(1, MATCHES_AT_ONCE)), last]
     joins = await asyncio.gather(*(scene.say(f"join {bout.match_id}", bout.invitation()) for bout in bouts))
     for join, bout in zip(joins, bouts, strict=True):
         plays_on(join, bout)
@@ -66,11 +66,9 @@ async def at_once(scene: PlayerScene) -> Evidence:
 async def invitations(scene: PlayerScene) -> Evidence:
     slowest: Exchange | None = None
     for number in range(MANY):
-        scene.next_round()
-        bout = scene.bout()
+        bout = await scene.fresh()
         exchange = await scene.say(f"invitation {number}", bout.invitation())
         plays_on(exchange, bout)
-        await scene.say(f"end {number}", bout.lost())
         slowest = exchange if slowest is None or exchange.seconds > slowest.seconds else slowest
     return _slowest(slowest)
 
@@ -86,12 +84,10 @@ async def invitations(scene: PlayerScene) -> Evidence:
 async def choices(scene: PlayerScene) -> Evidence:
     slowest: Exchange | None = None
     for number in range(MANY):
-        scene.next_round()
-        bout = scene.bout()
+        bout = await scene.fresh()
         await scene.say(f"match {number}", bout.invitation())
         exchange = await scene.say(f"call {number}", bout.call())
         chooses(exchange, bout)
-        await scene.say(f"end {number}", bout.lost())
         slowest = exchange if slowest is None or exchange.seconds > slowest.seconds else slowest
     return _slowest(slowest)
 
@@ -111,15 +107,14 @@ def _slowest(exchange: Exchange | None) -> Evidence:
     full=True,
 )
 async def silence(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    await scene.say("announcement before silence", scene.announcement())
+    bout = await scene.fresh()
     scene.tell(f"silence for {SILENT_SECONDS:g} s")
     await asyncio.sleep(SILENT_SECONDS)
-    bout = scene.bout()
     return plays_on(await scene.say("invitation after silence", bout.invitation()), bout)
 
 
 async def _tell_league_over(scene: PlayerScene) -> Exchange:
+    await scene.finish()
     return await scene.say("end", scene.league_completed())
 
 

@@ -6,10 +6,18 @@ import json
 
 import msgspec
 
-from leaguekit.kit.answers import is_refusal, is_result
+from leaguekit.kit.answers import came_in_time, is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, encode, request, text_of
-from leaguekit.kit.player.matches import CAN_JOIN, given_id, join_result, joined, plays_on
+from leaguekit.kit.player.matches import (
+    CAN_JOIN,
+    given_id,
+    join_result,
+    joined,
+    plays_on,
+    round_answered,
+    standings_answered,
+)
 from leaguekit.kit.player.registration import ping
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
@@ -29,7 +37,13 @@ async def _post(scene: PlayerScene, body: bytes, call_id: int | str | None = Non
     return await scene.line.post(scene.url, body, SECONDS, call_id)
 
 
-@RPC.recommended("string_id", "The player repeats an id that is text.", "001-L0045", "decision 2", needs=[join_result])
+@RPC.recommended(
+    "string_id",
+    "The player repeats an id that is text.",
+    "001-L0045",
+    "decision 2",
+    needs=[join_result, round_answered],
+)
 async def string_id(scene: PlayerScene) -> Evidence:
     body = request(NOTIFY_ROUND, scene.announcement(), STRING_ID)
     exchange = await _post(scene, body, STRING_ID)
@@ -47,8 +61,7 @@ async def string_id(scene: PlayerScene) -> Evidence:
     needs=CAN_JOIN,
 )
 async def type_as_method(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout()
+    bout = await scene.fresh()
     exchange = await scene.say("invitation by its type", bout.invitation(), method="GAME_INVITATION")
     return plays_on(exchange, bout)
 
@@ -88,7 +101,7 @@ async def no_request(scene: PlayerScene) -> Evidence:
     "The player answers a batch with a list of answers, each with its id.",
     "001-L0009",
     "decision 2",
-    needs=[join_result],
+    needs=[join_result, round_answered],
 )
 async def batch(scene: PlayerScene) -> Evidence:
     calls = [json.loads(request(NOTIFY_ROUND, scene.announcement(), number)) for number in (901, 902)]
@@ -106,7 +119,7 @@ async def batch(scene: PlayerScene) -> Evidence:
     "The player takes a notification, a request without an id, and answers it with no JSON-RPC answer.",
     "001-L0038",
     "decision 2",
-    needs=[ping],
+    needs=[round_answered],
 )
 async def notification(scene: PlayerScene) -> Evidence:
     exchange = await _post(scene, request(NOTIFY_ROUND, scene.announcement(), None))
@@ -135,13 +148,20 @@ async def status(scene: PlayerScene) -> Evidence:
 
 
 @RPC.recommended(
-    "megabyte", "The player takes a message of 1 MB from its manager.", "000-L1566", "decision 6", needs=[ping]
+    "megabyte",
+    "The player takes a message of 1 MB from its manager.",
+    "000-L1566",
+    "decision 6",
+    needs=[standings_answered],
 )
 async def megabyte(scene: PlayerScene) -> Evidence:
     message = msgspec.to_builtins(scene.standings_update()) | {"from_a_later_version": ""}
     room = MOST_BYTES_FROM_ABOVE - len(request("update_standings", message, 1_000_000))
     message["from_a_later_version"] = "x" * room
-    return is_result(await scene.line.call(scene.url, "update_standings", message, SECONDS))
+    exchange = await scene.line.call(scene.url, "update_standings", message, SECONDS)
+    if exchange.error is not None:
+        raise exchange.failed("no error")
+    return came_in_time(exchange)
 
 
 @TOKENS.recommended(
@@ -220,8 +240,7 @@ async def alive(scene: PlayerScene) -> Evidence:
     # Unheard-of bodies, of which no answer is expected but that the player lives.
     for body in RUBBISH:
         await _post(scene, body)
-    scene.next_round()
-    bout = scene.bout()
+    bout = await scene.fresh()
     return plays_on(await scene.say("invitation after rubbish", bout.invitation()), bout)
 
 

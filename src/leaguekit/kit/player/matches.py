@@ -96,7 +96,7 @@ async def _announce(scene: PlayerScene) -> Exchange:
     return await scene.say("round", scene.announcement())
 
 
-notice(
+round_answered = notice(
     ROUND,
     m.RoundAnnouncement,
     _announce,
@@ -274,7 +274,7 @@ async def _tell_round_over(scene: PlayerScene) -> Exchange:
     return await scene.say("round_over", scene.round_completed())
 
 
-notice(
+over_answered = notice(
     OVER,
     m.GameOver,
     _tell_result,
@@ -282,7 +282,7 @@ notice(
     acknowledged=("001-L1271", "001-L1272"),
     ids=("001-L1273", "001-L1274"),
 )
-notice(
+standings_answered = notice(
     STANDINGS,
     m.LeagueStandingsUpdate,
     _tell_standings,

@@ -70,8 +70,9 @@ class PlayerScene:
         # The match of the first round, and of each of its moves what is wrong with it.
         self.match = self.bout()
         self.moves: list[tuple[str | None, Exchange]] = []
-        # The one that is asked about more than once.
+        # The one that is asked about more than once, and those that the player has not been told the end of.
         self.other_match = self.match
+        self._open: dict[str, Bout] = {}
         self._conversations = itertools.count(1)
 
     # The player's registration
@@ -199,10 +200,30 @@ class PlayerScene:
         """Send the player a message as its method says, and keep what comes of it under a name."""
         kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
         known = BY_REQUEST[kind]
+        if isinstance(message, m.GameOver):
+            self._open.pop(message.match_id, None)
         exchange = await self.line.call(self.url, method or known.name, message, known.seconds)
         self.seen[name] = exchange
         self.exchanges.append(exchange)
         return exchange
+
+    async def fresh(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> Bout:
+        """A match in a round of its own. Those before are ended first: some players wait for that."""
+        await self.finish()
+        self.round_id = next(self._rounds)
+        if announced:
+            await self.say("announcement", self.announcement(number))
+        return self.opened(self.bout(number=number, side=side))
+
+    def opened(self, bout: Bout) -> Bout:
+        """The same match; the player will be told its end."""
+        self._open[bout.match_id] = bout
+        return bout
+
+    async def finish(self) -> None:
+        """End every match that is still open."""
+        for bout in [*self._open.values()]:
+            await self.say("end of a match", bout.lost())
 
     def bout(self, *, number: int = 1, side: Side = "A") -> Bout:
         """A match of the player's in this round."""
@@ -237,18 +258,18 @@ class PlayerScene:
         """By which tokens the player may be known in a match: its own, and the one made for its referee."""
         return self.token, tokens.player_to_referee(self._key, self.league_id, match, 1, REFEREE_ID)
 
-    def next_round(self) -> None:
-        self.round_id = next(self._rounds)
-
-    def announcement(self) -> m.RoundAnnouncement:
-        match = m.AnnouncedMatch(
-            match_id=match_id(self.round_id, 1),
-            game_type=self.game.name,
-            player_A_id=PLAYER_ID,
-            player_B_id=OPPONENT_ID,
-            referee_endpoint=self.here,
-        )
-        return m.RoundAnnouncement(**self._from_manager(), round_id=self.round_id, matches=[match])
+    def announcement(self, matches: int = 1) -> m.RoundAnnouncement:
+        announced = [
+            m.AnnouncedMatch(
+                match_id=match_id(self.round_id, number),
+                game_type=self.game.name,
+                player_A_id=PLAYER_ID,
+                player_B_id=OPPONENT_ID,
+                referee_endpoint=self.here,
+            )
+            for number in range(1, matches + 1)
+        ]
+        return m.RoundAnnouncement(**self._from_manager(), round_id=self.round_id, matches=announced)
 
     def standings_update(self, players: int = 2) -> m.LeagueStandingsUpdate:
         rows = self.standings(players)

@@ -7,8 +7,15 @@ import msgspec
 from leaguekit.kit.answers import came_in_time
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, chooses, notice, plays_on
-from leaguekit.kit.player.registration import ping
+from leaguekit.kit.player.matches import (
+    CAN_CHOOSE,
+    CAN_JOIN,
+    chooses,
+    notice,
+    over_answered,
+    plays_on,
+    standings_answered,
+)
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
 
@@ -22,9 +29,7 @@ TOLERANCE: Area[PlayerScene] = Area("tolerance", "What may come besides")
 
 
 async def _tell_of_wrong_choice(scene: PlayerScene) -> Exchange:
-    scene.next_round()
-    scene.other_match = bout = scene.bout(side="B")
-    await scene.say("announcement of the second round", scene.announcement())
+    scene.other_match = bout = await scene.fresh(side="B")
     await scene.say("second invitation", bout.invitation())
     await scene.say("second call", bout.call())
     return await scene.say("error", bout.error("E004", "The choice was not legal."))
@@ -62,8 +67,7 @@ async def choice_again(scene: PlayerScene) -> Evidence:
     needs=CAN_JOIN,
 )
 async def invitation_again(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout()
+    bout = await scene.fresh()
     await scene.say("E001", bout.error("E001", "The invitation was not answered in time.", "WAITING_FOR_PLAYERS"))
     return plays_on(await scene.say("invitation after E001", bout.invitation()), bout)
 
@@ -76,8 +80,7 @@ async def invitation_again(scene: PlayerScene) -> Evidence:
     needs=[*CAN_JOIN, *CAN_CHOOSE],
 )
 async def timeout_again(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout()
+    bout = await scene.fresh()
     await scene.say("third invitation", bout.invitation())
     await scene.say("E001", bout.error("E001", "The call was not answered in time."))
     return chooses(await scene.say("choice after E001", bout.call()), bout)
@@ -91,8 +94,7 @@ async def timeout_again(scene: PlayerScene) -> Evidence:
     needs=CAN_JOIN,
 )
 async def same_invitation(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    scene.other_match = bout = scene.bout(side="B")
+    scene.other_match = bout = await scene.fresh(side="B")
     await scene.say("invitation", bout.invitation())
     return plays_on(await scene.say("invitation once more", bout.invitation()), bout)
 
@@ -110,7 +112,7 @@ async def same_call(scene: PlayerScene) -> Evidence:
     return chooses(await scene.say("call once more", bout.call()), bout)
 
 
-@REPEAT.required("result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[ping])
+@REPEAT.required("result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[over_answered])
 async def same_result(scene: PlayerScene) -> Evidence:
     bout = scene.other_match
     bout.play(bout.options()[0])
@@ -124,27 +126,12 @@ async def same_result(scene: PlayerScene) -> Evidence:
     "The player answers a GAME_OVER that gives it a technical loss, with null for number and parity.",
     "000-L0857",
     "decision 33",
-    needs=[ping],
+    needs=[over_answered],
 )
 async def told_of_loss(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout()
+    bout = await scene.fresh()
     await scene.say("invitation to a loss", bout.invitation())
     return came_in_time(await scene.say("loss", bout.lost(bout.side)))
-
-
-@LOSS.required(
-    "win",
-    "The player answers a GAME_OVER by which its opponent loses technically.",
-    "000-L0878",
-    "decision 33",
-    needs=[ping],
-)
-async def told_of_win(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout(side="B")
-    await scene.say("invitation to a win", bout.invitation())
-    return came_in_time(await scene.say("win", bout.lost()))
 
 
 @LOSS.required(
@@ -155,12 +142,21 @@ async def told_of_win(scene: PlayerScene) -> Evidence:
     needs=CAN_JOIN,
 )
 async def plays_on_after_loss(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    await scene.say("next round", scene.announcement())
-    bout = scene.bout()
-    evidence = plays_on(await scene.say("next invitation", bout.invitation()), bout)
-    await scene.say("end of the next match", bout.lost())
-    return evidence
+    bout = await scene.fresh()
+    return plays_on(await scene.say("next invitation", bout.invitation()), bout)
+
+
+@LOSS.required(
+    "win",
+    "The player answers a GAME_OVER by which its opponent loses technically.",
+    "000-L0878",
+    "decision 33",
+    needs=[over_answered],
+)
+async def told_of_win(scene: PlayerScene) -> Evidence:
+    bout = await scene.fresh(side="B")
+    await scene.say("invitation to a win", bout.invitation())
+    return came_in_time(await scene.say("win", bout.lost()))
 
 
 @TOLERANCE.required(
@@ -171,8 +167,7 @@ async def plays_on_after_loss(scene: PlayerScene) -> Evidence:
     needs=CAN_JOIN,
 )
 async def unannounced(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout(number=2)
+    bout = await scene.fresh(announced=False)
     return plays_on(await scene.say("invitation without announcement", bout.invitation()), bout)
 
 
@@ -183,8 +178,7 @@ async def unannounced(scene: PlayerScene) -> Evidence:
     needs=CAN_JOIN,
 )
 async def unknown_fields(scene: PlayerScene) -> Evidence:
-    scene.next_round()
-    bout = scene.bout()
+    bout = await scene.fresh()
     message = msgspec.to_builtins(bout.invitation()) | {"from_a_later_version": {"of": ["league.v2"]}}
     return plays_on(await scene.say("invitation with more fields", message), bout)
 
@@ -194,7 +188,7 @@ async def unknown_fields(scene: PlayerScene) -> Evidence:
     f"The player takes the standings of a league of {MANY_PLAYERS} players.",
     "000-L1567",
     "decision 6",
-    needs=[ping],
+    needs=[standings_answered],
 )
 async def large_table(scene: PlayerScene) -> Evidence:
     return came_in_time(await scene.say("large table", scene.standings_update(MANY_PLAYERS)))

@@ -1,0 +1,93 @@
+"""The kit against players: our own pass, and for each check there is one that fails it and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from leaguekit.agents.player import Player, PlayerAgent
+from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.games import GAMES, game
+from leaguekit.kit.checks import Check
+from leaguekit.kit.player import CHECKS, check_player
+from leaguekit.kit.player.scene import PlayerScene
+from leaguekit.kit.report import Report
+from leaguekit.sim import loop
+from tests.kit.memory_ground import KIT_URL, MemoryGround
+from tests.kit.player_mutants import MUTANTS
+from tests.kit.scripted_player import URL, Mutation, ScriptedPlayer
+from tests.requirements import REQUIREMENTS
+
+
+async def _checked(mutation: Mutation, *, full: bool = False, name: str = "even_odd") -> Report:
+    ground = MemoryGround()
+    player = ScriptedPlayer(ground, mutation)
+    living = asyncio.ensure_future(player.live())
+    try:
+        return await check_player(ground.world(), ground, game(name), full=full, patience=30.0)
+    finally:
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
+
+
+def _states(report: Report, state: str) -> set[str]:
+    return {one.check.id for one in report.outcomes if one.state == state}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_player_that_does_everything_right_passes_every_check(name: str) -> None:
+    report = loop.run(_checked(Mutation(), full=True, name=name))
+    assert _states(report, "passed") == {check.id for check in CHECKS}, [
+        (one.check.id, one.evidence, one.reason) for one in report.outcomes if one.state != "passed"
+    ]
+    assert report.exit_code == 0
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_each_check_has_a_player_that_fails_it_and_nothing_else(check: Check[PlayerScene]) -> None:
+    report = loop.run(_checked(MUTANTS[check.id], full=check.full))
+    assert _states(report, "failed") == {check.id}
+    for one in report.outcomes:
+        if one.state == "not run" and not (one.check.full and not check.full):
+            assert one.root == check.id, (one.check.id, one.reason)
+    assert report.exit_code == (1 if check.is_required else 0)
+
+
+def test_every_mutant_is_of_a_check() -> None:
+    assert MUTANTS.keys() == {check.id for check in CHECKS}
+
+
+def test_checks_have_ids_of_their_own_and_requirements_that_exist() -> None:
+    assert len({check.id for check in CHECKS}) == len(CHECKS)
+    for check in CHECKS:
+        assert check.requirements, check.id
+        for requirement in check.requirements:
+            assert requirement in REQUIREMENTS or requirement.startswith("decision "), (check.id, requirement)
+
+
+def test_what_is_required_rests_on_nothing_that_is_only_recommended() -> None:
+    for check in CHECKS:
+        assert not check.is_required or all(need.is_required for need in check.needs), check.id
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
+    async def main() -> Report:
+        ground = MemoryGround()
+        player = Player("Ours", STRATEGIES["random"])
+        agent = PlayerAgent(player, ground.world(tmp_path, seed=2), KIT_URL, URL)
+        ground.network.listen(URL, agent.handle)
+        checking = asyncio.ensure_future(check_player(ground.world(), ground, game(name), full=True))
+        await agent.register()
+        await agent.finished.wait()
+        ground.network.close(URL)
+        report = await checking
+        await agent.close()
+        return report
+
+    report = loop.run(main())
+    assert _states(report, "failed") == set()
+    # It asks its manager nothing.
+    assert _states(report, "not run") == {"own.valid", "own.token"}
