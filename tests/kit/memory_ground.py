@@ -1,36 +1,19 @@
-"""The kit on a network in memory, in virtual time. An answer may say which HTTP status it comes with."""
+"""The kit on a network in memory, in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 from leaguekit.agents.world import World
 from leaguekit.kit.exchanges import Desk
-from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 
 BEGAN = datetime(2026, 3, 14, 9, tzinfo=UTC)
 KIT_URL = "http://127.0.0.1:8000/mcp"
-_STATUS = re.compile(rb"HTTP (\d{3})\n")
-
-
-def with_status(status: int, body: bytes) -> bytes:
-    """A body that comes with another status than 200."""
-    return b"HTTP %d\n%b" % (status, body)
-
-
-class StatusCaller(MemoryCaller):
-    """Takes the status from the body, where it stands there."""
-
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
-        answer = await super().post(url, body, seconds, most_bytes)
-        found = _STATUS.match(answer.body)
-        return answer if found is None else HttpAnswer(int(found[1]), answer.body[found.end() :])
 
 
 class MemoryGround:
@@ -38,7 +21,7 @@ class MemoryGround:
 
     def __init__(self) -> None:
         self.network = MemoryNetwork()
-        self.caller = StatusCaller(self.network)
+        self.caller = MemoryCaller(self.network)
         self._ports = itertools.count(8000)
 
     async def open(self, desk: Desk, port: int = 0) -> str:

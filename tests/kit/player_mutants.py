@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 from leaguekit.protocol import times
-from tests.kit.memory_ground import virtual_now, with_status
+from leaguekit.transport.base import HttpAnswer
+from tests.kit.memory_ground import virtual_now
 from tests.kit.scripted_player import Json, Mutation, ScriptedPlayer
 
 CALLS = ("CHOOSE_PARITY_CALL", "GAME_MOVE_CALL")
@@ -190,7 +191,11 @@ def _rubbish_kills() -> Mutation:
 
 async def _with_another_status(_player: ScriptedPlayer, request: Json, answer: Any) -> Any:
     is_batch = request["body"].startswith(b"[")
-    return answer if answer is None or is_batch else with_status(500, json.dumps(answer).encode())
+    return answer if answer is None or is_batch else HttpAnswer(500, json.dumps(answer).encode())
+
+
+async def _with_null_error(_player: ScriptedPlayer, _request: Json, answer: Any) -> Any:
+    return answer | {"error": None} if isinstance(answer, dict) and "result" in answer else answer
 
 
 def _in_the_past() -> str:
@@ -305,6 +310,7 @@ MUTANTS: dict[str, Mutation] = {
         lambda request, answer: answer is None, {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": None}
     ),
     "rpc.status": Mutation(_with_another_status),
+    "rpc.no_error": Mutation(_with_null_error),
     "rpc.megabyte": _to_body(
         lambda request, _answer: len(request["body"]) > 100_000,
         {"jsonrpc": "2.0", "error": {"code": -32600, "message": "too large"}, "id": None},

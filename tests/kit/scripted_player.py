@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leaguekit.protocol import times, tokens
-from leaguekit.transport.base import CallFailed, Peer
+from leaguekit.transport.base import CallFailed, HttpAnswer, Peer
 from tests.kit.memory_ground import KIT_URL, MemoryGround, virtual_now
 
 Json = dict[str, Any]
@@ -128,7 +128,7 @@ class ScriptedPlayer:
             "conversation_id": conversation,
         }
 
-    async def handle(self, body: bytes, _peer: Peer) -> bytes | None:
+    async def handle(self, body: bytes, _peer: Peer) -> bytes | HttpAnswer | None:
         await asyncio.sleep(self.mutation.seconds)
         try:
             value = json.loads(body)
@@ -139,7 +139,7 @@ class ScriptedPlayer:
             return b"[%b]" % b",".join(one for one in answers if one is not None)
         return await self._one(value, body)
 
-    async def _one(self, request: Any, body: bytes) -> bytes | None:
+    async def _one(self, request: Any, body: bytes) -> Any:
         call_id = request.get("id") if isinstance(request, dict) else None
         try:
             answer: Any = {"jsonrpc": "2.0", "result": self._result(request), "id": call_id}
@@ -151,7 +151,7 @@ class ScriptedPlayer:
         changed = await self.mutation.change(self, whole | {"body": body}, answer)
         if self.heard and self.heard[-1]["message_type"] == "LEAGUE_COMPLETED":
             self.over.set()
-        return changed if changed is None or isinstance(changed, bytes) else json.dumps(changed).encode()
+        return changed if changed is None or isinstance(changed, bytes | HttpAnswer) else json.dumps(changed).encode()
 
     def _result(self, request: Any) -> Json:
         if isinstance(request, Refused):

@@ -133,7 +133,7 @@ over = notice(
     f"The player ends by itself: {END_SECONDS:g} seconds after LEAGUE_COMPLETED it listens no more.",
     "003-L0198c",
     "001-L0890",
-    needs=[over],
+    needs=[over.answered],
 )
 async def ends(scene: PlayerScene) -> Evidence:
     loop = asyncio.get_running_loop()

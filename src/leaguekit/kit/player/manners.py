@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from leaguekit.kit.answers import came_in_time, is_refusal
+from leaguekit.kit.answers import came_in_time, is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, encode, request, text_of
 from leaguekit.kit.player.matches import (
@@ -15,8 +15,8 @@ from leaguekit.kit.player.matches import (
     join_result,
     joined,
     plays_on,
-    round_answered,
-    standings_answered,
+    round_told,
+    standings_told,
 )
 from leaguekit.kit.player.registration import ping
 from leaguekit.kit.player.scene import PlayerScene
@@ -42,15 +42,11 @@ async def _post(scene: PlayerScene, body: bytes, call_id: int | str | None = Non
     "The player repeats an id that is text.",
     "001-L0045",
     "decision 2",
-    needs=[join_result, round_answered],
+    needs=[join_result, round_told.answered],
 )
 async def string_id(scene: PlayerScene) -> Evidence:
     body = request(NOTIFY_ROUND, scene.announcement(), STRING_ID)
-    exchange = await _post(scene, body, STRING_ID)
-    value = exchange.value
-    if not isinstance(value, dict) or value.get("id") != STRING_ID:
-        raise exchange.failed(f'"id": "{STRING_ID}"')
-    return exchange.evidence(f'"id": "{STRING_ID}"')
+    return is_result(await _post(scene, body, STRING_ID))
 
 
 @RPC.recommended(
@@ -78,7 +74,7 @@ async def unknown_method(scene: PlayerScene) -> Evidence:
     "The player refuses an invitation without a match_id with -32602.",
     "001-L0997",
     "000-L1430",
-    needs=[ping],
+    needs=CAN_JOIN,
 )
 async def invalid_params(scene: PlayerScene) -> Evidence:
     message = msgspec.to_builtins(scene.bout(number=3).invitation())
@@ -101,7 +97,7 @@ async def no_request(scene: PlayerScene) -> Evidence:
     "The player answers a batch with a list of answers, each with its id.",
     "001-L0009",
     "decision 2",
-    needs=[join_result, round_answered],
+    needs=[join_result, round_told.answered],
 )
 async def batch(scene: PlayerScene) -> Evidence:
     calls = [json.loads(request(NOTIFY_ROUND, scene.announcement(), number)) for number in (901, 902)]
@@ -119,7 +115,7 @@ async def batch(scene: PlayerScene) -> Evidence:
     "The player takes a notification, a request without an id, and answers it with no JSON-RPC answer.",
     "001-L0038",
     "decision 2",
-    needs=[round_answered],
+    needs=[round_told.answered],
 )
 async def notification(scene: PlayerScene) -> Evidence:
     exchange = await _post(scene, request(NOTIFY_ROUND, scene.announcement(), None))
@@ -148,11 +144,26 @@ async def status(scene: PlayerScene) -> Evidence:
 
 
 @RPC.recommended(
+    "no_error",
+    "A good answer has a result and no error beside it, not even null.",
+    "001-L0043",
+    "001-L0051",
+    needs=[join_result],
+)
+async def no_error(scene: PlayerScene) -> Evidence:
+    for exchange in scene.exchanges:
+        value = exchange.value
+        if isinstance(value, dict) and "result" in value and "error" in value:
+            raise exchange.failed("either result or error")
+    return scene.exchanges[-1].evidence("either result or error")
+
+
+@RPC.recommended(
     "megabyte",
     "The player takes a message of 1 MB from its manager.",
     "000-L1566",
     "decision 6",
-    needs=[standings_answered],
+    needs=[standings_told.acknowledged],
 )
 async def megabyte(scene: PlayerScene) -> Evidence:
     message = msgspec.to_builtins(scene.standings_update()) | {"from_a_later_version": ""}
@@ -170,7 +181,7 @@ async def megabyte(scene: PlayerScene) -> Evidence:
     "001-L0471",
     "003-L0130c",
     "decision 19",
-    needs=[ping],
+    needs=[round_told.acknowledged],
 )
 async def stranger_as_manager(scene: PlayerScene) -> Evidence:
     message = msgspec.to_builtins(scene.announcement()) | {"auth_token": "drv-made-by-nobody"}
@@ -183,10 +194,12 @@ async def stranger_as_manager(scene: PlayerScene) -> Evidence:
     "001-L0998",
     "003-L0130c",
     "decision 19",
-    needs=[ping],
+    needs=CAN_JOIN,
 )
 async def stranger_as_referee(scene: PlayerScene) -> Evidence:
-    message = msgspec.to_builtins(scene.bout(number=4).invitation()) | {"auth_token": "drv-made-by-nobody"}
+    # A player that takes it waits for its end.
+    bout = scene.opened(scene.bout(number=4))
+    message = msgspec.to_builtins(bout.invitation()) | {"auth_token": "drv-made-by-nobody"}
     method = BY_REQUEST[m.GameInvitation].name
     return _refused(scene, await scene.line.call(scene.url, method, message, SECONDS))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,13 @@ def _answered(area: Area[PlayerScene], asked: type[m.Message], send: Send, *requ
     return look
 
 
+class Told(NamedTuple):
+    """The first two checks of a message that only informs."""
+
+    answered: Check[PlayerScene]
+    acknowledged: Check[PlayerScene]
+
+
 def notice(
     area: Area[PlayerScene],
     asked: type[m.Message],
@@ -47,7 +54,7 @@ def notice(
     limit: tuple[str, ...],
     acknowledged: tuple[str, ...],
     ids: tuple[str, ...],
-) -> Check[PlayerScene]:
+) -> Told:
     """The checks of a message that only informs: any answer is delivery, a good one is its acknowledgement."""
     method = BY_REQUEST[asked]
     answer = m.message_type(method.answer)
@@ -80,7 +87,7 @@ def notice(
             field_is(exchange, method.answer, path, value)
         return exchange.evidence(f"{wanted}")
 
-    return answered
+    return Told(answered, valid)
 
 
 def asked_of(exchange: Exchange) -> dict[str, Any]:
@@ -96,7 +103,7 @@ async def _announce(scene: PlayerScene) -> Exchange:
     return await scene.say("round", scene.announcement())
 
 
-round_answered = notice(
+round_told = notice(
     ROUND,
     m.RoundAnnouncement,
     _announce,
@@ -178,9 +185,9 @@ def _result_of(area: Area[PlayerScene], what: str, answered: Check[PlayerScene])
     return look
 
 
-def _token(area: Area[PlayerScene], what: str, requirement: str, result: Check[PlayerScene]) -> None:
+def _token(area: Area[PlayerScene], what: str, requirement: str, needs: list[Check[PlayerScene]]) -> None:
     @area.required(
-        "token", f"{what}, where it has a token, has the player's own.", requirement, "decision 19", needs=[result]
+        "token", f"{what}, where it has a token, has the player's own.", requirement, "decision 19", needs=needs
     )
     async def right(scene: PlayerScene) -> Evidence:
         given_id(scene)
@@ -191,7 +198,7 @@ def _token(area: Area[PlayerScene], what: str, requirement: str, result: Check[P
             raise exchange.failed(expected, f"auth_token: {token}")
         return exchange.evidence(expected)
 
-    @area.recommended("shows_token", f"{what} shows a token.", requirement, "000-L1377b", needs=[result])
+    @area.recommended("shows_token", f"{what} shows a token.", requirement, "000-L1377b", needs=needs)
     async def there(scene: PlayerScene) -> Evidence:
         given_id(scene)
         exchange = scene.seen[area.name]
@@ -202,25 +209,31 @@ def _token(area: Area[PlayerScene], what: str, requirement: str, result: Check[P
 
 joined = _answered(JOIN, m.GameInvitation, _invite, "000-L0524", "000-L1463", "001-L0906")
 join_result = _result_of(JOIN, "GAME_JOIN_ACK", joined)
+_is_join = judged(
+    JOIN,
+    "join",
+    lambda _scene: m.GameJoinAck,
+    [Field("message_type", "The answer is GAME_JOIN_ACK.", ("000-L0523", "000-L0577"), lambda _: "GAME_JOIN_ACK")],
+    [join_result],
+)
 _join_fields = judged(
     JOIN,
     "join",
     lambda _scene: m.GameJoinAck,
     [
-        Field("message_type", "The answer is GAME_JOIN_ACK.", ("000-L0523", "000-L0577"), lambda _: "GAME_JOIN_ACK"),
         *_common("GAME_JOIN_ACK", "000-L0608", "000-L0609", "001-L0960"),
         Field("arrival_timestamp", "GAME_JOIN_ACK gives the arrival_timestamp in UTC.", ("000-L0610", "000-L1465")),
         Field("accept", "The player accepts with the boolean true.", ("000-L0614", "000-L1464"), lambda _: True),
     ],
-    [join_result],
+    _is_join,
 )
-_token(JOIN, "GAME_JOIN_ACK", "001-L0962", join_result)
+_token(JOIN, "GAME_JOIN_ACK", "001-L0962", _is_join)
 # On these rests whatever else is asked of invitations: an answer that lacks them is no answer.
 CAN_JOIN = [one for one in _join_fields if one.id in ("join.match_id", "join.accept")]
 
 asked = _answered(CHOICE, m.ChooseParityCall, _ask, "000-L0752", "000-L1475", "001-L1047")
 choice_result = _result_of(CHOICE, "The choice", asked)
-_choice_fields = judged(
+_is_choice = judged(
     CHOICE,
     "choice",
     choice_kind,
@@ -230,10 +243,12 @@ _choice_fields = judged(
             "The answer is CHOOSE_PARITY_RESPONSE (in other games than even_odd, GAME_MOVE_RESPONSE).",
             ("000-L0751", "000-L0812"),
             lambda scene: m.message_type(choice_kind(scene)),
-        ),
-        *_common("The choice", "000-L0830", "000-L0831", "001-L1119"),
+        )
     ],
     [choice_result],
+)
+_choice_fields = judged(
+    CHOICE, "choice", choice_kind, _common("The choice", "000-L0830", "000-L0831", "001-L1119"), _is_choice
 )
 
 
@@ -244,7 +259,7 @@ _choice_fields = judged(
     "000-L1473",
     "000-L1474",
     "000-L1518",
-    needs=[choice_result],
+    needs=_is_choice,
 )
 async def legal(scene: PlayerScene) -> Evidence:
     name = "parity_choice" if scene.game.asks_for_parity else "move_data"
@@ -254,7 +269,7 @@ async def legal(scene: PlayerScene) -> Evidence:
     return scene.moves[-1][1].evidence(f"{name}: a legal choice, {len(scene.moves)} times")
 
 
-_token(CHOICE, "The choice", "001-L1121", choice_result)
+_token(CHOICE, "The choice", "001-L1121", _is_choice)
 CAN_CHOOSE = [legal, *(one for one in _choice_fields if one.id == "choice.match_id")]
 
 OVER: Area[PlayerScene] = Area("over", "Result of a match")
@@ -274,7 +289,7 @@ async def _tell_round_over(scene: PlayerScene) -> Exchange:
     return await scene.say("round_over", scene.round_completed())
 
 
-over_answered = notice(
+over_told = notice(
     OVER,
     m.GameOver,
     _tell_result,
@@ -282,7 +297,7 @@ over_answered = notice(
     acknowledged=("001-L1271", "001-L1272"),
     ids=("001-L1273", "001-L1274"),
 )
-standings_answered = notice(
+standings_told = notice(
     STANDINGS,
     m.LeagueStandingsUpdate,
     _tell_standings,

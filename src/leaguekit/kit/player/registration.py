@@ -7,7 +7,7 @@ import asyncio
 from leaguekit.kit.answers import came_in_time, wrong_in
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, text_of
-from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene
+from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene, registering
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import OLDEST_VERSION, speaks
@@ -58,6 +58,8 @@ async def request(scene: PlayerScene) -> Evidence:
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
     wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
     wrong += [] if value.get("jsonrpc") == "2.0" or "jsonrpc" in wrong else ["jsonrpc"]
+    if registering(arrived) is not arrived.message:
+        wrong.append("params (the message is not directly in it)")
     if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
         wrong.append("id")
     if wrong:
@@ -82,7 +84,7 @@ async def method(scene: PlayerScene) -> Evidence:
 
 def _right(scene: PlayerScene, *paths: str) -> Evidence:
     arrived = scene.registration
-    message = arrived.message
+    message = registering(arrived)
     found = [one for path in paths for one in wrong_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
         raise Failed(_evidence(arrived, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
@@ -110,7 +112,7 @@ async def envelope(scene: PlayerScene) -> Evidence:
 )
 async def sender(scene: PlayerScene) -> Evidence:
     evidence = _right(scene, "sender")
-    if not str(scene.registration.message["sender"]).startswith("player:"):
+    if not str(registering(scene.registration)["sender"]).startswith("player:"):
         raise Failed(evidence._replace(expected="sender: player: and a name"))
     return evidence
 
@@ -130,7 +132,7 @@ async def timestamp(scene: PlayerScene) -> Evidence:
 )
 async def clock(scene: PlayerScene) -> Evidence:
     arrived = scene.registration
-    seconds = abs((times.read(arrived.message["timestamp"]) - arrived.when).total_seconds())
+    seconds = abs((times.read(registering(arrived)["timestamp"]) - arrived.when).total_seconds())
     evidence = _evidence(arrived, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
     if seconds > CLOCK_SECONDS:
         raise Failed(evidence)
@@ -154,7 +156,7 @@ async def name(scene: PlayerScene) -> Evidence:
 )
 async def games(scene: PlayerScene) -> Evidence:
     evidence = _right(scene, "player_meta.game_types")
-    if scene.game.name not in scene.registration.message["player_meta"]["game_types"]:
+    if scene.game.name not in registering(scene.registration)["player_meta"]["game_types"]:
         raise Failed(evidence._replace(expected=f"game_types with {scene.game.name} among them (or another --game)"))
     return evidence
 
@@ -203,7 +205,7 @@ async def size(scene: PlayerScene) -> Evidence:
     full=True,
 )
 async def waits(scene: PlayerScene) -> Evidence:
-    came = [one for one in scene.desk.arrived if one.message.get("player_meta") is not None]
+    came = [one for one in scene.desk.arrived if "player_meta" in registering(one)]
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
         after = came[1].at - came[0].at
@@ -212,7 +214,7 @@ async def waits(scene: PlayerScene) -> Evidence:
 
 
 def _meta_of(scene: PlayerScene) -> dict[str, object]:
-    meta = scene.registration.message.get("player_meta")
+    meta = registering(scene.registration).get("player_meta")
     return meta if isinstance(meta, dict) else {}
 
 

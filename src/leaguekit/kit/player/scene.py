@@ -31,6 +31,7 @@ PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
 _REGISTER = BY_REQUEST[m.LeagueRegisterRequest]
+_REGISTRATION = m.message_type(m.LeagueRegisterRequest)
 _NEVER = "the player does not register: its URL was given"
 _POSTED = (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse)
 
@@ -133,7 +134,7 @@ class PlayerScene:
         raise Refusal(-32601, f"{arrived.method} is not for a player to call.")
 
     async def _register(self, arrived: Arrived) -> Json:
-        answer = self._answer_to(arrived.message, "LEAGUE_REGISTER_RESPONSE")
+        answer = self._answer_to(registering(arrived), "LEAGUE_REGISTER_RESPONSE")
         first = self._registration or arrived
         if _meta(arrived).get("contact_endpoint") != _meta(first).get("contact_endpoint"):
             reason = "The kit checks one player at a time, and another one has come first."
@@ -324,9 +325,16 @@ class PlayerScene:
 
 def _is_registration(arrived: Arrived) -> bool:
     """Whatever form it has: what is wrong with it is for the checks to say."""
-    return arrived.method in _REGISTER.names or arrived.type == "LEAGUE_REGISTER_REQUEST" or bool(_meta(arrived))
+    return arrived.method in _REGISTER.names or arrived.type == _REGISTRATION or "player_meta" in registering(arrived)
+
+
+def registering(arrived: Arrived) -> Json:
+    """The message of a registration, also where it stands in a place of the player's own choice."""
+    inner = (arrived.message.get(name) for name in ("message", "arguments", "payload"))
+    found = [one for one in (arrived.message, *inner) if isinstance(one, dict) and "player_meta" in one]
+    return found[0] if found else arrived.message
 
 
 def _meta(arrived: Arrived) -> Json:
-    meta = arrived.message.get("player_meta")
+    meta = registering(arrived).get("player_meta")
     return meta if isinstance(meta, dict) else {}

@@ -12,9 +12,9 @@ from leaguekit.kit.player.matches import (
     CAN_JOIN,
     chooses,
     notice,
-    over_answered,
+    over_told,
     plays_on,
-    standings_answered,
+    standings_told,
 )
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
@@ -112,7 +112,7 @@ async def same_call(scene: PlayerScene) -> Evidence:
     return chooses(await scene.say("call once more", bout.call()), bout)
 
 
-@REPEAT.required("result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[over_answered])
+@REPEAT.required("result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[over_told.answered])
 async def same_result(scene: PlayerScene) -> Evidence:
     bout = scene.other_match
     bout.play(bout.options()[0])
@@ -126,7 +126,7 @@ async def same_result(scene: PlayerScene) -> Evidence:
     "The player answers a GAME_OVER that gives it a technical loss, with null for number and parity.",
     "000-L0857",
     "decision 33",
-    needs=[over_answered],
+    needs=[over_told.answered],
 )
 async def told_of_loss(scene: PlayerScene) -> Evidence:
     bout = await scene.fresh()
@@ -151,7 +151,7 @@ async def plays_on_after_loss(scene: PlayerScene) -> Evidence:
     "The player answers a GAME_OVER by which its opponent loses technically.",
     "000-L0878",
     "decision 33",
-    needs=[over_answered],
+    needs=[over_told.answered],
 )
 async def told_of_win(scene: PlayerScene) -> Evidence:
     bout = await scene.fresh(side="B")
@@ -188,7 +188,7 @@ async def unknown_fields(scene: PlayerScene) -> Evidence:
     f"The player takes the standings of a league of {MANY_PLAYERS} players.",
     "000-L1567",
     "decision 6",
-    needs=[standings_answered],
+    needs=[standings_told.answered],
 )
 async def large_table(scene: PlayerScene) -> Evidence:
     return came_in_time(await scene.say("large table", scene.standings_update(MANY_PLAYERS)))
