@@ -1,7 +1,7 @@
-"""The tables of docs/protocol.md, made from the code, so that the two cannot drift apart.
+"""The tables of docs/protocol.md and docs/checks.md, made from the code, so that they cannot drift apart.
 
 ``python docs/tables.py`` rewrites each part between ``<!-- generated: NAME -->`` and ``<!-- end -->``. With
-``--check`` it writes nothing, names what is stale, and exits with 1. NAME is a key of ``TABLES``.
+``--check`` it writes nothing, names what is stale, and exits with 1. NAME is a key of the page's table in ``PAGES``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from leaguekit.kit import player
+from leaguekit.kit.checks import Area
 from leaguekit.protocol.errors import CATALOGUE, documented_number, rpc_number
 from leaguekit.protocol.fields import REQUIREMENT
 from leaguekit.protocol.messages import message_type
@@ -20,7 +23,8 @@ from leaguekit.protocol.reading import described, shown
 from leaguekit.protocol.schemas import Schema, message_schemas
 
 Rows = Iterator[tuple[str, ...]]
-PAGE = Path(__file__).with_name("protocol.md")
+Tables = dict[str, Callable[[], str]]
+HERE = Path(__file__).parent
 SECTION = re.compile(r"(<!-- generated: (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 ENVELOPE = ("message_type", "protocol", "sender", "timestamp", "conversation_id", "auth_token")
 
@@ -114,8 +118,24 @@ def numbers() -> str:
     return table(("number", "text", "cause", "methods"), ((*row, ", ".join(rows[row])) for row in sorted(rows)))
 
 
-TABLES: dict[str, Callable[[], str]] = {made.__name__: made for made in (envelope, methods, errors, numbers)}
-TABLES |= {name: partial(message, name) for name in message_schemas()}
+def checks(areas: Iterable[Area[Any]]) -> str:
+    """The checks of one kind of agent, in the order in which they are made."""
+    parts = []
+    for area in areas:
+        rows = []
+        for check in area.checks:
+            kind = f"{'required' if check.is_required else 'recommended'}{', with `--full`' if check.full else ''}"
+            needs = ", ".join(f"`{need.id}`" for need in check.needs)
+            rows.append((f"`{check.id}`", check.sentence, kind, needs, ", ".join(check.requirements)))
+        heads = ("check", "sentence", "kind", "rests on", "source")
+        parts.append(f"### {area.title}\n\n{table(heads, rows)}")
+    return "\n".join(parts)
+
+
+PROTOCOL: Tables = {made.__name__: made for made in (envelope, methods, errors, numbers)}
+PROTOCOL |= {name: partial(message, name) for name in message_schemas()}
+CHECKS: Tables = {"player": partial(checks, player.AREAS)}
+PAGES: dict[str, Tables] = {"protocol.md": PROTOCOL, "checks.md": CHECKS}
 
 
 def sections(text: str) -> dict[str, str]:
@@ -123,25 +143,29 @@ def sections(text: str) -> dict[str, str]:
     return {found[2]: found[3] for found in SECTION.finditer(text)}
 
 
-def render(text: str) -> str:
+def render(text: str, tables: Tables) -> str:
     """The page with every table made anew. Raises ValueError if a table is missing from it, or unknown."""
-    if wrong := sections(text).keys() ^ TABLES.keys():
+    if wrong := sections(text).keys() ^ tables.keys():
         raise ValueError(f"missing or unknown sections: {', '.join(sorted(wrong))}")
-    return SECTION.sub(lambda found: found[1] + TABLES[found[2]]() + found[4], text)
+    return SECTION.sub(lambda found: found[1] + tables[found[2]]() + found[4], text)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Make the tables of docs/protocol.md from the code.")
+    parser = argparse.ArgumentParser(description="Make the tables of the reference from the code.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a table is stale")
     check = parser.parse_args().check
-    page = PAGE.read_text(encoding="utf-8")
-    if not check:
-        PAGE.write_text(render(page), encoding="utf-8")
-        return 0
-    fresh = sections(render(page))
-    stale = [name for name, content in sections(page).items() if content != fresh[name]]
-    for name in stale:
-        print(f"docs/protocol.md: section {name} is stale; run python docs/tables.py")
+    stale = []
+    for name, tables in PAGES.items():
+        path = HERE / name
+        page = path.read_text(encoding="utf-8")
+        fresh = render(page, tables)
+        if not check:
+            path.write_text(fresh, encoding="utf-8")
+            continue
+        made = sections(fresh)
+        stale += [f"docs/{name}: section {part}" for part, content in sections(page).items() if content != made[part]]
+    for one in stale:
+        print(f"{one} is stale; run python docs/tables.py")
     return 1 if stale else 0
 
 

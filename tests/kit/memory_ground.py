@@ -13,6 +13,7 @@ from leaguekit.kit.exchanges import Desk
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 
 BEGAN = datetime(2026, 3, 14, 9, tzinfo=UTC)
+ANOTHER_HOST = "127.0.0.2"
 KIT_URL = "http://127.0.0.1:8000/mcp"
 
 
@@ -23,6 +24,10 @@ class MemoryGround:
         self.network = MemoryNetwork()
         self.caller = MemoryCaller(self.network)
         self._ports = itertools.count(8000)
+
+    def another_caller(self) -> MemoryCaller:
+        """One that calls from elsewhere, so that it can be told from the first."""
+        return MemoryCaller(self.network, ANOTHER_HOST)
 
     async def open(self, desk: Desk, port: int = 0) -> str:
         url = f"http://127.0.0.1:{port or next(self._ports)}/mcp"

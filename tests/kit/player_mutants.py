@@ -320,6 +320,7 @@ MUTANTS: dict[str, Mutation] = {
     "alive.invitation": _rubbish_kills(),
     "time.quick": Mutation(seconds=0.6),
     "time.at_once": _changing(_kind(*CALLS), _with_the_last_match),
+    "time.second_caller": Mutation(one_caller=True),
     "time.invitations": _silent(_nth("GAME_INVITATION", 30)),
     "time.choices": _silent(_nth("CHOOSE_PARITY_CALL", 20)),
     "time.silence": _refusing(_after_silence),

@@ -14,7 +14,7 @@ from typing import Any
 
 from leaguekit.protocol import times, tokens
 from leaguekit.transport.base import CallFailed, HttpAnswer, Peer
-from tests.kit.memory_ground import KIT_URL, MemoryGround, virtual_now
+from tests.kit.memory_ground import ANOTHER_HOST, KIT_URL, MemoryGround, virtual_now
 
 Json = dict[str, Any]
 
@@ -66,6 +66,7 @@ class Mutation:
     listens_early: bool = True
     checks_tokens: tuple[str, ...] = ("manager", "referee")
     ends: bool = True
+    one_caller: bool = False
     seconds: float = 0.0
 
 
@@ -128,7 +129,9 @@ class ScriptedPlayer:
             "conversation_id": conversation,
         }
 
-    async def handle(self, body: bytes, _peer: Peer) -> bytes | HttpAnswer | None:
+    async def handle(self, body: bytes, peer: Peer) -> bytes | HttpAnswer | None:
+        if self.mutation.one_caller and peer.host == ANOTHER_HOST:
+            await asyncio.Event().wait()
         await asyncio.sleep(self.mutation.seconds)
         try:
             value = json.loads(body)

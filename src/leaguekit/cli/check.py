@@ -61,7 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     """The options of every ``league check``."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
+    default = f"default {port}; with a URL, and for 0, a free one"
+    parser.add_argument("--port", type=int, help=f"the port to listen at ({default})")
+    parser.set_defaults(usual_port=port)
     program.add_policy(parser)
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait for the agent (default 60)"
@@ -83,7 +85,7 @@ def check_player(options: argparse.Namespace) -> int:
             World(ground.caller),
             ground,
             game(options.game),
-            port=options.port,
+            port=port_of(options),
             url=options.url,
             patience=options.timeout,
             full=options.full,
@@ -92,6 +94,13 @@ def check_player(options: argparse.Namespace) -> int:
         )
 
     return examined(options, work)
+
+
+def port_of(options: argparse.Namespace) -> int:
+    """Where to listen: who registers has to know, and who does not register need not."""
+    if options.port is not None:
+        return int(options.port)
+    return 0 if options.url else int(options.usual_port)
 
 
 def examined(

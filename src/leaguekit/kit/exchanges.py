@@ -249,6 +249,9 @@ class Ground(Protocol):
     @property
     def caller(self) -> Caller: ...
 
+    def another_caller(self) -> Caller:
+        """A caller with connections of its own."""
+
     async def open(self, desk: Desk, port: int = 0) -> str:
         """Put up a desk; the URL at which agents reach it."""
 

@@ -24,9 +24,16 @@ class HttpGround:
     """Listens at one address of this machine. Raises CannotListen where a port is taken."""
 
     def __init__(self, host: str = "127.0.0.1", policy: AddressPolicy | None = None) -> None:
-        self.caller = HttpCaller(policy or AddressPolicy.local())
+        self._policy = policy or AddressPolicy.local()
+        self._callers: list[HttpCaller] = []
+        self.caller = self.another_caller()
         self._host = host
         self._servers: list[Server] = []
+
+    def another_caller(self) -> HttpCaller:
+        caller = HttpCaller(self._policy)
+        self._callers.append(caller)
+        return caller
 
     async def open(self, desk: Desk, port: int = 0) -> str:
         sock = listen(self._host, port)
@@ -46,7 +53,8 @@ class HttpGround:
     async def close(self) -> None:
         for server in self._servers:
             await server.stop(seconds=1.0)
-        await self.caller.close()
+        for caller in self._callers:
+            await caller.close()
 
 
 def _elsewhere(desk: Desk) -> ASGIApp:

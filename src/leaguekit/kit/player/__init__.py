@@ -53,9 +53,9 @@ async def check_player(
 
     ``tell`` hears how it goes, ``heard`` each outcome. The ground is left open, for the player may still need it.
     """
-    scene = PlayerScene(world, game, url=url, patience=patience, full=full, tell=tell)
+    scene = PlayerScene(world, ground, game, url=url, patience=patience, full=full, tell=tell)
     scene.here = await ground.open(scene.desk, port)
     if url is None:
-        tell(f"Waiting for a player to register at {scene.here}, for {patience:g} s.")
+        tell(f"Start your player with {scene.here} as its manager's URL; waiting {patience:g} s for it to register.")
     outcomes = await examine(CHECKS, scene, full=full, tell=heard)
     return Report("player", scene.name, outcomes)

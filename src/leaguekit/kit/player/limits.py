@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from statistics import median
 
+from leaguekit.kit.answers import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange
+from leaguekit.kit.exchanges import Exchange, Line
 from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, chooses, notice, plays_on
+from leaguekit.kit.player.registration import ping
 from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
 
 QUICK_SECONDS = 0.5
+# Less than it takes until a caller gives up a connection that it does not use.
+SECOND_CALLER_SECONDS = 2.0
 MATCHES_AT_ONCE = 3
 MANY = 20
 # So long a league waits between the announcement of a round and its first match.
@@ -53,6 +57,19 @@ async def at_once(scene: PlayerScene) -> Evidence:
         plays_on(join, bout)
     calls = await asyncio.gather(*(scene.say(f"call {bout.match_id}", bout.call()) for bout in bouts))
     return [chooses(call, bout) for call, bout in zip(calls, bouts, strict=True)][-1]
+
+
+@LIMITS.recommended(
+    "second_caller",
+    f"While one caller keeps its connection open, the player answers another within {SECOND_CALLER_SECONDS:g} seconds.",
+    "000-L0382",
+    "000-L1578",
+    needs=[ping],
+)
+async def second_caller(scene: PlayerScene) -> Evidence:
+    await scene.line.call(scene.url, PING, {}, PING_SECONDS)
+    line = Line(scene.ground.another_caller())
+    return came_in_time(await line.call(scene.url, PING, {}, SECOND_CALLER_SECONDS))
 
 
 @LIMITS.required(

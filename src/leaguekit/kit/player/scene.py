@@ -16,7 +16,7 @@ from msgspec import UNSET
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game, Side
 from leaguekit.kit.checks import NotRun
-from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Json, Line, Refusal, Seen
+from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Refusal, Seen
 from leaguekit.kit.player.bouts import LIMITS, Bout
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -26,6 +26,8 @@ from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 PING_SECONDS = 2.0
 # With --full, the answer to the registration takes so long; the player has to wait for 10 s.
 SLOW_SECONDS = 8.0
+# How often one hears that nobody has come yet.
+TELL_SECONDS = 10.0
 # A number that nobody guesses: a player that calls itself P01 whatever it is told would go unnoticed as P01.
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
@@ -42,6 +44,7 @@ class PlayerScene:
     def __init__(
         self,
         world: World,
+        ground: Ground,
         game: Game[Any],
         *,
         url: str | None = None,
@@ -50,6 +53,7 @@ class PlayerScene:
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.world = world
+        self.ground = ground
         self.game = game
         self.patience = patience
         self.full = full
@@ -94,10 +98,17 @@ class PlayerScene:
         """The player's registration once it was answered; None if none comes in time."""
         if not self.registers:
             raise NotRun(_NEVER)
-        arrived = await self.desk.until(_is_registration, self.patience)
-        if arrived is not None:
-            await self._answered.wait()
-        return arrived
+        left, told = self.patience, 0
+        while left > 0:
+            arrived = await self.desk.until(_is_registration, min(left, TELL_SECONDS))
+            if arrived is not None:
+                await self._answered.wait()
+                return arrived
+            left -= TELL_SECONDS
+            strays = [f"{one.peer.host} asked for {one.elsewhere or one.method}" for one in self.desk.arrived[told:]]
+            told = len(self.desk.arrived)
+            self.tell("; ".join([f"no player yet, {max(left, 0):g} s left", *strays[:3]]))
+        return None
 
     @property
     def url(self) -> str:
