@@ -84,9 +84,9 @@ def same(one: Any, other: Any) -> bool:
 
 
 def wrong_in(message: Json, kind: type[Message], path: str | None = None) -> list[Violation]:
-    """What the schema of a type finds wrong with a message, whatever type it says it is: in all, or in one field."""
+    """What the schema of a type finds wrong with a message, whatever type it says it is: in all, or about one field."""
     found = violations(message | {"message_type": message_type(kind)})
-    return [one for one in found if path is None or one.path == path or one.path.startswith((f"{path}.", f"{path}["))]
+    return [one for one in found if path is None or _within(one.path, path) or _within(path, one.path)]
 
 
 def field_is(exchange: Exchange, kind: type[Message], path: str, wanted: Any = ANYTHING) -> Evidence:
@@ -141,6 +141,11 @@ def nothing_else_wrong(exchange: Exchange, kind: type[Message], but: Iterable[st
     if found:
         raise Failed(exchange.evidence(expected, "; ".join(map(str, found))))
     return exchange.evidence(expected)
+
+
+def _within(path: str, other: str) -> bool:
+    """Whether a path is the other, or leads on from there."""
+    return path == other or path.startswith((f"{other}.", f"{other}["))
 
 
 def _head(path: str) -> str:

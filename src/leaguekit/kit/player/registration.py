@@ -7,7 +7,7 @@ import asyncio
 from leaguekit.kit.answers import came_in_time, wrong_in
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, text_of
-from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene, registering
+from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene, is_registration, registering
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import OLDEST_VERSION, speaks
@@ -205,7 +205,7 @@ async def size(scene: PlayerScene) -> Evidence:
     full=True,
 )
 async def waits(scene: PlayerScene) -> Evidence:
-    came = [one for one in scene.desk.arrived if "player_meta" in registering(one)]
+    came = [one for one in scene.desk.arrived if is_registration(one)]
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
         after = came[1].at - came[0].at

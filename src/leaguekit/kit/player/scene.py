@@ -100,7 +100,7 @@ class PlayerScene:
             raise NotRun(_NEVER)
         left, told = self.patience, 0
         while left > 0:
-            arrived = await self.desk.until(_is_registration, min(left, TELL_SECONDS))
+            arrived = await self.desk.until(is_registration, min(left, TELL_SECONDS))
             if arrived is not None:
                 await self._answered.wait()
                 return arrived
@@ -132,7 +132,7 @@ class PlayerScene:
         message = arrived.message
         if arrived.method == PING:
             return {"status": "ok", "league_id": self.league_id}
-        if _is_registration(arrived):
+        if is_registration(arrived):
             return await self._register(arrived)
         known = BY_NAME.get(arrived.method)
         if known is None:
@@ -204,7 +204,7 @@ class PlayerScene:
 
     def own_messages(self) -> list[Arrived]:
         """What the player sent by itself, besides registering."""
-        return [one for one in self.desk.arrived if one.type and not _is_registration(one)]
+        return [one for one in self.desk.arrived if one.type and not is_registration(one)]
 
     # What is sent to the player
 
@@ -334,7 +334,7 @@ class PlayerScene:
         return {**envelope, "auth_token": shown or UNSET, "league_id": self.league_id}
 
 
-def _is_registration(arrived: Arrived) -> bool:
+def is_registration(arrived: Arrived) -> bool:
     """Whatever form it has: what is wrong with it is for the checks to say."""
     return arrived.method in _REGISTER.names or arrived.type == _REGISTRATION or "player_meta" in registering(arrived)
 
