@@ -244,7 +244,7 @@ async def ping(scene: PlayerScene) -> Evidence:
 async def _reached(scene: PlayerScene) -> Exchange:
     """A ping, again and again while the port of the player may yet be opened."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + OPENING_SECONDS
+    until = loop.time() + min(OPENING_SECONDS, scene.patience)
     while True:
         exchange = await scene.line.call(scene.url, PING, {}, PING_SECONDS)
         if exchange.answer is not None or loop.time() + LOOK_SECONDS > until:

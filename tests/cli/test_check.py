@@ -1,0 +1,92 @@
+"""``league check`` as its user calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from leaguekit.transport.server import listen
+from tests.cli.conftest import Said
+from tests.programs import Program
+
+Command = Callable[..., Said]
+
+
+def test_a_player_is_checked_by_starting_it_with_the_url_that_is_printed(tmp_path: Path) -> None:
+    junit = tmp_path / "report.xml"
+    with Program("check", "player", "--port", "0", "--json", "--junit", junit) as check:
+        url = check.said(r"http://127\.0\.0\.1:\d+/mcp")[0]
+        with Program("player", "--manager", url, "--port", "0", "--data-dir", tmp_path) as player:
+            assert check.ended() == 0
+            assert player.ended() == 0
+    report = json.loads(check.stdout)
+    assert (report["ok"], report["subject"], report["counts"]["required"]["failed"]) == (True, "random", 0)
+    assert len(report["checks"]) == len(ET.parse(junit).getroot())
+    assert "Traceback" not in check.stderr
+
+
+def test_who_waits_in_vain_is_told_so(command: Command) -> None:
+    said = command("check", "player", "--port", 0, "--timeout", 0.2)
+    assert said.code == 1
+    assert "Start your player with http://127.0.0.1:" in said.err
+    assert "✗ The player registers" in said.out
+    assert "came:     nothing at all" in said.out
+    assert "NOT OK" in said.out
+    assert "it rests on register.comes, which failed" in said.out
+
+
+def test_a_player_that_is_not_there_is_said_to_be_unreachable(command: Command) -> None:
+    with listen("127.0.0.1", 0) as sock:
+        port = sock.getsockname()[1]
+    said = command("check", "player", f"http://127.0.0.1:{port}/mcp", "--json", "--timeout", 0.5)
+    assert said.code == 1
+    checks = {check["id"]: check for check in json.loads(said.out)["checks"]}
+    assert checks["register.comes"]["reason"] == "the player does not register: its URL was given"
+    assert checks["reach.ping"]["state"] == "failed"
+    assert "E009" in checks["reach.ping"]["came"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "give it as http://HOST:PORT/mcp"),
+        (["--timeout", "0"], "--timeout must be more than 0"),
+        (["--junit", "nowhere/report.xml"], "there is no folder"),
+        (["--host", "0.0.0.0"], "--allow"),
+        (["--port", "70000"], "70000 is no port"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_the_remedy(arguments: list[str], words: str, command: Command) -> None:
+    said = command("check", "player", *arguments)
+    assert said.code == 2
+    assert words in said.err
+    assert said.out == ""
+
+
+def test_a_port_that_is_taken_is_named(command: Command) -> None:
+    with listen("127.0.0.1", 0) as sock:
+        said = command("check", "player", "--port", sock.getsockname()[1])
+    assert said.code == 2
+    assert "is in use" in said.err
+
+
+def test_it_ends_cleanly_when_it_is_interrupted() -> None:
+    with Program("check", "player", "--port", "0") as check:
+        check.said(r"http://127\.0\.0\.1:\d+/mcp")
+        check.process.send_signal(signal.SIGINT)
+        assert check.ended() == 130
+    assert "Traceback" not in check.stderr
+
+
+@pytest.mark.parametrize("arguments", [["check", "--help"], ["check", "player", "--help"]])
+def test_the_help_has_examples_and_exit_codes(arguments: list[str], command: Command) -> None:
+    said = command(*arguments)
+    assert said.code == 0
+    assert "examples:" in said.out
+    assert re.search(r"exit\s+code", said.out)
