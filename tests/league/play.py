@@ -205,8 +205,9 @@ class Play:
         return self
 
     def epilogue(self) -> Play:
-        """What can still happen when all is over: seats, codes, what agents are forgiven, a token that is taken away, and
-        a second report.
+        """What can still happen when all is over.
+
+        Seats, codes, what agents are forgiven, a token that is taken away, and a second report.
         """
         self.do(commands.learn_form(self.league, "P01", "TYPE", self.now))
         broken = [m.BrokenRule(rule="decision 1", came="league_register", expected="register_player")]
