@@ -120,7 +120,7 @@ def examined(
         async def checked() -> None:
             report.append(await work(ground, heard))
 
-        ground = HttpGround(options.host, policy)
+        ground = HttpGround(options.host, policy, program.facing(options))
         try:
             await until(stop, checked())
         except CannotListen as error:

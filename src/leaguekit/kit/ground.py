@@ -20,10 +20,17 @@ from leaguekit.transport.server import Server, listen
 _TOO_LARGE = failure(NULL, RpcError(-32600, f"at most {MOST_BYTES:,} bytes are taken", None))
 
 
-class HttpGround:
-    """Listens at one address of this machine. Raises CannotListen where a port is taken."""
+_HERE = "http://127.0.0.1/"
 
-    def __init__(self, host: str = "127.0.0.1", policy: AddressPolicy | None = None) -> None:
+
+class HttpGround:
+    """Listens at one address of this machine. Raises CannotListen where a port is taken.
+
+    ``towards`` is a URL on the side from which agents come, for one that listens at all addresses.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", policy: AddressPolicy | None = None, towards: str = "") -> None:
+        self._towards = towards or _HERE
         self._policy = policy or AddressPolicy.local()
         self._callers: list[HttpCaller] = []
         self.caller = self.another_caller()
@@ -37,7 +44,7 @@ class HttpGround:
 
     async def open(self, desk: Desk, port: int = 0) -> str:
         sock = listen(self._host, port)
-        url = endpoint_of(sock)
+        url = endpoint_of(sock, self._towards)
         server = Server(
             desk.handle,
             sockets=[sock],
