@@ -7,6 +7,7 @@ What the player registers with, and whatever else it sends, arrives at one desk;
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -153,12 +154,11 @@ class PlayerScene:
         if self._registration is None:
             self._registration = arrived
             self.tell(f"{self.name} registers")
-            began = asyncio.get_running_loop().time()
-            # As a manager does before it takes anybody: who registers has to be there already.
-            self.seen["early"] = await self.line.call(self.url, PING, {}, PING_SECONDS)
-            if self.full:
-                await asyncio.sleep(began + SLOW_SECONDS - asyncio.get_running_loop().time())
-            self._answered.set()
+            try:
+                await self._look_at_newcomer()
+            finally:
+                # Also if the player has hung up meanwhile.
+                self._answered.set()
         return answer | {
             "status": "ACCEPTED",
             "player_id": PLAYER_ID,
@@ -167,6 +167,15 @@ class PlayerScene:
             "reason": None,
             "token_scheme": tokens.SCHEME,
         }
+
+    async def _look_at_newcomer(self) -> None:
+        """Call the player as a manager does before it takes anybody: who registers has to be there already."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        with contextlib.suppress(NotRun):
+            self.seen["early"] = await self.line.call(self.url, PING, {}, PING_SECONDS)
+        if self.full:
+            await asyncio.sleep(began + SLOW_SECONDS - loop.time())
 
     def _query(self, message: Json) -> Json:
         query = message.get("query_type")
