@@ -1291,7 +1291,7 @@ def test_the_first_player_listens_at_port_8101() -> None:
 
 
 def test_the_package_exports_what_it_says_and_nothing_else_by_accident() -> None:
-    assert leaguekit.__all__ == ["Context", "Player", "__version__"]
+    assert leaguekit.__all__ == ["Context", "Player", "__version__", "llm"]
     assert all(getattr(leaguekit, name) for name in leaguekit.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Referee'"):
         leaguekit.Referee  # noqa: B018

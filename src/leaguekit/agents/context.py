@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from leaguekit.games.even_odd import PARITIES
 from leaguekit.protocol import times
@@ -95,6 +95,8 @@ class History(Struct, kw_only=True):
     matches: list[PastMatch]
     # The own row of the final table and the champion, once the league is over.
     final: dict[str, Any] | None = None
+    # What its strategy has used, if it counts that.
+    account: dict[str, Any] | UnsetType = UNSET
 
 
 _EVEN_ODD = MoveRequest(move_type="choose_parity", valid_options=[*PARITIES], context={})
@@ -166,3 +168,15 @@ class Context(Struct, frozen=True, kw_only=True):
 
 # A strategy: what the author of a player writes. It may also be an ``async def``.
 Strategy = Callable[[Context], Any]
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A strategy that counts what it uses: ``str`` of it is for people."""
+
+    def account(self) -> dict[str, Any]: ...
+
+
+def counting(strategy: object) -> Counting | None:
+    """A strategy, if it counts."""
+    return strategy if isinstance(strategy, Counting) else None

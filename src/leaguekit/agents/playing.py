@@ -17,6 +17,7 @@ from leaguekit.agents.context import (
     MoveCall,
     OpenMatch,
     PastMatch,
+    counting,
     past_match,
     question_of,
     record_of,
@@ -199,6 +200,8 @@ class PlayerAgent:
         self.finished.set()
         place = "" if own is None else f"; {self.player.name} is number {own.rank} with {own.points} points"
         log.info("The league is over%s.", place, extra=about(message))
+        if counting(self.player.strategy) is not None:
+            log.info("%s.", self.player.strategy)
         return m.LeagueCompletedAck(**self._acknowledged(message))
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
@@ -358,6 +361,7 @@ class PlayerAgent:
 
     def _save(self) -> None:
         me, matches = self._me, [*self.history.values()]
+        counted = counting(self.player.strategy)
         saved = History(
             player_id=me.agent_id,
             league_id=self.league_id,
@@ -365,6 +369,7 @@ class PlayerAgent:
             record=record_of(matches),
             matches=matches,
             final=self.final,
+            account=UNSET if counted is None else counted.account(),
         )
         self._writer.put(self._views.history(me.agent_id), saved)
 

@@ -131,6 +131,8 @@ STRATEGIES: dict[str, Strategy] = {
     "history_based": history_based,
     "frequency": frequency,
 }
+# Not one of them: it has to be told which model, and where.
+LLM = "llm"
 
 
 class NoSuchStrategy(ValueError):
@@ -141,9 +143,16 @@ def load(name: str) -> Strategy:
     """A strategy by its name here, or an author's own as ``module:function``. Raises NoSuchStrategy."""
     if name in STRATEGIES:
         return STRATEGIES[name]
+    if name == LLM:
+        try:
+            from leaguekit.agents.llm import from_options  # noqa: PLC0415 - httpx2 is optional, and heavy
+
+            return from_options({})
+        except (ImportError, ValueError) as error:
+            raise NoSuchStrategy(str(error)) from None
     module_name, colon, function_name = name.partition(":")
     if not (colon and module_name and function_name):
-        known = ", ".join(STRATEGIES)
+        known = ", ".join((*STRATEGIES, LLM))
         raise NoSuchStrategy(f"There is no strategy {name!r}; there are {known}, or your own as module:function.")
     # A command that was installed looks for modules beside itself, not where its user is.
     if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path holds texts

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from leaguekit.agents.player import Player
-from leaguekit.agents.strategies import STRATEGIES, load
+from leaguekit.agents.strategies import LLM, STRATEGIES, load
 from leaguekit.cli import CommandError, program
+
+if TYPE_CHECKING:
+    from leaguekit.agents.context import Strategy
 
 EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp
   league player --manager http://127.0.0.1:8000/mcp --port 8102 --name Bob --strategy frequency
   league player --manager http://127.0.0.1:8000/mcp --strategy my_agent:choose
+  league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
+                --base-url http://127.0.0.1:11434/v1
   league player --manager 'http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN'
   {program.SEAT}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
 
 Strategies: {", ".join(STRATEGIES)}; or module:function, a function of your own that is given a context and returns a
-move. It registers, plays, and ends with the league. Started again with the same name and --data-dir it comes back
-under its id.
+move; or llm, a language model at any OpenAI-compatible server. The model's options may also stand in the environment,
+as LEAGUE_LLM_MODEL and so on; its server's key stands nowhere else.
+It registers, plays, and ends with the league. Started again with the same name and --data-dir it comes back under its
+id.
 """
+
+MOST_NAME = 50
+# Of each option of a language model: what it takes, and what it is.
+_MODEL = {
+    "model": ("NAME", "as its server calls it"),
+    "base-url": ("URL", "its server's, such as http://127.0.0.1:11434/v1 (default: OpenAI's)"),
+    "api-key-env": ("VARIABLE", "the environment variable with the server's key (default OPENAI_API_KEY)"),
+    "temperature": ("T", "how freely it chooses (default: the server's)"),
+    "max-tokens": ("N", "in one answer (default 1000)"),
+    "price-in": ("P", "of a million tokens that it is sent"),
+    "price-out": ("P", "of a million tokens that it writes"),
+    "max-tokens-total": ("N", "ask for no more in all; after that, move at random"),
+    "max-cost": ("C", "spend no more in all, at those prices; after that, move at random"),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,19 +49,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
     )
-    parser.add_argument("--name", help="its name in the league (default: the strategy's)")
+    parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
     parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
     parser.add_argument("--wanted-id", help=argparse.SUPPRESS)
+    of_model = parser.add_argument_group("a language model, with --strategy llm")
+    for name, (metavar, text) in _MODEL.items():
+        of_model.add_argument(f"--{name}", metavar=metavar, help=text)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     try:
-        player = Player(options.name or options.strategy.rpartition(":")[2], load(options.strategy))
+        name, strategy = _chosen(options)
+        player = Player(options.name or name, strategy)
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
-    return program.run(lambda stop: _serve(options, player, stop), options.parent_fd)
+    code = program.run(lambda stop: _serve(options, player, stop), options.parent_fd)
+    if options.strategy == LLM:
+        program.say(f"{player.name}: {strategy}")
+    return code
+
+
+def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
+    """The strategy, and what a player with it is called."""
+    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in _MODEL}
+    if options.strategy == LLM:
+        from leaguekit.agents.llm import from_options
+
+        model = from_options(given, program.say)
+        return model.model.rpartition("/")[2][:MOST_NAME] or LLM, model
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is for --strategy {LLM}, not for {options.strategy}")
+    return options.strategy.rpartition(":")[2], load(options.strategy)
 
 
 async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop) -> int:

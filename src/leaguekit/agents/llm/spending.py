@@ -1,0 +1,88 @@
+"""What a language model has used: tokens, what they cost, and how much more its user allows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msgspec import Struct
+
+# Where a server does not count for us. English has about four characters a token, JSON fewer.
+CHARACTERS_A_TOKEN = 3
+_MILLION = 1_000_000
+
+
+class Usage(Struct, frozen=True):
+    """What one answer used, as its server counted it."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+def estimated(characters: int) -> int:
+    """About how many tokens a text has."""
+    return math.ceil(characters / CHARACTERS_A_TOKEN)
+
+
+class Spending:
+    """The account of one player. Prices are for a million tokens, in whatever money."""
+
+    def __init__(
+        self,
+        *,
+        price_in: float | None = None,
+        price_out: float | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> None:
+        self.answers = 0
+        self.tokens_in = 0
+        self.tokens_out = 0
+        # Whether a server has left the counting to us.
+        self.is_estimated = False
+        self._price_in = price_in
+        self._price_out = price_out
+        self._max_tokens = max_tokens
+        self._max_cost = max_cost
+
+    @property
+    def cost(self) -> float | None:
+        """What it has cost so far, if prices were given."""
+        return self._cost(self.tokens_in, self.tokens_out)
+
+    def add(self, used: Usage) -> None:
+        self.tokens_in += max(0, used.prompt_tokens)
+        self.tokens_out += max(0, used.completion_tokens)
+
+    def add_estimate(self, characters_in: int, characters_out: int) -> None:
+        self.is_estimated = True
+        self.add(Usage(estimated(characters_in), estimated(characters_out)))
+
+    def exceeded_by(self, tokens_in: int, tokens_out: int) -> str | None:
+        """The limit that so many tokens more might exceed; nothing is asked that could."""
+        total_in, total_out = self.tokens_in + tokens_in, self.tokens_out + tokens_out
+        if self._max_tokens is not None and total_in + total_out > self._max_tokens:
+            return f"the next answer might exceed max_tokens_total={self._max_tokens:,}"
+        cost = self._cost(total_in, total_out)
+        if self._max_cost is not None and cost is not None and cost > self._max_cost:
+            return f"the next answer might exceed max_cost={self._max_cost:g}"
+        return None
+
+    def as_json(self) -> dict[str, Any]:
+        account: dict[str, Any] = {
+            "answers": self.answers,
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "estimated": self.is_estimated,
+        }
+        return account if self.cost is None else account | {"cost": round(self.cost, 6)}
+
+    def __str__(self) -> str:
+        about = "about " if self.is_estimated else ""
+        cost = "" if self.cost is None else f", cost {self.cost:.4f}"
+        return f"{about}{self.tokens_in:,} tokens in and {self.tokens_out:,} out{cost}"
+
+    def _cost(self, tokens_in: int, tokens_out: int) -> float | None:
+        if self._price_in is None or self._price_out is None:
+            return None
+        return (tokens_in * self._price_in + tokens_out * self._price_out) / _MILLION
