@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import re
 import sys
 import threading
@@ -19,7 +20,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+if TYPE_CHECKING:
+    import pytest
 
 HUGE = 3_000_000
 
@@ -138,6 +142,11 @@ BEHAVIOURS: dict[str, Callable[[Asked], Reply | None]] = {
 }
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Whoever hangs up in the middle of a question is none of its business."""
+
+
 class StandIn:
     """The server, in threads of this process, for as long as the context lasts."""
 
@@ -146,7 +155,7 @@ class StandIn:
         self.closing = threading.Event()
         self._turns: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self._server = _Server(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -160,12 +169,6 @@ class StandIn:
                 reply = refused(404, f"There is no {self.path}")
                 if self.path == "/v1/chat/completions":
                     reply = stand_in.reply(Asked(json.loads(content), self.headers["authorization"]))
-                try:
-                    self._send(reply)
-                except OSError:  # whoever asked has gone
-                    self.close_connection = True
-
-            def _send(self, reply: Reply) -> None:
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
@@ -202,6 +205,13 @@ class StandIn:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take whatever the person at this machine has set for models of their own out of the environment."""
+    for name in [*os.environ]:
+        if name.startswith("LEAGUE_LLM_") or name == "OPENAI_API_KEY":
+            monkeypatch.delenv(name)
 
 
 def main() -> None:

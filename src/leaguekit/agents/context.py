@@ -6,11 +6,12 @@ looks at: ``choose(Context(valid_options=["even", "odd"]))``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -170,10 +171,10 @@ class Context(Struct, frozen=True, kw_only=True):
 Strategy = Callable[[Context], Any]
 
 
-@runtime_checkable
-class Counting(Protocol):
-    """A strategy that counts what it uses: ``str`` of it is for people."""
+class Counting(ABC):
+    """A strategy that counts what it uses: ``account`` is for files, and ``str`` of it for people."""
 
+    @abstractmethod
     def account(self) -> dict[str, Any]: ...
 
 

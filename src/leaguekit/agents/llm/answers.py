@@ -67,7 +67,9 @@ def _written(value: Any) -> str:
 
 def _named(text: str, options: list[Any], flags: re.RegexFlag) -> list[Any]:
     """The options that occur in a text as words of their own; where one is a part of another, the longer one."""
-    by_length = sorted(options, key=lambda option: -len(_written(option)))
+    by_length = sorted(filter(_written, options), key=lambda option: -len(_written(option)))
+    if not by_length:
+        return []
     pattern = "|".join(f"({_as_word(option)})" for option in by_length)
     return [by_length[(match.lastindex or 1) - 1] for match in re.finditer(pattern, text, flags)]
 
