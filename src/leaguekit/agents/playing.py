@@ -193,6 +193,8 @@ class PlayerAgent:
 
     def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
         self._check_manager(message)
+        if counting(self.player.strategy) is not None:
+            log.info("%s.", self.player.strategy)
         self._current = None
         own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
         self.final = {"standing": own, "champion": message.champion}
@@ -200,8 +202,6 @@ class PlayerAgent:
         self.finished.set()
         place = "" if own is None else f"; {self.player.name} is number {own.rank} with {own.points} points"
         log.info("The league is over%s.", place, extra=about(message))
-        if counting(self.player.strategy) is not None:
-            log.info("%s.", self.player.strategy)
         return m.LeagueCompletedAck(**self._acknowledged(message))
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:

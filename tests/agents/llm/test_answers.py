@@ -61,7 +61,7 @@ def test_a_clear_answer_is_that_move(text: str, options: list[Any], move: Any) -
         ("<think>even, and I ran out of tokens", PARITIES),
         ('{"move": "even"}<think>no, rather', []),
         ("{" * 5_000, PARITIES),
-        ('{"a":' * 5_000, PARITIES),
+        ('{"a":' * 3_000, PARITIES),
         ('{"move":' + "[" * 900 + "]" * 900 + "}", PARITIES),
         ('{"move": ' + "9" * 5_000 + "}", CELLS),
         ("x" * MOST_CHARACTERS + " even", PARITIES),

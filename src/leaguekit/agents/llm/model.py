@@ -142,7 +142,9 @@ class LanguageModel(Counting):
     async def _completed(self, ask: Ask, messages: list[Message], ends: float) -> Completion:
         """An answer; trouble that passes is waited for as long as there is time."""
         loop = asyncio.get_running_loop()
-        for tried in range(1, MOST_TRIES + 1):
+        tried = 0
+        while True:
+            tried += 1
             if (silent := self._silent_until - loop.time()) > 0:
                 if loop.time() + silent >= ends:
                     raise Failed(f"the server wants to be left alone for {silent:.0f} s more", kind="rate limit")
@@ -156,7 +158,6 @@ class LanguageModel(Counting):
                 if not failed.passing or tried == MOST_TRIES or loop.time() + pause + (failed.wait or 0) >= ends:
                     raise
                 await asyncio.sleep(pause)
-        raise AssertionError  # the last try has returned or raised
 
     async def _paid(self, ask: Ask, messages: list[Message]) -> Completion:
         """Ask once, if there is money for it, and write down what it cost."""
