@@ -96,7 +96,7 @@ class History(Struct, kw_only=True):
     matches: list[PastMatch]
     # The own row of the final table and the champion, once the league is over.
     final: dict[str, Any] | None = None
-    # What its strategy has used, if it counts that.
+    # What its strategy has used, if it keeps a tally.
     account: dict[str, Any] | UnsetType = UNSET
 
 
@@ -171,13 +171,13 @@ class Context(Struct, frozen=True, kw_only=True):
 Strategy = Callable[[Context], Any]
 
 
-class Counting(ABC):
-    """A strategy that counts what it uses: ``account`` is for files, and ``str`` of it for people."""
+class Tally(ABC):
+    """A strategy that keeps a tally of what it uses: ``account`` is for files, and ``str`` of it for people."""
 
     @abstractmethod
     def account(self) -> dict[str, Any]: ...
 
 
-def counting(strategy: object) -> Counting | None:
-    """A strategy, if it counts."""
-    return strategy if isinstance(strategy, Counting) else None
+def tally_of(strategy: object) -> Tally | None:
+    """A strategy, if it keeps one."""
+    return strategy if isinstance(strategy, Tally) else None

@@ -17,11 +17,11 @@ from leaguekit.agents.context import (
     MoveCall,
     OpenMatch,
     PastMatch,
-    counting,
     past_match,
     question_of,
     record_of,
     seconds_for,
+    tally_of,
 )
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
@@ -193,7 +193,7 @@ class PlayerAgent:
 
     def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
         self._check_manager(message)
-        if counting(self.player.strategy) is not None:
+        if tally_of(self.player.strategy) is not None:
             log.info("%s.", self.player.strategy)
         self._current = None
         own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
@@ -361,7 +361,7 @@ class PlayerAgent:
 
     def _save(self) -> None:
         me, matches = self._me, [*self.history.values()]
-        counted = counting(self.player.strategy)
+        tally = tally_of(self.player.strategy)
         saved = History(
             player_id=me.agent_id,
             league_id=self.league_id,
@@ -369,7 +369,7 @@ class PlayerAgent:
             record=record_of(matches),
             matches=matches,
             final=self.final,
-            account=UNSET if counted is None else counted.account(),
+            account=UNSET if tally is None else tally.account(),
         )
         self._writer.put(self._views.history(me.agent_id), saved)
 

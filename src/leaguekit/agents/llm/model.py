@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from leaguekit.agents.context import Context, Counting
+from leaguekit.agents.context import Context, Tally
 from leaguekit.agents.llm.answers import moves_in
 from leaguekit.agents.llm.chat import Ask, Chat, Completion, Failed
 from leaguekit.agents.llm.prompt import MOST_CHARACTERS, Message, asked_again, question
@@ -42,7 +42,7 @@ MOST_LOGGED = 300
 log = logging.getLogger(__name__)
 
 
-class LanguageModel(Counting):
+class LanguageModel(Tally):
     """A model that plays. One may serve several players; it then counts for all of them together.
 
     ``api_key_env`` names the environment variable with the key, which a local server does not need. Prices are for a
