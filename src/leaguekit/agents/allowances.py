@@ -79,12 +79,18 @@ class Allowances:
         self._players = Buckets(200, 400)
         # A referee reports every match, how it stands, and what was said in it.
         self._referees = Buckets(5_000, 10_000)
+        # A whole class may open the dashboard at once, and takes nothing from what agents at its address may ask for.
+        self._spectators = Buckets(500, 5_000)
         self._silent_until = 0.0
 
     def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
         """How many seconds too early a request is; 0 if it may pass, and then it has been counted."""
         account = self._account(token, peer)
         return 0.0 if account is None else self._waits(account, cost)
+
+    def watches(self, peer: Peer) -> float:
+        """The same for one who only looks: at the dashboard, or whether the manager is there."""
+        return self._waits(_Account(self._spectators, (_neighbourhood(peer.host), peer.server[1])), 1.0)
 
     def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None

@@ -17,6 +17,7 @@ from leaguekit.agents.assignments import Assignments
 from leaguekit.agents.attendance import Attendance
 from leaguekit.agents.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
 from leaguekit.agents.ledger import Ledger
+from leaguekit.agents.meters import Histogram
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
@@ -55,6 +56,8 @@ class Conductor:
         self.start_when: tuple[int, int] | None = None
         # What is done before the league starts by itself.
         self.before_start: Callable[[], Awaitable[None]] = _nothing
+        # When that will be set, if it was announced; only to be shown.
+        self.start_at: str | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._completed = asyncio.Event()
@@ -64,6 +67,9 @@ class Conductor:
         # Standings that nobody would be sent yet are not made: a large table takes long.
         self._next_standings_at = 0.0
         self._standings_due: asyncio.TimerHandle | None = None
+        # Since when there is a result that no standings sent out show, and how long that took.
+        self._unpublished_since: float | None = None
+        self.standings_delays = Histogram()
         self._first_match_at: float | None = None
         self._ended_at: float | None = None
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -266,6 +272,8 @@ class Conductor:
                 self._task(self._assignments.hand_over(event.match_id))
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
                 self.progress.pop(event.match_id, None)
+                if self._unpublished_since is None:
+                    self._unpublished_since = asyncio.get_running_loop().time()
                 self._publish_standings()
             case e.AttemptVoided():
                 self.progress.pop(event.match_id, None)
@@ -309,20 +317,23 @@ class Conductor:
     def _publish_newest(self) -> None:
         self._standings_due = None
         self._next_standings_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE
-        updates = self._standings()
-        self._publish(lambda: self._send_standings(updates, closing=False))
+        updates, since = self._standings()
+        self._publish(lambda: self._send_standings(updates, since, closing=False))
 
     def _drop_standings(self) -> None:
         if self._standings_due is not None:
             self._standings_due.cancel()
             self._standings_due = None
 
-    def _send_standings(self, updates: dict[str, Parcel], *, closing: bool) -> None:
+    def _send_standings(self, updates: dict[str, Parcel], since: float | None, *, closing: bool) -> None:
+        if since is not None:
+            self.standings_delays.add(asyncio.get_running_loop().time() - since)
         for player, update in updates.items():
             self.broadcasts.standings(player, update, closing=closing)
 
-    def _standings(self) -> dict[str, Parcel]:
-        """The standings as they are now, for each player."""
+    def _standings(self) -> tuple[dict[str, Parcel], float | None]:
+        """The standings as they are now, for each player, and since when they have been waiting to be sent."""
+        since, self._unpublished_since = self._unpublished_since, None
         league = self._ledger.league
         update = m.LeagueStandingsUpdate(
             **self._envelope(f"conv-round-{league.current_round}-standings"),
@@ -336,12 +347,12 @@ class Conductor:
         for player in [one for one in league.table.rows if one not in shown]:
             update.standings = queries.standings(league, player)
             updates[player] = parcel(update)
-        return updates
+        return updates, since
 
     def _close_round(self, round_id: int) -> None:
         league = self._ledger.league
         self._drop_standings()
-        updates = self._standings()
+        updates, since = self._standings()
         summary = queries.round_summary(league, round_id)
         message = parcel(
             m.RoundCompleted(
@@ -357,7 +368,7 @@ class Conductor:
         agents = [*league.players, *league.referees]
 
         def send() -> None:
-            self._send_standings(updates, closing=True)
+            self._send_standings(updates, since, closing=True)
             told = [self.broadcasts.tell(agent, message) for agent in agents]
             self._task(self._keep_told(round_id, told))
             log.info("round %d is over", round_id, extra={"message_type": "ROUND_COMPLETED"})

@@ -12,7 +12,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
 
+from leaguekit.agents.meters import Histogram
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.snapshot import BadSnapshot, restore, save
 from leaguekit.league.state import League
@@ -41,6 +44,8 @@ class Ledger:
         # Called with each event right after it was folded; what it sends must wait for ``settled``.
         self.listeners: list[Callable[[Event], None]] = []
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        # How long it took from recording events until they were durable.
+        self.writes = Histogram()
         # The write of what was recorded last.
         self.latest: asyncio.Future[int] | None = None
 
@@ -71,7 +76,7 @@ class Ledger:
         for event in events:
             self.league.apply(event)
         self.latest = self.log.append([encode(event) for event in events])
-        self.latest.add_done_callback(self._written)
+        self.latest.add_done_callback(partial(self._written, perf_counter()))
         self.number += len(events)
         if self.number - self._saved >= self.snapshot_every and self._saving is None:
             self._saved = self.number
@@ -94,8 +99,12 @@ class Ledger:
             await self._saving
         await self.log.close()
 
-    def _written(self, append: asyncio.Future[int]) -> None:
-        if not append.cancelled() and (error := append.exception()) is not None and not self.failed.done():
+    def _written(self, began: float, append: asyncio.Future[int]) -> None:
+        if append.cancelled():
+            return
+        if (error := append.exception()) is None:
+            self.writes.add(perf_counter() - began)
+        elif not self.failed.done():
             self.failed.set_result(error)
 
     async def settled(self, upto: asyncio.Future[int] | None = None) -> None:

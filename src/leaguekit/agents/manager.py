@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, structs
@@ -17,6 +18,7 @@ from leaguekit.agents.broadcasts import Recipient
 from leaguekit.agents.conductor import Conductor
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
+from leaguekit.agents.meters import Meters
 from leaguekit.agents.operator import METHOD, Keep, Operator
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
@@ -30,7 +32,7 @@ from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, Call, answer
+from leaguekit.protocol.rpc import MOST_BYTES, Call, Refused, RpcError, answer
 from leaguekit.store.base import EventLog
 from leaguekit.transport.base import Handler, Peer
 
@@ -66,7 +68,8 @@ class Manager:
         self._settings = settings
         self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint)
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
-        self._refuse = manager_refusal(world.now)
+        self.meters = Meters()
+        self._refusal = manager_refusal(world.now)
         # The manager's server side; in the open profile somebody stands before it.
         self.handle: Handler = self.answer
         self._open: OpenDoor | None = None
@@ -127,7 +130,17 @@ class Manager:
 
     async def answer(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is, to the letter; nothing leaves before what it depends on is written."""
-        return await answer(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
+        return await answer(body, lambda call: self._metered(call, peer), self._refuse, MOST_BYTES)
+
+    def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
+        self.meters.refuse(call if isinstance(call, Call) else None, error.code, self.world.now())
+        return self._refusal(error, call)
+
+    async def _metered(self, call: Call, peer: Peer) -> Any:
+        began = perf_counter()
+        result = await self._answer(call, peer)
+        self.meters.took(call, result, perf_counter() - began, self.world.now())
+        return result
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -29,12 +29,23 @@ from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
 TRANSCRIPTS = "/transcripts/"
+HEALTH = "/health"
+# What makes the application for everything else.
+MakeWeb = Callable[[Manager], ASGIApp]
 
 
 def manager_server(
-    manager: Manager, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
+    manager: Manager,
+    served: socket.socket,
+    *,
+    names: Iterable[str] = (),
+    proxies: Iterable[Network] = (),
+    web: MakeWeb | None = None,
 ) -> Server:
-    """The manager's: messages, its health, and the transcripts of matches; called by its endpoint's name or others."""
+    """The manager's: messages, its health, and the transcripts of matches; called by its endpoint's name or others.
+
+    ``web`` is made when somebody first asks for something else.
+    """
 
     def identify(token: str) -> Known | None:
         agent = manager.ledger.league.agent_with(tokens.verifier(token))
@@ -67,26 +78,42 @@ def manager_server(
             return JSONResponse({"error_code": error.code, "error": error.detail}, 400)
         return JSONResponse({"status": "ACCEPTED", "match_id": message.match_id})
 
-    app = Starlette(routes=[Route("/health", health), Route(TRANSCRIPTS + "{match_id}", transcript, methods=["POST"])])
+    app = Starlette(routes=[Route(HEALTH, health), Route(TRANSCRIPTS + "{match_id}", transcript, methods=["POST"])])
     refuse = manager_refusal(manager.world.now)
     return Server(
         allowances.guard(manager.handle, refuse, MOST_BYTES),
         sockets=[served],
         most_bytes=MOST_BYTES,
         too_large=too_large_answer(refuse, MOST_BYTES),
-        app=_limited(app, allowances),
+        app=_limited(_beside(app, web, manager), allowances),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
     )
 
 
+def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager) -> ASGIApp:
+    if web is None:
+        return app
+    made: list[ASGIApp] = []
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == HEALTH or scope["path"].startswith(TRANSCRIPTS):
+            await app(scope, receive, send)
+            return
+        if not made:
+            made.append(web(manager))
+        await made[0](scope, receive, send)
+
+    return either
+
+
 def _limited(app: ASGIApp, allowances: Allowances) -> ASGIApp:
-    """The same application, where strangers may look around, but not without end."""
+    """The same application, which whoever looks at it may do so often, and no more."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         # Who hands in a transcript is known only when it has been read.
         counts = scope["type"] == "http" and not scope["path"].startswith(TRANSCRIPTS)
-        seconds = allowances.waits("", _peer(Request(scope))) if counts else 0.0
+        seconds = allowances.watches(_peer(Request(scope))) if counts else 0.0
         await (_too_often(seconds) if seconds else app)(scope, receive, send)
 
     return limited

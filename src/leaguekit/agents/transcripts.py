@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -15,6 +15,8 @@ from leaguekit.protocol.messages import Message, TranscriptEntry, message_type
 MOST_BYTES = 255 * 1024
 # A player may post as much as it likes; what is kept of it is the beginning and the end.
 MOST_ENTRIES = 400
+# Of a message that is none of those we know, so much is shown.
+MOST_OF_MESSAGE = 200
 
 What = Literal["sent", "received", "failed", "ruled"]
 
@@ -76,3 +78,47 @@ def _entry(noted: _Noted) -> TranscriptEntry:
         body.pop("auth_token", None)
         entry.message_type, entry.body = message_type(noted.message), body
     return entry
+
+
+def in_words(kind: str, body: dict[str, Any]) -> str:
+    """A message in words; it may be anybody's, so nothing in it is sure."""
+    tell = _WORDS.get(kind)
+    if tell is not None:
+        return tell(body)
+    if kind.endswith("_ACK"):
+        return ""
+    text = msgspec.json.encode(body).decode()
+    return text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]}…"
+
+
+def _call(body: dict[str, Any]) -> str:
+    request, context = _inner(body, "move_request"), _inner(body, "context")
+    asked = f"{request.get('move_type')}, one of {_json(request.get('valid_options'))}" if request else "even or odd?"
+    committed = str(context.get("draw_commitment", ""))
+    return f"{asked} until {body.get('deadline')}" + (f"; draw committed to as {committed[:12]}…" if committed else "")
+
+
+def _error(body: dict[str, Any]) -> str:
+    detail = _inner(body, "context").get("detail")
+    return f"{body.get('error_code')} {body.get('error_name')}: {detail} {body.get('consequence', '')}".rstrip()
+
+
+_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "GAME_INVITATION": lambda body: f"you are {body.get('role_in_match')} against {body.get('opponent_id')}",
+    "GAME_JOIN_ACK": lambda body: "accepted" if body.get("accept") is True else "declined",
+    "CHOOSE_PARITY_CALL": _call,
+    "CHOOSE_PARITY_RESPONSE": lambda body: _json(body.get("parity_choice")),
+    "GAME_MOVE_CALL": _call,
+    "GAME_MOVE_RESPONSE": lambda body: _json(body.get("move_data")),
+    "GAME_ERROR": _error,
+    "GAME_OVER": lambda body: str(body.get("reason", "")),
+}
+
+
+def _inner(body: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = body.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -191,12 +191,13 @@ async def _serve(
         await _take_up(manager, shown(store))
         referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
         manager.conductor.start_when = start.when
-        server = manager_server(manager, served, names=options.host_name, proxies=proxies)
+        manager.conductor.start_at = start.at
+        server = manager_server(manager, served, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
         shown_once = "" if known else f"  admin token (shown once): {admin_token}\n"
         kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
         program.say(
-            f"League {manager.league_id} is at {endpoint}\n"
+            f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard(endpoint)}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
             f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
         )
@@ -259,6 +260,13 @@ async def _conduct(manager: Any, start: plans.StartPlan) -> None:
         delay = max(0.0, (times.read(start.at) - datetime.now(UTC)).total_seconds())
         asyncio.get_running_loop().call_later(delay, _start, manager)
     await manager.run()
+
+
+def _dashboard(manager: Any) -> Any:
+    """What is shown of the league in a browser; loaded when somebody first looks."""
+    from leaguekit.web.app import Dashboard
+
+    return Dashboard(manager)
 
 
 def _start(manager: Any) -> None:

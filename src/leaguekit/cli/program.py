@@ -120,6 +120,11 @@ def _written(address: Address) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
+def dashboard(endpoint: str) -> str:
+    """Where a browser finds the page of the manager at an endpoint."""
+    return endpoint.partition("?")[0].removesuffix("mcp")
+
+
 def make_room() -> None:
     """Allow this program as many open files, and so connections, as the system lets it have."""
     with contextlib.suppress(ImportError, OSError, ValueError):

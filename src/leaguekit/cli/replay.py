@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.agents.transcripts import in_words
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
@@ -21,8 +22,6 @@ from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
 from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 
-# A message that is none of those we know.
-MOST_OF_MESSAGE = 200
 EXAMPLES = """examples:
   league replay R2M3                    of the newest league under SHARED
   league replay league.db R2M3
@@ -157,57 +156,13 @@ def _line(entry: TranscriptEntry) -> str:
     way = {"sent": f"to   {who}", "received": f"from {who}", "failed": f"with {who}" if who else ""}.get(entry.what, "")
     said = [] if entry.note is UNSET else [entry.note]
     if entry.message_type is not UNSET:
-        said = [f"{entry.message_type}: {_words(entry.message_type, entry.body or {})}".removesuffix(": "), *said]
+        said = [f"{entry.message_type}: {in_words(entry.message_type, entry.body or {})}".removesuffix(": "), *said]
     what = {"failed": "failed ", "ruled": "ruled "}.get(entry.what, "")
     return f"{way:10} {what}{'; '.join(said)}".rstrip()
 
 
-def _words(kind: str, body: dict[str, Any]) -> str:
-    """A message in words; it may be anybody's, so nothing in it is sure."""
-    in_words = _WORDS.get(kind)
-    if in_words is not None:
-        return in_words(body)
-    if kind.endswith("_ACK"):
-        return ""
-    text = msgspec.json.encode(body).decode()
-    return text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]}…"
-
-
-def _call(body: dict[str, Any]) -> str:
-    request, context = _inner(body, "move_request"), _inner(body, "context")
-    asked = f"{request.get('move_type')}, one of {_json(request.get('valid_options'))}" if request else "even or odd?"
-    committed = str(context.get("draw_commitment", ""))
-    return f"{asked} until {body.get('deadline')}" + (f"; draw committed to as {committed[:12]}…" if committed else "")
-
-
-def _error(body: dict[str, Any]) -> str:
-    detail = _inner(body, "context").get("detail")
-    return f"{body.get('error_code')} {body.get('error_name')}: {detail} {body.get('consequence', '')}".rstrip()
-
-
-_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "GAME_INVITATION": lambda body: f"you are {body.get('role_in_match')} against {body.get('opponent_id')}",
-    "GAME_JOIN_ACK": lambda body: "accepted" if body.get("accept") is True else "declined",
-    "CHOOSE_PARITY_CALL": _call,
-    "CHOOSE_PARITY_RESPONSE": lambda body: _json(body.get("parity_choice")),
-    "GAME_MOVE_CALL": _call,
-    "GAME_MOVE_RESPONSE": lambda body: _json(body.get("move_data")),
-    "GAME_ERROR": _error,
-    "GAME_OVER": lambda body: str(body.get("reason", "")),
-}
-
-
-def _inner(body: dict[str, Any], name: str) -> dict[str, Any]:
-    inner = body.get(name)
-    return inner if isinstance(inner, dict) else {}
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:

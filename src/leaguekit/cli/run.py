@@ -184,7 +184,7 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
     plan = league.plan
     again = "" if league.store == MEMORY else f"Go on with: {resuming(league.store)}"
     show.say(f"League {plan.league_id}: {plan.players} players, {plan.referees} referees, {plan.game}")
-    show.say(f"  manager: {league.manager}")
+    show.say(f"  manager: {league.manager}\n  dashboard: {program.dashboard(league.manager)}")
     if again:
         show.say(f"  if it is broken off: {resuming(league.store)}")
     caller = HttpCaller(AddressPolicy.local())

@@ -28,6 +28,8 @@ from leaguekit.transport.rooms import Limits, Room
 
 log = logging.getLogger(__name__)
 
+# Under this name an ASGI application finds its connection among its scope's extensions: that of this name has it.
+LINE = "leaguekit.line"
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 16_384
 
@@ -118,6 +120,7 @@ class McpProtocol(HttpToolsProtocol):
         # Nothing more is read: the last turn is a refusal, or a request that wants to be the last.
         self._deaf = False
         self._stopping = False
+        self._is_stream = False
         # The last word has been said, and what still comes is thrown away.
         self._has_parted = False
         # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
@@ -182,7 +185,7 @@ class McpProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Finish what is being answered, and nothing else."""
         self._deaf = self._stopping = True
-        if not self._answering:
+        if not self._answering or self._is_stream:
             self._close()
         elif isinstance(self._turns[0], Other):
             self._turns[0].cycle.keep_alive = False
@@ -347,8 +350,29 @@ class McpProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # uvicorn believes that there is no request before this one, and starts it at once.
+        cycle.scope["extensions"] = {LINE: {LINE: self}}
         self._turns.append(Other(cycle, app))
         self._go_on()
+
+    # What an application may do with its connection once it has sent the head of an answer: stream at its own pace.
+
+    def become_stream(self) -> None:
+        """It no longer counts as a connection that is being answered, and does not hold up stopping."""
+        self._is_stream = True
+        if self._address is not None:
+            self._endpoint.room.leave(self, self._address)
+            self._address = None
+
+    def write(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    def unsent(self) -> int:
+        """How many bytes wait for the peer to take them."""
+        return self.transport.get_write_buffer_size()
+
+    def end(self) -> None:
+        if not self.transport.is_closing():
+            self._close()
 
     def on_body(self, body: bytes) -> None:
         self._unseen_bytes = 0

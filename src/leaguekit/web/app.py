@@ -1,0 +1,313 @@
+"""The dashboard's application: the page, its API, the stream of events, and figures for operations.
+
+It is made when somebody first looks. Then it reads the log from the beginning, and follows it from there on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from leaguekit.agents.ledger import PAGE
+from leaguekit.agents.manager import Manager
+from leaguekit.league import events as e
+from leaguekit.store.base import StoreError
+from leaguekit.transport.http_protocol import LINE
+from leaguekit.transport.origins import neighbourhood
+from leaguekit.web import pages, shapes
+from leaguekit.web.exposition import CONTENT_TYPE
+from leaguekit.web.files import File, page_files
+from leaguekit.web.matches import match_page
+from leaguekit.web.openapi import Described, Parameter, document
+from leaguekit.web.operations import LoopLag, exposition
+from leaguekit.web.projection import Projection, news_of
+from leaguekit.web.stream import HEAD, Watchers
+from leaguekit.web.success import metrics
+
+# An answer is as fresh as the stream, and made once for all who ask within that time.
+FRESH_SECONDS = 0.25
+MOST_KEPT = 256
+# A shorter text is not worth compressing.
+COMPRESS_FROM = 1_000
+MOST_NEWS = 100
+
+Make = Callable[["Dashboard", dict[str, Any]], Awaitable[shapes.Shape]]
+
+
+class BadParameter(Exception):
+    """A parameter cannot be what it is; the text says what it can be."""
+
+
+class Answer(NamedTuple):
+    """An answer of the API, and until when it may be given again."""
+
+    until: float
+    body: bytes
+    compressed: bytes | None
+    etag: str
+
+
+OFFSET = Parameter("offset", "How many to leave out", default=0, most=1_000_000)
+
+
+def _limit(most: int) -> Parameter:
+    return Parameter("limit", "How many to show at most", default=most, most=most)
+
+
+_ROWS = (OFFSET, _limit(pages.MOST_ROWS))
+_COLUMNS = Parameter("columns_offset", "How many columns to leave out", default=0, most=1_000_000)
+
+
+def _page(make: Callable[..., shapes.Shape]) -> Make:
+    async def made(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+        return make(dashboard.shown, **asked)
+
+    return made
+
+
+async def _live(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape:
+    return dashboard.shown.live(dashboard.manager.world.now())
+
+
+async def _match(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+    name, conductor = asked["match_id"], dashboard.manager.conductor
+    return await match_page(dashboard.shown, dashboard.manager.ledger.log, name, conductor.progress.get(name))
+
+
+async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+    limit, number = asked["limit"], dashboard.shown.number
+    after = max(0, number - limit) if asked["after"] is None else asked["after"]
+    stored = await dashboard.manager.ledger.log.read(after, limit)
+    told = [news_of(one.number, e.decode(one.event)) for one in stored]
+    return shapes.NewsPage(seq=number, after=after, news=told)
+
+
+async def _metrics(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape:
+    manager = dashboard.manager
+    return metrics(dashboard.shown, manager.meters, manager.conductor.standings_delays)
+
+
+API: dict[Described, Make] = {
+    Described("/api/live", "The front page: what the stream's snapshot has", shapes.Live): _live,
+    Described("/api/league", "The league and its settings", shapes.LeaguePage): _page(pages.league),
+    Described("/api/standings", "The table", shapes.StandingsPage, _ROWS): _page(pages.standings),
+    Described("/api/rounds", "The rounds", shapes.RoundsPage, (OFFSET, _limit(pages.MOST_ROUNDS))): _page(pages.rounds),
+    Described(
+        "/api/rounds/{round_id}",
+        "A round and its matches",
+        shapes.RoundPage,
+        (Parameter("round_id", "From 1", most=1_000_000), OFFSET, _limit(pages.MOST_MATCHES)),
+    ): _page(pages.round_),
+    Described(
+        "/api/matches/{match_id}",
+        "A match: what was said in it, the ruling and its evidence, the draw, the game step by step",
+        shapes.MatchPage,
+        (Parameter("match_id", "Such as R2M3"),),
+    ): _match,
+    Described("/api/agents", "All agents", shapes.AgentsPage, _ROWS): _page(pages.agents),
+    Described(
+        "/api/agents/{agent_id}",
+        "An agent: its record, answer times, errors, and what its author needs to fix",
+        shapes.AgentPage,
+        (Parameter("agent_id", "Such as P01 or REF01"), OFFSET, _limit(pages.MOST_ROWS)),
+    ): _page(pages.agent),
+    Described("/api/crosstable", "Everybody against everybody", shapes.CrossTable, (*_ROWS, _COLUMNS)): _page(
+        pages.crosstable
+    ),
+    Described("/api/points", "Points over the rounds", shapes.PointsPage, _ROWS): _page(pages.points),
+    Described("/api/times", "The distribution of answer times", shapes.TimesPage, _ROWS): _page(pages.times),
+    Described(
+        "/api/news",
+        "The events in words; without after, the latest",
+        shapes.NewsPage,
+        (Parameter("after", "The number of an event", most=1_000_000_000), _limit(MOST_NEWS)),
+    ): _news,
+    Described("/api/metrics", "The success metrics of the specification, beside their goals", shapes.MetricsPage): (
+        _metrics
+    ),
+}
+
+
+class Dashboard:
+    """The ASGI application of one manager's dashboard."""
+
+    def __init__(self, manager: Manager) -> None:
+        self.manager = manager
+        self.shown = Projection(manager.ledger.league, manager.conductor)
+        self.watchers = Watchers(manager.world, manager.ledger, self.shown, manager.conductor.progress)
+        self.lag = LoopLag()
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._answers: dict[str, Answer] = {}
+        self._opening: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route, answer = await self._routed(scope, receive, send)
+        if answer is not None:
+            await answer(scope, receive, send)
+            self._requests[route, answer.status_code] += 1
+
+    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> tuple[str, Response | None]:
+        """What a path leads to, and the answer to it; None for a stream, which answers for itself."""
+        path = scope["path"]
+        request = Request(scope)
+        if request.method not in ("GET", "HEAD"):
+            return "other", _problem("This can only be looked at: use GET.", 405, allow="GET, HEAD")
+        if path == "/":
+            return "/", _file(page_files()["index.html"], request)
+        if path.startswith("/static/"):
+            file = page_files().get(path.removeprefix("/static/"))
+            return "/static", _problem("There is no such file.", 404) if file is None else _file(file, request)
+        if path == "/openapi.json":
+            return path, JSONResponse(document(API))
+        try:
+            await self.opened()
+            if path == "/events":
+                return path, await self._stream(scope, receive, send)
+            if path == "/metrics":
+                return path, await self._exposed()
+            return await self._asked(request, path)
+        except StoreError as error:
+            return "other", _problem(str(error), 503)
+
+    # Following the log
+
+    async def opened(self) -> None:
+        """Wait until everything that is in the log so far has been taken."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        await asyncio.shield(self._opening)
+
+    async def _open(self) -> None:
+        ledger = self.manager.ledger
+        known, meanwhile = ledger.number, list[e.Event]()
+        ledger.listeners.append(meanwhile.append)
+        try:
+            await ledger.settled()
+            number = 0
+            while number < known:
+                for one in await ledger.log.read(number, min(PAGE, known - number)):
+                    self.shown.take(one.number, e.decode(one.event))
+                    number = one.number
+        finally:
+            ledger.listeners.remove(meanwhile.append)
+        for event in meanwhile:
+            self._take(event)
+        ledger.listeners.append(self._take)
+
+    def _take(self, event: e.Event) -> None:
+        self.shown.take(self.shown.number + 1, event)
+
+    # Answering
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        line = scope.get("extensions", {}).get(LINE, {}).get(LINE)
+        address = neighbourhood(scope["client"][0] if scope["client"] else "")
+        if line is None or not self.watchers.has_room(address):
+            return _problem("Too many are watching. Try again later, or ask /api/live now and then.", 503)
+        await send({"type": "http.response.start", "status": 200, "headers": HEAD})
+        line.become_stream()
+        self._requests["/events", 200] += 1
+        try:
+            await self.watchers.join(line, address)
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        finally:
+            self.watchers.leave(line)
+        return None
+
+    async def _exposed(self) -> Response:
+        self.lag.watch()
+        text = exposition(self.manager, self.shown, self.watchers, self._requests, self.lag)
+        return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
+
+    async def _asked(self, request: Request, path: str) -> tuple[str, Response]:
+        found = _found(path)
+        if found is None:
+            return "other", _problem("There is nothing here. /openapi.json describes what there is.", 404)
+        described, in_path = found
+        try:
+            asked = _parameters(described, in_path, request)
+            answer = await self._answered(described, asked)
+        except BadParameter as error:
+            return described.path, _problem(str(error), 400)
+        except pages.NotThere as error:
+            return described.path, _problem(str(error), 404)
+        headers = {"content-type": "application/json", "etag": answer.etag, "cache-control": "no-cache"}
+        return described.path, _sent(answer.body, answer.compressed, headers, request)
+
+    async def _answered(self, described: Described, asked: dict[str, Any]) -> Answer:
+        key, clock = f"{described.path} {asked}", asyncio.get_running_loop().time
+        kept = self._answers.get(key)
+        if kept is not None and clock() < kept.until:
+            return kept
+        if described.path in _FROM_LOG:
+            await self.manager.ledger.settled()
+        made = await API[described](self, asked)
+        body = msgspec.json.encode(made)
+        # Nothing is shown before it is written down.
+        await self.manager.ledger.settled()
+        compressed = gzip.compress(body, 6, mtime=0) if len(body) >= COMPRESS_FROM else None
+        etag = f'W/"{blake2b(body, digest_size=9).hexdigest()}"'
+        if len(self._answers) >= MOST_KEPT:
+            self._answers.clear()
+        answer = self._answers[key] = Answer(clock() + FRESH_SECONDS, body, compressed, etag)
+        return answer
+
+
+# These read events that must be there.
+_FROM_LOG = ("/api/matches/{match_id}", "/api/news")
+
+
+def _found(path: str) -> tuple[Described, str] | None:
+    """What a path means, and what stands in it where the description has a parameter."""
+    head, _, last = path.rpartition("/")
+    for described in API:
+        if described.path == path:
+            return described, ""
+        if "{" in described.path and described.path.partition("/{")[0] == head and last:
+            return described, last
+    return None
+
+
+def _parameters(described: Described, in_path: str, request: Request) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    for one in described.parameters:
+        is_in_path = f"{{{one.name}}}" in described.path
+        text = in_path if is_in_path else request.query_params.get(one.name)
+        if is_in_path and one.most is None:
+            asked[one.name] = text
+        elif text is None:
+            asked[one.name] = one.default
+        else:
+            most = one.most or 0
+            if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= most):
+                raise BadParameter(f"{one.name} must be a number from 0 to {most:,}, got {text[:50]!r}.")
+            asked[one.name] = int(text)
+    return asked
+
+
+def _file(file: File, request: Request) -> Response:
+    headers = {"content-type": file.content_type, "etag": file.etag, "cache-control": "no-cache"}
+    return _sent(file.content, file.compressed, headers, request)
+
+
+def _sent(body: bytes, compressed: bytes | None, headers: dict[str, str], request: Request) -> Response:
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    headers["vary"] = "accept-encoding"
+    if compressed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(compressed, headers={**headers, "content-encoding": "gzip"})
+    return Response(body, headers=headers)
+
+
+def _problem(sentence: str, status: int, **headers: str) -> Response:
+    return JSONResponse({"error": sentence}, status, headers)

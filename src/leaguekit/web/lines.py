@@ -1,0 +1,172 @@
+"""Pieces of the league's state as pages show them: rows, matches and agents, made anew whenever they are asked for."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from msgspec import UNSET
+
+from leaguekit.games import GAMES
+from leaguekit.games.base import Side, settled
+from leaguekit.league.records import Match, Outcome, Player, Referee
+from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.state import League
+from leaguekit.match.rulings import RULINGS, Ruling
+from leaguekit.protocol.messages import MatchProgress, Standing
+from leaguekit.web.shapes import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
+
+# Where an agent listens is nobody's business: addresses in words that we pass on are left out.
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]*", re.IGNORECASE)
+_PLACE = re.compile(
+    r"(?:\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}|\[[0-9a-f]*:[0-9a-f:.]+\]|\blocalhost\b|\b[a-z0-9-][a-z0-9.-]*(?=:[0-9]{4,5}\b))"
+    r"(?::[0-9]+)?",
+    re.IGNORECASE,
+)
+
+
+def without_places(value: Any) -> Any:
+    """A JSON value without the addresses in its texts."""
+    if isinstance(value, str):
+        return _PLACE.sub("…", _URL.sub("…", value))
+    if isinstance(value, dict):
+        return {without_places(name): without_places(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_places(inner) for inner in value]
+    return value
+
+
+def who(league: League, agent_id: str) -> Who:
+    agent = league.agent(agent_id)
+    return Who(id=agent_id, name=agent_id if agent is None else agent.meta.display_name)
+
+
+def standing_row(league: League, row: Standing, rank_before: int | None) -> StandingRow:
+    player = league.players[row.player_id]
+    return StandingRow(
+        rank=row.rank,
+        id=row.player_id,
+        name=row.display_name,
+        played=row.played,
+        wins=row.wins,
+        draws=row.draws,
+        losses=row.losses,
+        technical_losses=row.technical_losses or 0,
+        points=row.points,
+        movement=None if rank_before is None else rank_before - row.rank,
+        state=player.state,
+        out=player.out,
+    )
+
+
+def agent_line(agent: Player | Referee) -> AgentLine:
+    if isinstance(agent, Referee):
+        return AgentLine(
+            id=agent.id,
+            role="referee",
+            name=agent.meta.display_name,
+            state=agent.state,
+            playing=list(agent.in_hand),
+        )
+    return AgentLine(
+        id=agent.id,
+        role="player",
+        name=agent.meta.display_name,
+        state=agent.state,
+        out=agent.out,
+        playing=[] if agent.playing is None else [agent.playing],
+    )
+
+
+def in_play(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
+    line = InPlay(
+        match_id=match.id,
+        round_id=match.round_id,
+        a=who(league, match.a),
+        b=who(league, match.b),
+        referee_id=match.referee_id,
+        attempt=match.attempt,
+        since=match.assigned_at,
+    )
+    if progress is not None:
+        line.stage, line.stage_since = progress.stage, progress.entered_at
+        line.deadline = None if progress.deadline is UNSET else progress.deadline
+        line.arrived = [] if progress.arrived is UNSET else progress.arrived
+    return line
+
+
+def match_line(league: League, match: Match) -> MatchLine:
+    line = MatchLine(
+        match_id=match.id,
+        round_id=match.round_id,
+        a=who(league, match.a),
+        b=who(league, match.b),
+        status=_status(league, match),
+        referee_id=match.referee_id or match.planned,
+        attempt=match.attempt,
+    )
+    if (outcome := match.outcome) is not None:
+        line.ended_at = match.ended_at
+        line.points = (outcome.points_a, outcome.points_b)
+        line.winner = _winner(match, outcome)
+        line.result, line.ruling = outcome.status, outcome.ruling
+        line.choices = (outcome.choice_a, outcome.choice_b)
+        line.drawn_number = outcome.drawn_number
+        line.reason = _reason(match, outcome, league.settings.game_type)
+        line.decided_by = _decided_by(match, outcome)
+    return line
+
+
+def _status(league: League, match: Match) -> MatchStatus:
+    if match.has_ended:
+        return "ended"
+    if match.in_play:
+        return "in_play"
+    if match.held:
+        return "held"
+    return "waiting" if match.id in league.waiting else "scheduled"
+
+
+def _winner(match: Match, outcome: Outcome) -> str | None:
+    if outcome.points_a == WIN_POINTS:
+        return match.a
+    return match.b if outcome.points_b == WIN_POINTS else None
+
+
+def _decided_by(match: Match, outcome: Outcome) -> DecidedBy:
+    if match.reported:
+        return "referee"
+    by_manager = outcome.ruling in list(Ruling) and RULINGS[Ruling(outcome.ruling)].ruled_by == "manager"
+    return "manager" if by_manager else "operator"
+
+
+def _reason(match: Match, outcome: Outcome, game_type: str) -> str:
+    """Why a match ended so, in a sentence with the players' ids."""
+    if outcome.status == "TECHNICAL_LOSS":
+        losers = [
+            name for name, points in zip(match.players, (outcome.points_a, outcome.points_b), strict=True) if not points
+        ]
+        if outcome.ruling in list(Ruling) and len(losers) == 1:
+            return RULINGS[Ruling(outcome.ruling)].sentence.format(player=losers[0])
+        lost = "both players lose technically" if len(losers) == 2 else f"{losers[0]} loses technically"
+        return f"{lost} ({outcome.ruling})" if outcome.ruling else lost
+    told = _by_rules(game_type, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
+    if told is None:
+        winner = _winner(match, outcome)
+        return "nobody won" if winner is None else f"{winner} won"
+    return told.replace("{A}", match.a).replace("{B}", match.b)
+
+
+@lru_cache(maxsize=4_096)
+def _by_rules(game_type: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
+    """What the game says of its end; None if it cannot tell."""
+    game = GAMES.get(game_type)
+    choices: dict[Side, str | None] = {"A": a, "B": b}
+    if game is None or None in choices.values():
+        return None
+    try:
+        outcome = settled(game, drawn, choices)
+    except ValueError:
+        return None
+    return None if outcome is None else outcome.reason

@@ -1,0 +1,166 @@
+"""The page of one match: what is in the log about it, its transcript, the game step by step, and what was verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from leaguekit.agents.transcripts import in_words
+from leaguekit.games import GAMES
+from leaguekit.games.base import Game, Side
+from leaguekit.league import events as e
+from leaguekit.league.outcomes import judge
+from leaguekit.league.records import Match, Outcome
+from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.match.draw import opens
+from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
+from leaguekit.store.base import LogReader
+from leaguekit.web import lines
+from leaguekit.web.pages import NotThere
+from leaguekit.web.projection import Projection, news_of
+from leaguekit.web.shapes import Draw, MatchPage, Message, Step, Verification
+
+# A match that was voided and played again and again has more events than anybody reads.
+MOST_NEWS = 50
+# What of a message is shown, beside its type: nothing that opens anything, or says where anybody is.
+SHOWN = (
+    "role_in_match",
+    "opponent_id",
+    "accept",
+    "deadline",
+    "context",
+    "parity_choice",
+    "move_request",
+    "move_data",
+    "error_code",
+    "error_name",
+    "error_description",
+    "action_required",
+    "consequence",
+    "retry_count",
+    "max_retries",
+    "retryable",
+    "game_result",
+    "reason",
+    "status",
+    "timestamp",
+)
+# Why a call came to nothing, without the address that it went to.
+_FAILURES = {"E001": "E001: no answer in time", "E009": "E009: could not be reached"}
+
+
+async def match_page(shown: Projection, reader: LogReader, match_id: str, progress: MatchProgress | None) -> MatchPage:
+    """All that everybody may know of a match. Raises NotThere."""
+    league = shown.league
+    match = league.matches.get(match_id)
+    if match is None:
+        there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
+        raise NotThere(f"There is no match {match_id[:50]} in this league; {there_are}.")
+    page = MatchPage(
+        seq=shown.number,
+        match=lines.match_line(league, match),
+        game_type=league.settings.game_type,
+        in_play=lines.in_play(league, match, progress) if match.in_play else None,
+        voids=match.voids,
+        flags=lines.without_places(list(league.flags.get(match_id, ()))),
+        evidence=None,
+        draw=None,
+        verification=None,
+        steps=[] if match.outcome is None else _steps(GAMES.get(league.settings.game_type), match.outcome),
+        messages=[],
+        news=[],
+    )
+    has_ended = match.has_ended
+    events = [(number, await _event(reader, number)) for number in shown.story(match_id)[-MOST_NEWS:]]
+    page.news = [news_of(number, event) for number, event in events]
+    if has_ended:
+        recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
+        transcript = await _transcript(reader, match_id)
+        page.messages = [] if transcript is None else [_message(entry) for entry in transcript.entries]
+        if recorded is not None:
+            details = recorded.result.details
+            page.evidence = None if details.evidence is UNSET else lines.without_places(details.evidence)
+            page.draw = _draw(details)
+            page.verification = _verified(shown, match, recorded, transcript)
+    return page
+
+
+async def _event(reader: LogReader, number: int) -> e.Event:
+    (stored,) = await reader.read(number - 1, 1)
+    return e.decode(stored.event)
+
+
+async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
+    kept = await reader.kept(f"transcript/{match_id}")
+    return None if kept is None else msgspec.json.decode(kept, type=MatchTranscript)
+
+
+def _message(entry: TranscriptEntry) -> Message:
+    kind = "" if entry.message_type is UNSET else entry.message_type
+    said = {} if entry.body is UNSET else entry.body
+    body = lines.without_places({name: said[name] for name in SHOWN if name in said})
+    note = "" if entry.note is UNSET else entry.note
+    if entry.what == "failed":
+        note = _FAILURES.get(note[:4], note)
+    words = [one for one in (in_words(kind, body) if kind else "", lines.without_places(note)) if one]
+    return Message(
+        seconds=entry.seconds,
+        what=entry.what,
+        player_id=None if entry.player_id is UNSET else entry.player_id,
+        message_type=kind or None,
+        text="; ".join(words),
+        body=body,
+    )
+
+
+def _draw(details: ResultDetails) -> Draw | None:
+    if details.draw_commitment is UNSET:
+        return None
+    number = details.drawn_number or None
+    nonce = None if details.draw_nonce is UNSET else details.draw_nonce
+    is_open = None if nonce is None or number is None else opens(details.draw_commitment, nonce, number)
+    return Draw(number=number, commitment=details.draw_commitment, nonce=nonce, opens=is_open)
+
+
+def _verified(
+    shown: Projection, match: Match, recorded: e.ResultRecorded, transcript: MatchTranscript | None
+) -> Verification:
+    settings = shown.league.settings
+    seed = None if settings.seed_hex is None else bytes.fromhex(settings.seed_hex)
+    judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed)
+    faults = judged.faults
+    if transcript is not None and transcript.attempt == recorded.attempt:
+        faults = [*faults, *faults_in_transcript(recorded, transcript)]
+    return Verification(
+        replayed=judged.is_replayed,
+        opened=judged.is_opened,
+        derived=judged.is_derived,
+        faults=[f"expected {fault.expected}, found {fault.found}" for fault in faults],
+        not_checkable=judged.not_checkable,
+    )
+
+
+def _steps(game: Game[Any] | None, outcome: Outcome) -> list[Step]:
+    """The game played again as far as its moves are known; nothing where it cannot be."""
+    if game is None:
+        return []
+    choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
+    left = {side: [*(game.moves(choice) or ())] if choice else [] for side, choice in choices.items()}
+    try:
+        position = game.start(outcome.drawn_number)
+        steps = [Step(moves={}, view=game.view(position, None))]
+        while game.outcome(position) is None:
+            sides = game.to_move(position)
+            if not all(left[side] for side in sides):
+                break
+            moves: dict[Side, Any] = {side: left[side].pop(0) for side in sides}
+            if any(game.fault(position, side, move) for side, move in moves.items()):
+                break
+            position = game.play(position, moves)
+            steps.append(Step(moves=dict(moves.items()), view=game.view(position, None)))
+    except (ValueError, TypeError, LookupError):
+        # Whatever a referee reported, the rest of the page is shown.
+        return []
+    return steps

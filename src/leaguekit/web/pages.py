@@ -1,0 +1,257 @@
+"""What the API answers about the league as a whole and about its agents: one function a page, from the projection.
+
+Whatever grows with the league is paged: ``offset`` and ``limit``, in the order of ranks where players are meant.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Literal
+
+from leaguekit.league.records import Match, Player, Referee
+from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.state import League
+from leaguekit.protocol.ids import match_numbers
+from leaguekit.web import lines
+from leaguekit.web.projection import Projection
+from leaguekit.web.shapes import (
+    AgentPage,
+    AgentsPage,
+    Cell,
+    CrossTable,
+    LeaguePage,
+    PointsLine,
+    PointsPage,
+    RoundLine,
+    RoundPage,
+    RoundsPage,
+    StandingRow,
+    StandingsPage,
+    TimesLine,
+    TimesPage,
+    Who,
+)
+from leaguekit.web.tallies import BOUNDS, Tally, times_of, together
+
+MOST_ROWS = 100
+MOST_ROUNDS = 500
+MOST_MATCHES = 200
+# Of an agent's matches that are still to come.
+NEXT = 20
+Mark = Literal["1", "½", "0", "+", "-"]
+
+
+class NotThere(Exception):
+    """What was asked for does not exist; the text says what does."""
+
+
+def league(shown: Projection) -> LeaguePage:
+    settings = shown.league.settings
+    return LeaguePage(
+        seq=shown.number,
+        league=shown.league_view(),
+        tie_breaks=["points", *settings.tie_breaks, "id"],
+        schedule=settings.rounds,
+        profile=settings.profile,
+        limits={
+            "join_seconds": settings.join_seconds,
+            "choice_seconds": settings.choice_seconds,
+            "game_over_seconds": settings.game_over_seconds,
+            "max_retries": settings.max_retries,
+            "retry_seconds": settings.retry_seconds,
+        },
+        announce_lead=settings.announce_lead,
+    )
+
+
+def standings(shown: Projection, offset: int, limit: int) -> StandingsPage:
+    rows = shown.standings(offset, limit)
+    return StandingsPage(seq=shown.number, total=len(shown.league.table.rows), offset=offset, rows=rows)
+
+
+def rounds(shown: Projection, offset: int, limit: int) -> RoundsPage:
+    known = shown.league.rounds
+    found = [_round(shown, round_.id) for round_ in known[offset : offset + limit]]
+    return RoundsPage(seq=shown.number, total=len(known), offset=offset, rounds=found)
+
+
+def round_(shown: Projection, round_id: int, offset: int, limit: int) -> RoundPage:
+    state = shown.league
+    if not 1 <= round_id <= len(state.rounds):
+        there_are = f"there are 1 to {len(state.rounds)}" if state.rounds else "there is no schedule yet"
+        raise NotThere(f"There is no round {round_id}; {there_are}.")
+    names = state.rounds[round_id - 1].matches
+    plays = {player for name in names for player in state.matches[name].players}
+    rests = [name for name in state.table.rows if name not in plays]
+    return RoundPage(
+        seq=shown.number,
+        round=_round(shown, round_id),
+        rests=[lines.who(state, name) for name in rests[:MOST_ROWS]],
+        total=len(names),
+        offset=offset,
+        matches=[lines.match_line(state, state.matches[name]) for name in names[offset : offset + limit]],
+    )
+
+
+def _round(shown: Projection, round_id: int) -> RoundLine:
+    found = shown.league.rounds[round_id - 1]
+    return RoundLine(
+        round_id=found.id,
+        matches=len(found.matches),
+        played=len(found.matches) - found.remaining,
+        wins=found.wins,
+        draws=found.draws,
+        technical_losses=found.technical_losses,
+        completed=found.completed,
+        announced_at=shown.announced_at.get(found.id),
+    )
+
+
+def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
+    state = shown.league
+    rows, columns = _ranked(state, offset, limit), _ranked(state, columns_offset, limit)
+    row_of, column_of = ({one.id: place for place, one in enumerate(some)} for some in (rows, columns))
+    cells: list[list[Cell]] = [[] for _ in rows]
+    for match in state.matches.values():
+        for player, opponent in (match.players, match.players[::-1]):
+            if player in row_of and opponent in column_of:
+                cells[row_of[player]].append(
+                    Cell(column=column_of[opponent], match_id=match.id, mark=mark(match, player))
+                )
+    return CrossTable(
+        seq=shown.number,
+        total=len(state.table.rows),
+        offset=offset,
+        columns_offset=columns_offset,
+        rows=rows,
+        columns=columns,
+        cells=cells,
+    )
+
+
+def mark(match: Match, player_id: str) -> Mark | None:
+    """How a match ended, as one of its players sees it."""
+    outcome = match.outcome
+    if outcome is None:
+        return None
+    points = outcome.points_a if player_id == match.a else outcome.points_b
+    if outcome.status == "TECHNICAL_LOSS":
+        return "+" if points else "-"
+    return "1" if points == WIN_POINTS else "½" if points else "0"
+
+
+def points(shown: Projection, offset: int, limit: int) -> PointsPage:
+    state = shown.league
+    players = _ranked(state, offset, limit)
+    totals = dict.fromkeys((one.id for one in players), 0)
+    after: dict[str, list[int]] = {name: [] for name in totals}
+    for found in state.rounds[: state.current_round]:
+        for match in (state.matches[name] for name in found.matches):
+            if match.outcome is not None:
+                for player, gained in zip(match.players, (match.outcome.points_a, match.outcome.points_b), strict=True):
+                    if player in totals:
+                        totals[player] += gained
+        for player, total in totals.items():
+            after[player].append(total)
+    return PointsPage(
+        seq=shown.number,
+        total=len(state.table.rows),
+        offset=offset,
+        rounds=state.current_round,
+        players=[PointsLine(id=one.id, name=one.name, points=after[one.id]) for one in players],
+    )
+
+
+def times(shown: Projection, offset: int, limit: int) -> TimesPage:
+    tallies = shown.tallies
+    return TimesPage(
+        seq=shown.number,
+        bounds=list(BOUNDS),
+        limit=shown.league.settings.choice_seconds,
+        all=times_of(together([tally.times for tally in tallies.values()])),
+        total=len(shown.league.table.rows),
+        offset=offset,
+        players=[
+            TimesLine(id=one.id, name=one.name, times=times_of(tallies.of(one.id).times))
+            for one in _ranked(shown.league, offset, limit)
+        ],
+    )
+
+
+def agents(shown: Projection, offset: int, limit: int) -> AgentsPage:
+    state = shown.league
+    everybody: list[Player | Referee] = [*state.referees.values(), *state.players.values()]
+    return AgentsPage(
+        seq=shown.number,
+        total=len(everybody),
+        offset=offset,
+        agents=[lines.agent_line(agent) for agent in everybody[offset : offset + limit]],
+    )
+
+
+def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPage:
+    state = shown.league
+    found = state.agent(agent_id)
+    if found is None:
+        raise NotThere(f"There is no agent {agent_id[:50]} in this league; /api/agents lists them.")
+    is_player = isinstance(found, Player)
+    tally = shown.tallies.of(agent_id) if is_player else Tally()
+    played, to_come = _matches_of(state, found)
+    return AgentPage(
+        seq=shown.number,
+        agent=lines.agent_line(found),
+        version=found.meta.version or None,
+        registered_at=found.registered.at,
+        out_reason=found.out_reason or None if isinstance(found, Player) else None,
+        record=_record(shown, agent_id),
+        counts=tally.counts() if is_player else None,
+        times=times_of(tally.times) if is_player else None,
+        times_bounds=list(BOUNDS),
+        errors=tally.error_lines(),
+        violations=[],
+        to_fix=_to_fix(found, tally),
+        total_to_come=len(to_come),
+        to_come=[lines.match_line(state, match) for match in to_come[:NEXT]],
+        total_played=len(played),
+        offset=offset,
+        played=[lines.match_line(state, match) for match in played[offset : offset + limit]],
+    )
+
+
+def _record(shown: Projection, agent_id: str) -> StandingRow | None:
+    row = shown.league.table.standings().get(agent_id)
+    return None if row is None else lines.standing_row(shown.league, row, shown.ranks_before().get(agent_id))
+
+
+def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], list[Match]]:
+    """Its matches that have ended, the latest first, and those that have not."""
+    if isinstance(found, Player):
+        to_come = [state.matches[name] for name in found.todo]
+        mine = [match for match in state.matches.values() if found.id in match.players]
+    else:
+        to_come = [state.matches[name] for name in found.in_hand]
+        mine = [match for match in state.matches.values() if match.referee_id == found.id]
+    ended = [match for match in mine if match.has_ended]
+    return sorted(ended, key=lambda match: match_numbers(match.id), reverse=True), to_come
+
+
+def _to_fix(found: Player | Referee, tally: Tally) -> list[str]:
+    """What an agent's author should do."""
+    advice = []
+    if isinstance(found, Referee):
+        return ["It no longer answers: start it again."] if found.lost else []
+    if found.state == "SUSPENDED":
+        advice.append(
+            "It is suspended, because it left five calls in a row unanswered: start its server again at the same "
+            "contact_endpoint. The next answer brings it back."
+        )
+    if tally.broken_since is not None:
+        advice.append("Its latest match had wrong answers in it; they cost a technical loss if none is right in time.")
+    advice += [f"{line.meaning} ({line.code}, {line.count} times) {line.remedy}" for line in tally.error_lines()]
+    if tally.missed:
+        advice.append(f"It left {tally.missed} notices of the manager unanswered: acknowledge every message.")
+    return advice
+
+
+def _ranked(state: League, offset: int, limit: int) -> list[Who]:
+    return [lines.who(state, name) for name in islice(state.table.standings(), offset, offset + limit)]

@@ -1,0 +1,187 @@
+"""What became of the requests that players were sent, counted from the evidence in referees' reports.
+
+Evidence is whatever a referee says: what cannot be read is not counted, and a referee that is not ours gives none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leaguekit.agents.meters import Histogram
+from leaguekit.league.events import ResultRecorded
+from leaguekit.protocol import times
+from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.web.lines import without_places
+from leaguekit.web.shapes import Counts, ErrorLine, Times
+
+# Seconds: players have up to 30 to answer.
+BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+TIMEOUT, UNREACHABLE = "E001", "E009"
+INVALID_CHOICES = ("E004", "E057")
+_GOOD = ("joined", "moved", "refused")
+
+
+class _Noted(Struct):
+    at: float
+    what: str
+    ask: int | None = None
+    asked_at: float | None = None
+
+
+class _Told(Struct):
+    events: Annotated[list[_Noted], Meta(max_length=100)] = []
+    last_wrong: str | None = None
+
+
+class _Evidence(Struct):
+    players: Annotated[dict[str, _Told], Meta(max_length=2)]
+
+
+@dataclass(slots=True)
+class _Error:
+    count: int = 0
+    at: str = ""
+    match_id: str = ""
+    detail: str | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """One player's. ``good`` counts its good answers by kind, ``errors`` its bad ones by code."""
+
+    good: Counter[str] = field(default_factory=Counter)
+    errors: dict[str, _Error] = field(default_factory=dict)
+    times: Histogram = field(default_factory=lambda: Histogram(BOUNDS))
+    # Errors after which it was asked again, and how many of those were overcome.
+    retried: int = 0
+    recovered: int = 0
+    # Notices of the manager that it left unanswered.
+    missed: int = 0
+    # Since when each of its matches has had a wrong answer in it, and how long it took to mend that.
+    broken_since: datetime | None = None
+    repaired: int = 0
+    repair_seconds: float = 0.0
+
+    @property
+    def answered(self) -> int:
+        return sum(self.good.values())
+
+    def failed(self, *codes: str) -> int:
+        return sum(self.errors[code].count for code in codes if code in self.errors)
+
+    @property
+    def wrong(self) -> int:
+        """Answers that did not count."""
+        return sum(error.count for code, error in self.errors.items() if code not in (TIMEOUT, UNREACHABLE))
+
+    @property
+    def has_all(self) -> bool:
+        """Whether it has answered every kind of request well, and its latest match too."""
+        return self.good["joined"] > 0 and self.good["moved"] > 0 and self.broken_since is None
+
+    def counts(self) -> Counts:
+        return Counts(
+            asked=self.answered + sum(error.count for error in self.errors.values()),
+            answered=self.answered,
+            timeouts=self.failed(TIMEOUT),
+            unreachable=self.failed(UNREACHABLE),
+            wrong=self.wrong,
+            retried=self.retried,
+            recovered=self.recovered,
+            missed=self.missed,
+        )
+
+    def error_lines(self) -> list[ErrorLine]:
+        """Its errors, the most frequent first."""
+        return [
+            ErrorLine(
+                code=code,
+                name=CATALOGUE[code].name,
+                count=error.count,
+                meaning=CATALOGUE[code].sentence,
+                remedy=CATALOGUE[code].remedy,
+                detail=error.detail,
+                last_at=error.at,
+                last_match=error.match_id,
+            )
+            for code, error in sorted(self.errors.items(), key=lambda one: -one[1].count)
+        ]
+
+    def take(self, told: _Told, at: str, match_id: str) -> None:
+        """Count what a referee tells of one match."""
+        in_trouble = was_wrong = False
+        for noted in told.events:
+            if noted.what in _GOOD:
+                self.good[noted.what] += 1
+                self.recovered += in_trouble
+                in_trouble = False
+            elif noted.what in CATALOGUE and noted.ask is not None:
+                self.retried += not in_trouble
+                in_trouble = True
+                error = self.errors.setdefault(noted.what, _Error())
+                error.count += 1
+                error.at, error.match_id = at, match_id
+                if noted.what not in (TIMEOUT, UNREACHABLE):
+                    was_wrong = True
+                    error.detail = None if told.last_wrong is None else without_places(told.last_wrong)
+            else:
+                continue
+            if noted.ask is not None and noted.asked_at is not None and noted.what not in (TIMEOUT, UNREACHABLE):
+                self.times.add(max(0.0, noted.at - noted.asked_at))
+        if told.events:
+            self._mend(at, was_wrong=was_wrong)
+
+    def _mend(self, at: str, *, was_wrong: bool) -> None:
+        if was_wrong and self.broken_since is None:
+            self.broken_since = times.read(at)
+        elif not was_wrong and self.broken_since is not None:
+            self.repaired += 1
+            self.repair_seconds += (times.read(at) - self.broken_since).total_seconds()
+            self.broken_since = None
+
+
+class Tallies(dict[str, Tally]):
+    """The tallies of all players, by id."""
+
+    def of(self, player_id: str) -> Tally:
+        tally = self.get(player_id)
+        if tally is None:
+            tally = self[player_id] = Tally()
+        return tally
+
+    def take(self, recorded: ResultRecorded) -> None:
+        """Count what a report tells."""
+        details = recorded.result.details
+        try:
+            evidence = msgspec.convert(details.evidence, _Evidence)
+        except msgspec.ValidationError:
+            return
+        for player, told in evidence.players.items():
+            if player in details.choices:
+                self.of(player).take(told, recorded.at, recorded.match_id)
+
+
+def times_of(histogram: Histogram) -> Times:
+    return Times(
+        answers=histogram.count,
+        median=histogram.quantile(0.5),
+        p95=histogram.quantile(0.95),
+        longest=histogram.longest if histogram.count else None,
+        counts=histogram.counts,
+    )
+
+
+def together(histograms: list[Histogram]) -> Histogram:
+    """All of them as one."""
+    whole = Histogram(BOUNDS)
+    whole.counts = [sum(counts) for counts in zip(whole.counts, *(one.counts for one in histograms), strict=True)]
+    whole.count = sum(one.count for one in histograms)
+    whole.sum = sum(one.sum for one in histograms)
+    whole.longest = max((one.longest for one in histograms), default=0.0)
+    return whole
