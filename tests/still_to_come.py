@@ -2,5 +2,4 @@
 
 from __future__ import annotations
 
-# Figures about people: the manager will count them and show them beside their goals.
-STILL_TO_COME: tuple[str, ...] = ("000-L1557", "000-L1559")
+STILL_TO_COME: tuple[str, ...] = ()

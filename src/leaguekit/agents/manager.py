@@ -68,7 +68,7 @@ class Manager:
         self._settings = settings
         self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint)
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
-        self.meters = Meters()
+        self.meters = Meters(world.now)
         self._refusal = manager_refusal(world.now)
         # The manager's server side; in the open profile somebody stands before it.
         self.handle: Handler = self.answer
@@ -133,13 +133,13 @@ class Manager:
         return await answer(body, lambda call: self._metered(call, peer), self._refuse, MOST_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
-        self.meters.refuse(call if isinstance(call, Call) else None, error.code, self.world.now())
+        self.meters.refuse(call if isinstance(call, Call) else None, error.code)
         return self._refusal(error, call)
 
     async def _metered(self, call: Call, peer: Peer) -> Any:
         began = perf_counter()
         result = await self._answer(call, peer)
-        self.meters.took(call, result, perf_counter() - began, self.world.now())
+        self.meters.took(call, result, perf_counter() - began)
         return result
 
     async def _answer(self, call: Call, peer: Peer) -> Any:

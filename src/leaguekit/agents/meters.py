@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from leaguekit.protocol.messages import LeagueRegisterResponse, RefereeRegisterResponse
 from leaguekit.protocol.methods import BY_NAME, PING
 from leaguekit.protocol.rpc import Call
 
@@ -68,7 +68,8 @@ _registration = msgspec.json.Decoder(_Registration)
 class Meters:
     """What was counted since this process began."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
         self.answered: dict[str, Histogram] = {}
         # By method and error code.
         self.refused: Counter[tuple[str, str]] = Counter()
@@ -80,24 +81,24 @@ class Meters:
         # Who has applied, and since when in vain; None once it is in.
         self._in_vain: dict[str, datetime | None] = {}
 
-    def took(self, call: Call, result: Any, seconds: float, now: datetime) -> None:
+    def took(self, call: Call, result: Any, seconds: float) -> None:
         """A call was answered with a result."""
         method = _NAMES.get(call.method, OTHER)
         histogram = self.answered.get(method)
         if histogram is None:
             histogram = self.answered[method] = Histogram()
         histogram.add(seconds)
-        if isinstance(result, LeagueRegisterResponse | RefereeRegisterResponse):
-            self._applied(call.params, now, admitted=result.status == "ACCEPTED")
+        if method in _REGISTRATIONS:
+            self._applied(call.params, admitted=result.status == "ACCEPTED")
 
-    def refuse(self, call: Call | None, code: str, now: datetime) -> None:
+    def refuse(self, call: Call | None, code: str) -> None:
         """A request was answered with an error; None is one that could not be read."""
         method = OTHER if call is None else _NAMES.get(call.method, OTHER)
         self.refused[method, code] += 1
         if call is not None and method in _REGISTRATIONS:
-            self._applied(call.params, now, admitted=False)
+            self._applied(call.params, admitted=False)
 
-    def _applied(self, params: msgspec.Raw, now: datetime, *, admitted: bool) -> None:
+    def _applied(self, params: msgspec.Raw, *, admitted: bool) -> None:
         try:
             registration = _registration.decode(params)
         except msgspec.DecodeError:
@@ -107,10 +108,10 @@ class Meters:
         if who not in self._in_vain:
             if len(self._in_vain) >= MOST_APPLICANTS:
                 del self._in_vain[next(iter(self._in_vain))]
-            self._in_vain[who] = None if admitted else now
+            self._in_vain[who] = None if admitted else self._now()
             self.applicants += 1
             self.first_tries += admitted
         elif admitted and (since := self._in_vain[who]) is not None:
             self._in_vain[who] = None
             self.repaired += 1
-            self.repair_seconds += (now - since).total_seconds()
+            self.repair_seconds += (self._now() - since).total_seconds()

@@ -213,11 +213,13 @@ class Dashboard:
         address = neighbourhood(scope["client"][0] if scope["client"] else "")
         if line is None or not self.watchers.has_room(address):
             return _problem("Too many are watching. Try again later, or ask /api/live now and then.", 503)
-        await send({"type": "http.response.start", "status": 200, "headers": HEAD})
+        compressed = "gzip" in Request(scope).headers.get("accept-encoding", "")
+        head = [*HEAD, (b"content-encoding", b"gzip")] if compressed else HEAD
+        await send({"type": "http.response.start", "status": 200, "headers": head})
         line.become_stream()
         self._requests["/events", 200] += 1
         try:
-            await self.watchers.join(line, address)
+            await self.watchers.join(line, address, compressed=compressed)
             while (await receive())["type"] != "http.disconnect":
                 pass
         finally:

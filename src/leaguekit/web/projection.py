@@ -30,7 +30,7 @@ from leaguekit.web.tallies import Tallies
 # What is streamed is bounded, whatever the league's size; pages have the rest.
 MOST_STANDINGS = 100
 MOST_PLAYING = 200
-LATEST = 30
+LATEST = 20
 KEYED = ("standings", "playing", "results", "agents", "news")
 
 _BY_OPERATOR = (
@@ -46,7 +46,7 @@ _BY_OPERATOR = (
     e.ResultCorrected,
 )
 # A busy league has very many of these, and they are seen elsewhere.
-_NO_NEWS = (e.MatchAssigned, e.FailuresCounted)
+_NO_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted)
 
 
 def news_of(number: int, event: e.Event) -> News:

@@ -152,7 +152,7 @@ class News(Shape):
 class Live(Shape):
     """All that the front page shows, and what the stream's event ``snapshot`` carries.
 
-    Standings are the first 100 ranks; results and news the latest 30 each.
+    Standings are the first 100 ranks; results and news the latest 20 each. That a match began or ended is no news.
     """
 
     seq: Seq

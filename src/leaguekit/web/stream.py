@@ -8,10 +8,11 @@ sent misses changes, and gets a new snapshot when it has. So does whoever comes 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -47,17 +48,36 @@ class Line(Protocol):
     def end(self) -> None: ...
 
 
-def encoded(event: str, seq: int, data: Any) -> bytes:
-    """An event as it goes out, as one chunk of an HTTP/1.1 body."""
-    return _chunk(b"event: %b\nid: %d\ndata: %b\n\n" % (event.encode(), seq, msgspec.json.encode(data)))
+class _Watcher(NamedTuple):
+    address: str
+    compressed: bool
+
+
+class Frame(NamedTuple):
+    """Something as it goes out, one chunk of an HTTP/1.1 body each: as it is, and compressed."""
+
+    plain: bytes
+    compressed: bytes
+
+
+def framed(text: bytes) -> Frame:
+    # Compressed by itself and up to a whole byte, it can follow anything in anybody's stream.
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return Frame(_chunk(text), _chunk(deflate.compress(text) + deflate.flush(zlib.Z_FULL_FLUSH)))
 
 
 def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-_HEARTBEAT = _chunk(b":\n\n")
-_RETRY = _chunk(b"retry: %d\n\n" % COMES_BACK)
+def event(name: str, seq: int, data: Any) -> Frame:
+    return framed(b"event: %b\nid: %d\ndata: %b\n\n" % (name.encode(), seq, msgspec.json.encode(data)))
+
+
+# How a gzip stream begins: deflated, no name, no time, from nowhere in particular.
+_GZIP = _chunk(b"\x1f\x8b\x08\0\0\0\0\0\0\xff")
+_HEARTBEAT = framed(b":\n\n")
+_RETRY = framed(b"retry: %d\n\n" % COMES_BACK)
 
 
 class Watchers:
@@ -71,8 +91,8 @@ class Watchers:
         # What was published last, what it was made of, and that as a snapshot once somebody needs one.
         self._live: Live | None = None
         self._made_of: tuple[int, dict[str, MatchProgress]] | None = None
-        self._snapshot: bytes | None = None
-        self._lines: dict[Line, str] = {}
+        self._snapshot: Frame | None = None
+        self._lines: dict[Line, _Watcher] = {}
         self._behind: set[Line] = set()
         self._held: Counter[str] = Counter()
         self._publishing: asyncio.Task[None] | None = None
@@ -90,34 +110,35 @@ class Watchers:
         largest, count = self._held.most_common(1)[0]
         if count <= self._held[address] + 1:
             return False
-        oldest = next(line for line, where in self._lines.items() if where == largest)
+        oldest = next(line for line, one in self._lines.items() if one.address == largest)
         self.leave(oldest)
         oldest.end()
         return True
 
-    async def join(self, line: Line, address: str) -> None:
+    async def join(self, line: Line, address: str, *, compressed: bool = False) -> None:
         """Send the league as it stands, and from now on what changes. Raises StoreError if nothing can be sent."""
         if self._publishing is None:
             await self._publish()
-        line.write(_RETRY + self._whole())
-        self._lines[line] = address
+        whole = self._whole()
+        line.write(_GZIP + _RETRY.compressed + whole.compressed if compressed else _RETRY.plain + whole.plain)
+        self._lines[line] = _Watcher(address, compressed)
         self._held[address] += 1
         if self._publishing is None:
             self._sent_at = asyncio.get_running_loop().time()
             self._publishing = asyncio.create_task(self._publish_on())
 
     def leave(self, line: Line) -> None:
-        if (address := self._lines.pop(line, None)) is not None:
+        if (left := self._lines.pop(line, None)) is not None:
             self._behind.discard(line)
-            self._held[address] -= 1
-            if not self._held[address]:
-                del self._held[address]
+            self._held[left.address] -= 1
+            if not self._held[left.address]:
+                del self._held[left.address]
 
-    def _whole(self) -> bytes:
+    def _whole(self) -> Frame:
         if self._snapshot is None:
             if self._live is None:
                 raise RuntimeError("nothing has been published")
-            self._snapshot = encoded("snapshot", self._live.seq, self._live)
+            self._snapshot = event("snapshot", self._live.seq, self._live)
         return self._snapshot
 
     async def _publish_on(self) -> None:
@@ -157,24 +178,27 @@ class Watchers:
         if changed is not None or before is None:
             self._snapshot = None
         if changed is not None:
-            self._send(encoded("change", live.seq, changed))
+            self._send(event("change", live.seq, changed))
         self._catch_up()
         return making + perf_counter() - began
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, frame: Frame) -> None:
         self._sent_at = asyncio.get_running_loop().time()
-        for line in self._lines:
+        for line, watcher in self._lines.items():
             if line in self._behind:
                 continue
             if line.unsent():
                 self._behind.add(line)
             else:
-                line.write(data)
-                self.sent_bytes += len(data)
+                self._write(line, frame, watcher)
+
+    def _write(self, line: Line, frame: Frame, watcher: _Watcher) -> None:
+        data = frame.compressed if watcher.compressed else frame.plain
+        line.write(data)
+        self.sent_bytes += len(data)
 
     def _catch_up(self) -> None:
         """Those that had not taken what they were sent, and have now, get the whole anew."""
         for line in [one for one in self._behind if not one.unsent()]:
             self._behind.discard(line)
-            line.write(self._whole())
-            self.sent_bytes += len(self._whole())
+            self._write(line, self._whole(), self._lines[line])

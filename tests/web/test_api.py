@@ -1,0 +1,343 @@
+"""What the API answers: every page of leagues that were really played, bounded, fresh, and as it is described."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from leaguekit.league.events import decode
+from leaguekit.league.standings import Table
+from leaguekit.league.state import League
+from leaguekit.web import pages, shapes
+from leaguekit.web.app import API, Dashboard
+from leaguekit.web.openapi import document
+from leaguekit.web.projection import KEYED, Projection, change
+from tests.agents.leagues import BEGAN, Hall, in_virtual_time
+from tests.league.play import Play, whole
+from tests.played import FOUR, Transcripts
+from tests.web.visitors import Got, clumsy, get, shown
+
+EXAMPLES = Path(__file__).parent / "examples"
+BY_PATH = {described.path: described for described in API}
+
+
+def described_by(name: str) -> Any:
+    """What an example's file is an answer to: a page of the API, with a parameter at most."""
+    page, _, parameter = name.partition("_")
+    of_page = [one for one in BY_PATH.values() if one.path.split("/")[2] == page]
+    return next(one for one in of_page if ("{" in one.path) == bool(parameter))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.stem)
+def test_every_example_is_what_its_page_is_described_as(path: Path) -> None:
+    described = described_by(path.stem)
+    whole_document = document(API)
+    reference = whole_document["paths"][described.path]["get"]["responses"]["200"]["content"]["application/json"]
+    schema = reference["schema"] | {"components": whole_document["components"]}
+    jsonschema_rs.validator_for(schema).validate(json.loads(path.read_bytes()))
+    assert msgspec.json.decode(path.read_bytes(), type=described.shape)
+
+
+def test_the_description_is_valid_and_complete() -> None:
+    whole_document = document(API)
+    text = json.dumps(whole_document)
+    for schema in whole_document["components"]["schemas"].values():
+        jsonschema_rs.meta.validate(schema | {"$schema": "https://json-schema.org/draft/2020-12/schema"})
+    references = {part.partition('"')[0] for part in text.split('"$ref": "')[1:]}
+    assert references == {f"#/components/schemas/{name}" for name in whole_document["components"]["schemas"]}
+    operations = [one for path in whole_document["paths"].values() for one in path.values()]
+    names = [one["operationId"] for one in operations]
+    assert len(set(names)) == len(names)
+    for path, methods in whole_document["paths"].items():
+        for operation in methods.values():
+            in_path = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
+            assert in_path == {part[1:-1] for part in path.split("/") if part.startswith("{")}
+            assert operation["summary"]
+            assert "200" in operation["responses"]
+    assert set(whole_document["paths"]) == {*BY_PATH, "/events", "/mcp"}
+
+
+def test_there_is_an_example_of_every_page() -> None:
+    assert {described_by(path.stem).path for path in EXAMPLES.glob("*.json")} == set(BY_PATH)
+
+
+class Visit:
+    """A dashboard of a league that is over, of real agents, with their transcripts."""
+
+    def __init__(self, root: Path, *strategies: str, game: str = "even_odd") -> None:
+        self._root, self._strategies, self._game = root, strategies, game
+
+    async def __aenter__(self) -> Self:
+        self._hall = await Hall(self._root, game_type=self._game).__aenter__()
+        self.hall = self._hall
+        transcripts = Transcripts(self.hall)
+        await self.hall.fill(*(self._strategies or FOUR))
+        await self.hall.operate("start")
+        await self.hall.end()
+        await transcripts.played()
+        self.dashboard = Dashboard(self.hall.manager)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._hall.__aexit__(None, None, None)
+
+    async def get(self, path: str, **headers: str) -> Got:
+        return await get(self.dashboard, path, **headers)
+
+    async def json(self, path: str) -> dict[str, Any]:
+        got = await self.get(path)
+        assert got.status == 200, (path, got.body)
+        return got.json
+
+
+@in_virtual_time
+async def test_pages_of_the_whole_league_agree_with_its_table(tmp_path: Path) -> None:
+    async with Visit(tmp_path) as visit:
+        table = list(visit.hall.league.table.standings().values())
+        league, standings = await visit.json("/api/league"), await visit.json("/api/standings")
+        assert league["league"]["champion"]["id"] == table[0].player_id
+        assert league["tie_breaks"] == ["points", "head_to_head", "wins", "technical_losses", "id"]
+        assert [(row["id"], row["points"]) for row in standings["rows"]] == [(r.player_id, r.points) for r in table]
+        part = await visit.json("/api/standings?offset=1&limit=2")
+        assert part["rows"] == standings["rows"][1:3]
+        assert (part["total"], part["offset"]) == (4, 1)
+        points = await visit.json("/api/points")
+        assert {one["id"]: one["points"][-1] for one in points["players"]} == {r.player_id: r.points for r in table}
+        assert all(one["points"] == sorted(one["points"]) and len(one["points"]) == 3 for one in points["players"])
+        rounds = await visit.json("/api/rounds")
+        assert [(one["round_id"], one["played"], one["completed"]) for one in rounds["rounds"]] == [
+            (1, 2, True),
+            (2, 2, True),
+            (3, 2, True),
+        ]
+        first = await visit.json("/api/rounds/1")
+        assert [one["match_id"] for one in first["matches"]] == ["R1M1", "R1M2"]
+        assert first["rests"] == []
+
+
+@in_virtual_time
+async def test_the_cross_table_has_every_match_from_both_sides(tmp_path: Path) -> None:
+    async with Visit(tmp_path) as visit:
+        cross = await visit.json("/api/crosstable")
+        worth = {"1": 3, "½": 1, "0": 0}
+        of_rows = zip(cross["rows"], cross["cells"], strict=True)
+        points = {one["id"]: sum(worth[mark] for _, _, mark in cells) for one, cells in of_rows}
+        assert points == {row.player_id: row.points for row in visit.hall.league.table.standings().values()}
+        assert sorted({match for cells in cross["cells"] for _, match, _ in cells}) == sorted(visit.hall.league.matches)
+        # A window of it: the last row against the first two.
+        corner = await visit.json("/api/crosstable?offset=3&limit=2&columns_offset=0")
+        assert (len(corner["rows"]), len(corner["columns"]), len(corner["cells"][0])) == (1, 2, 2)
+
+
+@in_virtual_time
+async def test_a_match_shows_what_was_said_the_ruling_the_draw_and_the_game_step_by_step(tmp_path: Path) -> None:
+    async with Visit(tmp_path) as visit:
+        page = await visit.json("/api/matches/R1M1")
+        kinds = [(one["what"], one["message_type"]) for one in page["messages"]]
+        assert kinds.count(("sent", "GAME_INVITATION")) == kinds.count(("received", "GAME_JOIN_ACK")) == 2
+        assert kinds.count(("sent", "GAME_OVER")) == 2
+        assert [one["seconds"] for one in page["messages"]] == sorted(one["seconds"] for one in page["messages"])
+        assert page["evidence"]["players"]["P01"]["events"][0]["what"] == "joined"
+        assert page["draw"]["opens"] is True
+        assert page["draw"]["number"] == page["match"]["drawn_number"]
+        assert page["verification"] == {
+            "replayed": True,
+            "opened": True,
+            "derived": True,
+            "faults": [],
+            "not_checkable": [],
+        }
+        assert [step["view"]["number"] for step in page["steps"]] == [None, page["draw"]["number"]]
+        assert page["steps"][1]["moves"] == {"A": "even", "B": "even"}
+        assert [one["event"] for one in page["news"]] == ["MatchAssigned", "ResultRecorded"]
+        assert page["match"]["reason"].startswith("P01 and P02 both chose even")
+
+
+@in_virtual_time
+async def test_a_game_of_many_moves_is_replayed_position_by_position(tmp_path: Path) -> None:
+    async with Visit(tmp_path, "random", "random", game="tic_tac_toe") as visit:
+        page = await visit.json("/api/matches/R1M1")
+        boards = [step["view"]["board"] for step in page["steps"]]
+        assert boards[0] == "." * 9
+        assert [sum(cell != "." for cell in board) for board in boards] == list(range(len(boards)))
+        assert page["draw"] is None
+        assert page["verification"]["replayed"] is True
+
+
+@in_virtual_time
+async def test_an_agents_page_has_its_record_its_times_and_its_matches(tmp_path: Path) -> None:
+    async with Visit(tmp_path) as visit:
+        page = await visit.json("/api/agents/P01")
+        assert (page["agent"]["name"], page["record"]["played"], page["total_played"]) == ("Player 1", 3, 3)
+        assert page["counts"]["asked"] == page["counts"]["answered"] == page["times"]["answers"] == 6
+        assert [one["match_id"][:2] for one in page["played"]] == ["R3", "R2", "R1"]
+        assert page["to_fix"] == page["errors"] == []
+        referee = await visit.json("/api/agents/REF01")
+        assert (referee["agent"]["role"], referee["record"], referee["counts"]) == ("referee", None, None)
+        assert referee["total_played"] + (await visit.json("/api/agents/REF02"))["total_played"] == 6
+        agents = await visit.json("/api/agents")
+        assert [one["id"] for one in agents["agents"]] == ["REF01", "REF02", "P01", "P02", "P03", "P04"]
+        times = await visit.json("/api/times")
+        assert times["all"]["answers"] == sum(times["all"]["counts"]) == 24
+        assert len(times["bounds"]) + 1 == len(times["all"]["counts"])
+
+
+@in_virtual_time
+async def test_an_author_reads_what_to_fix(tmp_path: Path) -> None:
+    async with Hall(tmp_path, max_retries=0) as hall:
+        await hall.fill("random")
+        await clumsy(hall, 2, "Even")
+        await hall.operate("start")
+        await hall.end()
+        page = (await get(Dashboard(hall.manager), "/api/agents/P02")).json
+    assert [(one["code"], one["count"], one["last_match"]) for one in page["errors"]] == [("E004", 4, "R1M1")]
+    assert page["errors"][0]["detail"] == "Choice must be 'even' or 'odd', got 'Even'"
+    assert 'Send "even" or "odd", in lower case, as a string.' in page["to_fix"][1]
+    assert page["counts"] | {"asked": 5, "answered": 1, "wrong": 4} == page["counts"]
+
+
+@in_virtual_time
+async def test_what_is_not_there_or_asked_wrongly_is_said_in_a_sentence(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        dashboard = Dashboard(hall.manager)
+        for path, status, sentence in (
+            ("/nothing", 404, "/openapi.json describes"),
+            ("/api/nothing", 404, "/openapi.json describes"),
+            ("/static/../app.py", 404, "There is no such file"),
+            ("/api/matches/R1M1", 404, "there is no schedule yet"),
+            ("/api/rounds/1", 404, "there is no schedule yet"),
+            ("/api/agents/P01", 404, "/api/agents lists them"),
+            ("/api/standings?limit=101", 400, "limit must be a number from 0 to 100, got '101'"),
+            ("/api/standings?offset=-1", 400, "offset must be a number"),
+            ("/api/rounds/x", 400, "round_id must be a number"),
+        ):
+            got = await get(dashboard, path)
+            assert got.status == status, path
+            assert sentence in got.json["error"]
+        assert (await get(dashboard, "/api/live", method="POST")).status == 405
+        assert (await get(dashboard, "/events")).status == 503
+
+
+@in_virtual_time
+async def test_an_answer_is_made_once_for_all_who_ask_at_the_same_time_and_again_when_it_is_old(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        dashboard = Dashboard(hall.manager)
+        first = await get(dashboard, "/api/standings")
+        await hall.scripted("player", 1)
+        assert (await get(dashboard, "/api/standings")).body == first.body
+        await asyncio.sleep(0.3)
+        second = await get(dashboard, "/api/standings")
+        assert [row["id"] for row in second.json["rows"]] == ["P01"]
+        assert second.headers["etag"] != first.headers["etag"]
+        again = await get(dashboard, "/api/standings", if_none_match=second.headers["etag"])
+        assert (again.status, again.body) == (304, b"")
+
+
+@in_virtual_time
+async def test_answers_are_compressed_for_who_understands_that(tmp_path: Path) -> None:
+    async with Visit(tmp_path) as visit:
+        for path in ("/api/live", "/", "/static/data.js"):
+            plain, small = await visit.get(path), await visit.get(path, accept_encoding="gzip, br")
+            assert small.headers["content-encoding"] == "gzip"
+            assert gzip.decompress(small.body) == plain.body
+            assert len(small.body) < len(plain.body)
+
+
+@in_virtual_time
+async def test_the_page_asks_for_nothing_from_elsewhere(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        dashboard = Dashboard(hall.manager)
+        page = (await get(dashboard, "/")).body.decode()
+        assert "http://" not in page
+        assert "https://" not in page
+        for file in [part.partition('"')[0] for part in page.split('"/static/')[1:]]:
+            assert (await get(dashboard, f"/static/{file}")).status == 200
+
+
+@in_virtual_time
+async def test_news_are_paged_by_number(tmp_path: Path) -> None:
+    async with Visit(tmp_path) as visit:
+        latest = await visit.json("/api/news?limit=3")
+        assert [one["number"] for one in latest["news"]] == [latest["seq"] - 2, latest["seq"] - 1, latest["seq"]]
+        assert latest["news"][-1]["text"] == "The league is over"
+        first = await visit.json("/api/news?after=0&limit=1")
+        assert first["news"][0]["event"] == "LeagueCreated"
+
+
+# The projection by itself
+
+
+def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
+    league = League()
+    projection = Projection(league)
+    before, page, state = None, [], {}
+    for number, text in enumerate(whole().log, start=1):
+        event = decode(text)
+        league.apply(event)
+        projection.take(number, event)
+        live = projection.live(BEGAN)
+        if before is None:
+            page.append(("snapshot", "1", json.loads(msgspec.json.encode(live))))
+        elif (changed := change(before, live)) is not None:
+            page.append(("change", str(number), json.loads(msgspec.json.encode(changed))))
+        before = live
+        expected = json.loads(msgspec.json.encode(live))
+        state = shown(page[-1:] if len(page) == 1 else [("snapshot", "", state | {"now": "", "seq": 0}), page[-1]])
+        assert state == {name: expected[name] for name in ("league", *KEYED)}
+    assert len(page) > 40
+
+
+def test_movement_is_since_the_round_before_and_follows_a_correction() -> None:
+    play = Play(players=4, referees=2).begin()
+    projection = Projection(play.league)
+    assert [row.movement for row in projection.standings()] == [None] * 4
+    play.play_round()
+    play.announce()
+    assert [row.movement for row in projection.standings()] == [0] * 4
+    play.play_round()
+    before = Table(play.settings.tie_breaks)
+    for name in play.league.table.rows:
+        before.enter(name, name)
+    for name in ("R1M1", "R1M2"):
+        result = play.match(name).result
+        assert result is not None
+        before.count(result)
+    ranks = {name: row.rank for name, row in before.standings().items()}
+    assert any(row.movement for row in projection.standings())
+    assert {row.id: row.movement for row in projection.standings()} == {
+        row.id: ranks[row.id] - row.rank for row in projection.standings()
+    }
+
+
+def test_a_league_of_a_hundred_fits_into_a_page_load() -> None:
+    play = Play()
+    for number in range(1, 6):
+        play.referee(number, capacity=10)
+    for number in range(1, 101):
+        play.player(number, meta={"display_name": f"Student number {number}"})
+    play.begin()
+    play.play_round()
+    play.announce()
+    projection = Projection(play.league)
+    for number, text in enumerate(play.log, start=1):
+        projection.take(number, decode(text))
+    answers = {
+        "live": projection.live(BEGAN),
+        "standings": pages.standings(projection, 0, pages.MOST_ROWS),
+        "crosstable": pages.crosstable(projection, 0, pages.MOST_ROWS, 0),
+        "points": pages.points(projection, 0, pages.MOST_ROWS),
+        "rounds": pages.rounds(projection, 0, pages.MOST_ROUNDS),
+        "agent": pages.agent(projection, "P01", 0, pages.MOST_ROWS),
+    }
+    sizes = {name: len(gzip.compress(msgspec.json.encode(made))) for name, made in answers.items()}
+    assert sizes["live"] < 10_000
+    assert max(sizes.values()) < 60_000
+    assert len(answers["live"].standings) == 100
+    assert isinstance(answers["live"], shapes.Live)
