@@ -12,6 +12,7 @@ from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
+from leaguekit.protocol.tokens import redacted
 from leaguekit.web import lines
 from leaguekit.web.projection import Projection
 from leaguekit.web.shapes import (
@@ -29,6 +30,7 @@ from leaguekit.web.shapes import (
     StandingsPage,
     TimesLine,
     TimesPage,
+    ViolationLine,
     Who,
 )
 from leaguekit.web.tallies import BOUNDS, Tally, times_of, together
@@ -197,6 +199,7 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
     is_player = isinstance(found, Player)
     tally = shown.tallies.of(agent_id) if is_player else Tally()
     played, to_come = _matches_of(state, found)
+    violations = _violations(state, agent_id)
     return AgentPage(
         seq=shown.number,
         agent=lines.agent_line(found),
@@ -208,8 +211,8 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
         times=times_of(tally.times) if is_player else None,
         times_bounds=list(BOUNDS),
         errors=tally.error_lines(),
-        violations=[],
-        to_fix=_to_fix(found, tally),
+        violations=violations,
+        to_fix=_to_fix(found, tally, violations),
         total_to_come=len(to_come),
         to_come=[lines.match_line(state, match) for match in to_come[:NEXT]],
         total_played=len(played),
@@ -235,12 +238,25 @@ def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], li
     return sorted(ended, key=lambda match: match_numbers(match.id), reverse=True), to_come
 
 
-def _to_fix(found: Player | Referee, tally: Tally) -> list[str]:
+def _violations(state: League, agent_id: str) -> list[ViolationLine]:
+    return [
+        ViolationLine(
+            rule=rule,
+            count=breach.count,
+            came=lines.without_places(redacted(breach.came)),
+            expected=lines.without_places(redacted(breach.expected)),
+            first_at=breach.first_at,
+        )
+        for rule, breach in state.broken_rules.get(agent_id, {}).items()
+    ]
+
+
+def _to_fix(found: Player | Referee, tally: Tally, violations: list[ViolationLine]) -> list[str]:
     """What an agent's author should do."""
     advice = []
-    if isinstance(found, Referee):
-        return ["It no longer answers: start it again."] if found.lost else []
-    if found.state == "SUSPENDED":
+    if isinstance(found, Referee) and found.lost:
+        advice.append("It no longer answers: start it again.")
+    if isinstance(found, Player) and found.state == "SUSPENDED":
         advice.append(
             "It is suspended, because it left five calls in a row unanswered: start its server again at the same "
             "contact_endpoint. The next answer brings it back."
@@ -250,6 +266,7 @@ def _to_fix(found: Player | Referee, tally: Tally) -> list[str]:
     advice += [f"{line.meaning} ({line.code}, {line.count} times) {line.remedy}" for line in tally.error_lines()]
     if tally.missed:
         advice.append(f"It left {tally.missed} notices of the manager unanswered: acknowledge every message.")
+    advice += [f"Send {one.expected}, and not {one.came} ({one.rule}, {one.count} times)." for one in violations]
     return advice
 
 

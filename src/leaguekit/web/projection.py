@@ -46,7 +46,7 @@ _BY_OPERATOR = (
     e.ResultCorrected,
 )
 # A busy league has very many of these, and they are seen elsewhere.
-_NO_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted)
+_NO_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken)
 
 
 def news_of(number: int, event: e.Event) -> News:

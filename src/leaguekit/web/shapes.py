@@ -406,10 +406,11 @@ class ErrorLine(Shape):
 class ViolationLine(Shape):
     """How an agent departs from the letter of the protocol and is hosted all the same (profile open)."""
 
-    rule: str
+    rule: Annotated[str, _told("Its place in the documents")]
     count: int
-    remedy: str
-    last_at: str
+    came: Annotated[str, _told("What the agent sent, the first time")]
+    expected: str
+    first_at: str
 
 
 class AgentPage(Shape):
