@@ -217,8 +217,8 @@ def _as_text(
         yield f"\nHow much of this is chance shows from {FEWEST_LEAGUES} leagues on (--seeds)."
     else:
         yield "\n±: in 95 of 100 cases the points a match are within this of what they would be over endless leagues."
-    if league.game.pure_chance:
-        yield f"In {options.game} chance alone decides which of two players wins; whether somebody wins is up to both."
+    if league.game.luck:
+        yield league.game.luck
     for player in league.players.values():
         if player.replaced:
             yield f"{player.id} {player.name}: {player.replaced:,} moves were played for it, first because " + harmless(

@@ -42,8 +42,13 @@ class Game(ABC, Generic[PositionT]):
     asks_for_parity: ClassVar[bool] = False
     # How many times players are asked in the longest game.
     most_turns: ClassVar[int] = 1
-    # Whether chance alone decides between any two players; pages say so.
-    pure_chance: ClassVar[bool] = False
+    # If chance alone decides between any two players: why, in a sentence that pages show.
+    luck: ClassVar[str] = ""
+
+    @property
+    def pure_chance(self) -> bool:
+        """Whether chance alone decides between any two players."""
+        return bool(self.luck)
 
     def draw(self, seed: bytes) -> int | None:  # noqa: ARG002 - games with chance use it
         """The number that chance contributes, made from the seed; None for a game without chance."""

@@ -30,7 +30,10 @@ class EvenOdd(Game[Position]):
 
     name = "even_odd"
     asks_for_parity = True
-    pure_chance = True
+    luck = (
+        "Even/odd is luck: chance alone decides which of two players wins. Whether one of them wins is up to both, who "
+        "may choose alike or not."
+    )
 
     def draw(self, seed: bytes) -> int:
         digest = sha256(b"even_odd" + seed).digest()

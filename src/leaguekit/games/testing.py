@@ -91,8 +91,8 @@ def _check_names(game: Game[Any]) -> None:
         isinstance(name, str) and _NAME.fullmatch(name) is not None,
         f"name must be up to 50 lower-case letters, digits and underscores, got {name!r}",
     )
-    for flag in ("asks_for_parity", "pure_chance"):
-        _require(type(getattr(game, flag)) is bool, f"{flag} must be True or False")
+    _require(type(game.asks_for_parity) is bool, "asks_for_parity must be True or False")
+    _require(type(game.luck) is str, "luck must be a sentence, or empty")
 
 
 def _drawn(game: Game[Any], seed: int) -> int | None:

@@ -1,0 +1,238 @@
+"""A league in figures, and how much they mean.
+
+These are the table with its movement, everybody against everybody, points over the rounds, and ratings with their
+intervals; and in plain sentences, what of it is more than chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from leaguekit.games import game
+from leaguekit.league.ratings import Played, Ratings
+from leaguekit.league.records import Match
+from leaguekit.league.significance import Equality, champions_chance, equality
+from leaguekit.league.standings import WIN_POINTS, Table
+from leaguekit.league.state import League
+from leaguekit.protocol.fields import LeagueState
+
+# What happens by chance less often than this is taken for more than chance.
+RARE = 0.05
+
+# A win, a draw and a loss; a win and a loss without play.
+Mark = Literal["1", "½", "0", "+", "-"]
+
+
+class Meeting(NamedTuple):
+    """A match as one of its players sees it."""
+
+    match_id: str
+    mark: Mark
+
+
+class Line(Struct, kw_only=True, frozen=True):
+    """A player: its row of the table, the ranks that it gained in the last round, and its rating.
+
+    There is no movement in the first round, and no rating for who has played nothing to its end.
+    """
+
+    rank: int
+    player_id: str
+    display_name: str
+    played: int
+    wins: int
+    draws: int
+    losses: int
+    points: int
+    technical_losses: int
+    movement: int | None = None
+    rating: int | None = None
+    rating_low: int | None = None
+    rating_high: int | None = None
+    rated_matches: int = 0
+
+
+class Figures(Struct, kw_only=True, frozen=True):
+    """All figures of a league, in the order of its table."""
+
+    league_id: str
+    game_type: str
+    state: LeagueState
+    round: int
+    rounds: int
+    matches: int
+    played: int
+    technical_losses: int
+    lines: list[Line]
+    # By player and opponent; who has not met is not in it.
+    cross_table: dict[str, dict[str, list[Meeting]]]
+    # By player, after each round so far.
+    points: dict[str, list[int]]
+    # How often players who are all alike would differ as much, and one of them get as many points as the first.
+    equality: Equality | None
+    champions_chance: float | None
+    sentences: list[str]
+
+
+def figures(league: League) -> Figures:
+    """The figures of a league as it stands."""
+    ended = [match for match in league.matches.values() if match.has_ended]
+    played = [one for match in ended if (one := _played(match)) is not None]
+    ratings = Ratings(played)
+    lines = list(_lines(league, ended, ratings))
+    in_doubt = equality(played) if played else None
+    first = lines[0].player_id if lines and lines[0].player_id in ratings else None
+    chance = None if first is None else champions_chance(played, first)
+    return Figures(
+        league_id=league.settings.league_id,
+        game_type=league.settings.game_type,
+        state=league.state,
+        round=league.current_round,
+        rounds=len(league.rounds),
+        matches=len(league.matches),
+        played=len(ended),
+        technical_losses=len(ended) - len(played),
+        lines=lines,
+        cross_table=_cross_table(league, ended),
+        points=_points(league),
+        equality=in_doubt,
+        champions_chance=chance,
+        sentences=[
+            *_luck(league),
+            *_differences(in_doubt, sum(line.rated_matches > 0 for line in lines)),
+            *_champion(league, lines, chance, ratings),
+            *_technical(len(ended) - len(played)),
+        ],
+    )
+
+
+def _played(match: Match) -> Played | None:
+    """A match that was played out; None if it was decided without play, or not yet."""
+    outcome = match.outcome
+    if outcome is None or outcome.status == "TECHNICAL_LOSS":
+        return None
+    scores = {WIN_POINTS: 1.0, 0: 0.0}
+    return Played(match.a, match.b, scores.get(outcome.points_a, 0.5))
+
+
+def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Line]:
+    before = _ranks_before(league, ended)
+    for row in league.table.standings().values():
+        name = row.player_id
+        rating = ratings.of(name) if name in ratings else None
+        yield Line(
+            rank=row.rank,
+            player_id=name,
+            display_name=row.display_name,
+            played=row.played,
+            wins=row.wins,
+            draws=row.draws,
+            losses=row.losses,
+            points=row.points,
+            technical_losses=league.table.rows[name].technical_losses,
+            movement=before[name] - row.rank if before else None,
+            rating=None if rating is None else round(rating.points),
+            rating_low=None if rating is None else round(rating.low),
+            rating_high=None if rating is None else round(rating.high),
+            rated_matches=0 if rating is None else rating.matches,
+        )
+
+
+def _ranks_before(league: League, ended: list[Match]) -> dict[str, int]:
+    """Everybody's rank before the latest round of which anything is known; nothing if that was the first."""
+    latest = max((match.round_id for match in ended), default=1)
+    if latest == 1:
+        return {}
+    table = Table(league.settings.tie_breaks)
+    for row in league.table.rows.values():
+        table.enter(row.player_id, row.display_name)
+    for match in ended:
+        if match.round_id < latest and (result := match.result) is not None:
+            table.count(result)
+    return {name: row.rank for name, row in table.standings().items()}
+
+
+def _cross_table(league: League, ended: list[Match]) -> dict[str, dict[str, list[Meeting]]]:
+    cross: dict[str, dict[str, list[Meeting]]] = {name: {} for name in league.table.standings()}
+    for match in ended:
+        for player, opponent in (match.players, match.players[::-1]):
+            cross[player].setdefault(opponent, []).append(Meeting(match.id, _mark(match, player)))
+    return cross
+
+
+def _mark(match: Match, player_id: str) -> Mark:
+    points = _points_in(match, player_id)
+    if _played(match) is None:
+        return "+" if points else "-"
+    return "1" if points == WIN_POINTS else "½" if points else "0"
+
+
+def _points_in(match: Match, player_id: str) -> int:
+    """What a match has brought a player so far."""
+    if match.outcome is None:
+        return 0
+    return match.outcome.points_a if player_id == match.a else match.outcome.points_b
+
+
+def _points(league: League) -> dict[str, list[int]]:
+    points: dict[str, list[int]] = {name: [] for name in league.table.standings()}
+    totals = dict.fromkeys(points, 0)
+    for round_ in league.rounds[: league.current_round]:
+        for match in (league.matches[name] for name in round_.matches):
+            for player in match.players:
+                totals[player] += _points_in(match, player)
+        for player, total in totals.items():
+            points[player].append(total)
+    return points
+
+
+def _luck(league: League) -> Iterator[str]:
+    if luck := game(league.settings.game_type).luck:
+        yield luck
+
+
+def _differences(found: Equality | None, players: int) -> Iterator[str]:
+    if found is None:
+        yield "No match has been played yet, so there is nothing to tell from chance."
+        return
+    alike = f"{players} players who are all alike would differ as much in {_often(found.chance)}."
+    if found.chance < RARE:
+        yield f"The players differ by more than chance explains: {alike}"
+    else:
+        yield f"The players differ by no more than chance explains: {alike}"
+
+
+def _champion(league: League, lines: list[Line], chance: float | None, ratings: Ratings) -> Iterator[str]:
+    if chance is None:
+        return
+    first = lines[0].player_id
+    who = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
+    alike = f"if all were equally strong, one of them would do so well in up to {_often(chance)}."
+    if game(league.settings.game_type).luck:
+        yield f"{who} is the luckiest, and not the best; {alike}"
+        return
+    yield f"{who} {'can' if chance < RARE else 'cannot'} be told from chance: {alike}"
+    second = lines[1].player_id
+    if second in ratings:
+        points, low, high = (round(value) for value in ratings.between(first, second))
+        told = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
+        rated = f"{points} points above" if points >= 0 else f"{-points} points below"
+        yield f"{first} is rated {rated} the second, {second} (95 %: {low:+} to {high:+}), and {told}."
+
+
+def _technical(count: int) -> Iterator[str]:
+    if count:
+        matches = "1 match was" if count == 1 else f"{count} matches were"
+        yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
+
+
+def _often(chance: float) -> str:
+    """A probability as people count."""
+    if chance < 0.001:
+        return "fewer than 1 of 1,000 such leagues"
+    if chance < 0.01:
+        return f"{round(1000 * chance)} of 1,000 such leagues"
+    return f"{round(100 * chance)} of 100 such leagues"
