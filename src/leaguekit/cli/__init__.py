@@ -34,6 +34,7 @@ COMMANDS = {
     "verify": ("check everything that must hold in a league's log", "verify"),
     "log": ("what happened in a league, a line an event", "log"),
     "replay": ("what happened in a match, message by message", "replay"),
+    "report": ("a league as one HTML page, with tables, charts and every match", "report"),
     "export": ("results, standings, agents and events for other programs", "export"),
     "rebuild-files": ("make the JSON files again from a league's log", "rebuild_files"),
     "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),

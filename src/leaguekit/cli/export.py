@@ -117,7 +117,7 @@ class _Writer:
 
     def row(self, row: Row) -> None:
         if self._form == "csv":
-            self._file.write(csv_row([_cell(row.get(head)) for head in self._heads]))
+            self._file.write(csv_row([cell(row.get(head)) for head in self._heads]))
         elif self._form == "jsonl":
             self._file.write(f"{json_line(row)}\n")
         else:
@@ -129,7 +129,8 @@ class _Writer:
             self._file.write("[]\n" if self._between == "[\n" else "\n]\n")
 
 
-def _cell(value: object) -> object:
+def cell(value: object) -> object:
+    """What stands in a spreadsheet for a value."""
     if isinstance(value, list):
         return harmless(" ".join(map(str, value)))
     return harmless(value) if isinstance(value, str) else value

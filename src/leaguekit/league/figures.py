@@ -198,7 +198,7 @@ def _differences(found: Equality | None, players: int) -> Iterator[str]:
     if found is None:
         yield "No match has been played yet, so there is nothing to tell from chance."
         return
-    alike = f"{players} players who are all alike would differ as much in {_often(found.chance)}."
+    alike = f"{players} players who are all alike would differ as much {_often(found.chance)}."
     if found.chance < RARE:
         yield f"The players differ by more than chance explains: {alike}"
     else:
@@ -210,7 +210,7 @@ def _champion(league: League, lines: list[Line], chance: float | None, ratings: 
         return
     first = lines[0].player_id
     who = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
-    alike = f"if all were equally strong, one of them would do so well in up to {_often(chance)}."
+    alike = f"if all were equally strong, one of them would do so well {_often(chance, 'up to ')}."
     if game(league.settings.game_type).luck:
         yield f"{who} is the luckiest, and not the best; {alike}"
         return
@@ -229,10 +229,12 @@ def _technical(count: int) -> Iterator[str]:
         yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
 
 
-def _often(chance: float) -> str:
+def _often(chance: float, at_most: str = "") -> str:
     """A probability as people count."""
+    if chance > 0.99:
+        return "in nearly every such league"
     if chance < 0.001:
-        return "fewer than 1 of 1,000 such leagues"
+        return "in fewer than 1 of 1,000 such leagues"
     if chance < 0.01:
-        return f"{round(1000 * chance)} of 1,000 such leagues"
-    return f"{round(100 * chance)} of 100 such leagues"
+        return f"in {at_most}{round(1000 * chance)} of 1,000 such leagues"
+    return f"in {at_most}{round(100 * chance)} of 100 such leagues"

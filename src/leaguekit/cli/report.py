@@ -1,0 +1,129 @@
+"""``league report``: a league as one HTML page to be mailed or published, and its figures for programs beside it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from leaguekit.cli import CommandError, stores
+from leaguekit.cli.export import HEADS, cell
+from leaguekit.cli.tables import json_line
+from leaguekit.league import events as e
+from leaguekit.league.figures import Figures, Line, figures
+from leaguekit.league.listing import Listing
+from leaguekit.store.base import LogReader
+from leaguekit.store.sheets import csv_row
+
+if TYPE_CHECKING:
+    from leaguekit.web.report import ReportedMatch
+
+EXAMPLES = """examples:
+  league report                                 the newest league under SHARED, into its own folder
+  league report league.db --out report
+  league report postgresql://me@db/league --out /var/www/league
+
+index.html needs nothing else: no network, no scripts, no other file. Beside it lie standings.csv (with ratings and
+their intervals), results.csv, cross-table.csv, points.csv and figures.json. The manager may go on meanwhile: what is
+reported is the league as it stands. Neither tokens nor where agents listen are in it.
+"""
+PAGE = "index.html"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    stores.add_options(parser)
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("report"), help="the folder (default report)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object: the figures and the files")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    return stores.run(options, lambda reader: _report(reader, options.out, as_json=options.json))
+
+
+async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
+    from leaguekit.web.report import Course, Report
+
+    reading = _Reading()
+    await stores.feed(reader, reading.take)
+    found = figures(reading.listing.league)
+    sheets = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
+    files = {name: "".join(map(csv_row, rows(found))) for name, rows in sheets.items()}
+    files["results.csv"] = "".join(map(csv_row, _results(reading.listing)))
+    files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
+    report = Report(found, Course(reading.since, reading.until), files)
+    try:
+        _write(out, files)
+        with (out / PAGE).open("w", encoding="utf-8", newline="") as file:
+            async for piece in report.page(_matches(reader, reading.listing)):
+                file.write(piece)
+    except OSError as error:
+        raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
+    if as_json:
+        print(json_line({"figures": msgspec.to_builtins(found), "files": [str(out / name) for name in (PAGE, *files)]}))
+        return 0
+    print("\n".join(found.sentences))
+    print(f"Wrote {out / PAGE} ({(out / PAGE).stat().st_size / 1e6:.1f} MB), and beside it {', '.join(files)}")
+    return 0
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8", newline="")
+
+
+class _Reading:
+    """Takes a league event by event, with the times of its first and its last."""
+
+    def __init__(self) -> None:
+        self.listing = Listing()
+        self.since = self.until = ""
+
+    def take(self, event: e.Event) -> None:
+        self.listing.take(event)
+        self.since, self.until = self.since or event.at, event.at
+
+
+async def _matches(reader: LogReader, listing: Listing) -> AsyncIterator[ReportedMatch]:
+    from leaguekit.web.report import ReportedMatch
+
+    rows = {row.match_id: row for row in listing.results()}
+    with stores.Progress("matches written") as progress:
+        for number, match in enumerate(listing.league.matches.values()):
+            progress.show(number)
+            kept = await stores.transcript(reader, match.id) if match.has_ended else None
+            yield ReportedMatch(match=match, row=rows.get(match.id), transcript=kept)
+
+
+Rows = Iterable[Sequence[object]]
+
+
+def _standings(found: Figures) -> Rows:
+    yield Line.__struct_fields__
+    yield from ([cell(value) for value in msgspec.structs.astuple(line)] for line in found.lines)
+
+
+def _cross_table(found: Figures) -> Rows:
+    ids = [line.player_id for line in found.lines]
+    yield ["player_id", "display_name", *ids]
+    for line in found.lines:
+        met = found.cross_table[line.player_id]
+        marks = ["".join(meeting.mark for meeting in met.get(other, [])) for other in ids]
+        yield [line.player_id, cell(line.display_name), *marks]
+
+
+def _points(found: Figures) -> Rows:
+    yield ["player_id", "display_name", *(f"round {number}" for number in range(1, found.round + 1))]
+    yield from ([line.player_id, cell(line.display_name), *found.points[line.player_id]] for line in found.lines)
+
+
+def _results(listing: Listing) -> Rows:
+    heads = HEADS["results"]
+    yield heads
+    for row in listing.results():
+        yield [cell(getattr(row, head)) for head in heads]

@@ -1,0 +1,17 @@
+"""HTML in which whatever agents wrote is text: nothing gets into a page but by these few functions."""
+
+from __future__ import annotations
+
+from html import escape
+
+from leaguekit.protocol.plain import harmless
+
+
+def text(value: object) -> str:
+    """A text for an element or a quoted attribute; what cannot be seen becomes visible."""
+    return escape(harmless(value))
+
+
+def name(value: object) -> str:
+    """A name, kept apart from its surroundings: it may be written from right to left."""
+    return f"<bdi>{text(value)}</bdi>"

@@ -1,0 +1,246 @@
+"""The report of a league: one HTML page that needs nothing else, to be mailed, printed, or put on any web server.
+
+It has no scripts, and its own policy forbids it to load anything. What agents wrote is text. The same league gives the
+same page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+import leaguekit
+from leaguekit.league.figures import Figures, Line, Meeting
+from leaguekit.league.listing import ResultRow
+from leaguekit.league.records import Match
+from leaguekit.league.words import entry_in_words, reason, replay
+from leaguekit.protocol.messages import MatchTranscript
+from leaguekit.web.charts import COLOURED, RatingScale, points_chart
+from leaguekit.web.drawings import SYMBOLS, drawing
+from leaguekit.web.markup import name, text
+from leaguekit.web.report_style import STYLE
+
+# Of all replays together, in characters: with them a page stays below 8 MB, however long the league.
+MOST_REPLAYS = 6_000_000
+_CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
+_STATES = {
+    "WAITING_FOR_REGISTRATIONS": "waiting for registrations",
+    "CREATING_SCHEDULE": "the schedule is being made",
+    "RUNNING_LEAGUE": "in progress",
+    "LEAGUE_COMPLETED": "completed",
+}
+
+
+class Course(NamedTuple):
+    """When a league was created, and when the last thing happened in it."""
+
+    since: str
+    until: str
+
+
+class ReportedMatch(Struct, kw_only=True):
+    """A match, with what decided it and what its referee handed in."""
+
+    match: Match
+    row: ResultRow | None = None
+    transcript: MatchTranscript | None = None
+
+
+class Report:
+    """Makes the page, match by match: a long league does not lie in memory with all that was said in it."""
+
+    def __init__(self, figures: Figures, course: Course, files: Iterable[str]) -> None:
+        self._figures, self._course, self._files = figures, course, list(files)
+        self._names = {line.player_id: line.display_name for line in figures.lines}
+        self._room = MOST_REPLAYS
+        self.left_out = 0
+
+    async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
+        """The page, piece by piece."""
+        figures = self._figures
+        title = f"League {text(figures.league_id)}"
+        yield (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width,initial-scale=1">'
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+            f'<meta name="generator" content="leaguekit {leaguekit.__version__}">'
+            f"<title>{title}</title><style>{STYLE}</style></head><body>{SYMBOLS}\n<header>"
+        )
+        for piece in (*self._opening(), "</header>\n<main>", *self._table()):
+            yield piece
+        if figures.round:
+            for piece in (*self._charts(), *self._cross_table(), '<h2 id="matches">Matches</h2>'):
+                yield piece
+            async for piece in self._matches(matches):
+                yield piece
+        yield f"</main>\n{self._closing()}</body></html>\n"
+
+    def _opening(self) -> Iterator[str]:
+        figures = self._figures
+        yield f'<p class="soft">{text(figures.game_type)} · {_STATES[figures.state]}</p>'
+        yield f"<h1>League <bdi>{text(figures.league_id)}</bdi></h1>"
+        rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
+        matches = f"{figures.played:,} of {figures.matches:,} matches"
+        yield f'<p class="soft">{len(figures.lines)} players, {rounds}, {matches}; '
+        yield f"from {_moment(self._course.since)} to {_moment(self._course.until)}.</p>"
+        if figures.round:
+            links = {"standings": "Table", "rounds": "Points over the rounds", "cross": "Everybody against everybody"}
+            links |= {"matches": "Matches", "about": "How to read it"}
+            shown = "".join(f'<a href="#{place}">{said}</a>' for place, said in links.items())
+            yield f"<nav>{shown}</nav>"
+        if figures.played:
+            first = figures.lines[0]
+            role = "Champion" if figures.state == "LEAGUE_COMPLETED" else "In the lead"
+            who = f'<strong>{name(first.display_name)}</strong> <span class="id">{first.player_id}</span>'
+            yield f'<p class="champion">{role}: {who} with {first.points} points</p>'
+        said = "".join(f"<p>{text(sentence)}</p>" for sentence in figures.sentences)
+        yield f'<section class="meaning" aria-label="What the figures mean">{said}</section>'
+
+    def _table(self) -> Iterator[str]:
+        scale = RatingScale(self._figures.lines)
+        technical = '<th class="n less" title="lost technically">tech.</th>'
+        ends = f"<span><i>{scale.low:+}</i><i>{scale.high:+}</i></span>"
+        yield (
+            f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
+            '<div class="wide"><table class="standings"><thead><tr><th class="n">rank</th>'
+            '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
+            '<th class="n less">played</th><th class="n">won</th><th class="n">drawn</th><th class="n">lost</th>'
+            f'{technical}<th class="n">points</th><th class="n">rating</th>'
+            f'<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
+        )
+        for line in self._figures.lines:
+            yield self._standing(line, scale)
+        yield "</tbody></table></div>"
+
+    def _standing(self, line: Line, scale: RatingScale) -> str:
+        who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
+        counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
+        rating = "" if line.rating is None else f"{line.rating:+}"
+        return (
+            f'<tr id="{line.player_id}"><td class="n">{line.rank}</td><td>{_movement(line.movement)}</td>'
+            f'<td class="who">{who}</td><td class="n less">{line.played}</td>{counts}'
+            f'<td class="n less">{line.technical_losses or ""}</td><td class="n points">{line.points}</td>'
+            f'<td class="n">{rating}</td><td class="scale less">{scale.bar(line)}</td></tr>\n'
+        )
+
+    def _charts(self) -> Iterator[str]:
+        yield '<h2 id="rounds">Points over the rounds</h2>'
+        if len(self._figures.lines) > COLOURED:
+            yield f'<p class="soft small">The first {COLOURED} of the table in colours.</p>'
+        yield f'<div class="wide">{points_chart(self._figures)}</div>'
+
+    def _cross_table(self) -> Iterator[str]:
+        ids = [line.player_id for line in self._figures.lines]
+        heads = "".join(
+            f'<th scope="col" title="{text(self._names[player])}"><a href="#{player}">{player}</a></th>'
+            for player in ids
+        )
+        yield (
+            '<h2 id="cross">Everybody against everybody</h2><p class="soft small">What the player of the row made of '
+            "the match: 1 won, ½ drawn, 0 lost, + won and − lost without play. Each is a link to its match.</p>"
+            f'<div class="wide"><table class="cross"><thead><tr><th></th>{heads}</tr></thead><tbody>\n'
+        )
+        for player in ids:
+            met = self._figures.cross_table[player]
+            cells = "".join(_meetings(met.get(other, []), is_self=player == other) for other in ids)
+            who = f'{name(self._names[player])} <span class="id">{player}</span>'
+            yield f'<tr><th scope="row">{who}</th>{cells}</tr>\n'
+        yield "</tbody></table></div>"
+
+    async def _matches(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
+        round_id = 0
+        async for one in matches:
+            if one.match.round_id != round_id:
+                yield "</tbody></table>" if round_id else ""
+                round_id = one.match.round_id
+                yield (
+                    f'<h3 id="round-{round_id}">Round {round_id}</h3><table class="matches"><thead><tr><th>match</th>'
+                    "<th>players</th><th>result</th><th>how it came</th></tr></thead><tbody>\n"
+                )
+            yield self._match(one)
+        yield "</tbody></table>" if round_id else ""
+        if self.left_out:
+            yield (
+                f'<p class="soft">The replays of {self.left_out:,} further matches are too long for one page; '
+                "<code>league replay STORE MATCH</code> shows them.</p>"
+            )
+
+    def _match(self, one: ReportedMatch) -> str:
+        match = one.match
+        points = (None, None) if match.outcome is None else (match.outcome.points_a, match.outcome.points_b)
+        sides = " – ".join(
+            f"<span{' class=winner' if won == 3 else ''}>{name(self._names.get(player, ''))} "
+            f'<span class="id">{player}</span></span>'
+            for player, won in zip(match.players, points, strict=True)
+        )
+        score = "" if match.outcome is None else f"{points[0]} : {points[1]}"
+        return (
+            f'<tr id="{match.id}"><td>{match.id}</td><td>{sides}</td><td>{score}</td><td>{self._story(one)}</td></tr>\n'
+        )
+
+    def _story(self, one: ReportedMatch) -> str:
+        """Why it ended so, who else had a hand in it, its drawing or its moves, and its replay."""
+        match, game_type = one.match, self._figures.game_type
+        if match.outcome is None:
+            return '<span class="soft">in play</span>' if match.in_play else '<span class="soft">not played yet</span>'
+        said = [text(reason(game_type, match))]
+        if one.row is not None and one.row.decided_by in ("operator", "manager"):
+            why = f": {text(one.row.reason)}" if one.row.reason else ""
+            said.append(f"Decided by the {one.row.decided_by}{why}.")
+        played = replay(game_type, match)
+        drawn = None if played is None else drawing(game_type, played.view)
+        if drawn is None:
+            said += [
+                f'{player}: <span class="moves">{text(choice)}</span>'
+                for player, choice in zip(match.players, (match.outcome.choice_a, match.outcome.choice_b), strict=True)
+                if choice is not None
+            ]
+        story = "<br>".join(said) + self._replay(one.transcript)
+        return story if drawn is None else f'<div class="drawn">{drawn}<div>{story}</div></div>'
+
+    def _replay(self, transcript: MatchTranscript | None) -> str:
+        if transcript is None:
+            return ""
+        lines = "\n".join(text(f"{entry.seconds:8.3f}  {entry_in_words(entry)}") for entry in transcript.entries)
+        if len(lines) > self._room:
+            self.left_out += 1
+            return ""
+        self._room -= len(lines)
+        attempt = f", attempt {transcript.attempt}" if transcript.attempt > 1 else ""
+        return f"<details><summary>Replay{attempt}</summary><pre>{lines}</pre></details>"
+
+    def _closing(self) -> str:
+        files = ", ".join(f'<a href="{text(file)}">{text(file)}</a>' for file in self._files)
+        return (
+            '<footer id="about"><h2>How to read it</h2>'
+            "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out (Bradley "
+            "and Terry’s model with Davidson’s draws): 0 is the average of this league, 400 points more are ten wins "
+            "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: so far off "
+            "can a rating be by chance alone. Technical losses are in the table and not in the rating.</p>"
+            f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
+        )
+
+
+def _movement(ranks: int | None) -> str:
+    if not ranks:
+        return ""
+    up = ranks > 0
+    said = f"{'up' if up else 'down'} {abs(ranks)}"
+    return f'<span class="{"up" if up else "down"}" title="{said}">{"▲" if up else "▼"}{abs(ranks)}</span>'
+
+
+def _meetings(meetings: list[Meeting], *, is_self: bool) -> str:
+    if is_self:
+        return '<td class="self"></td>'
+    if not meetings:
+        return "<td></td>"
+    kind = {_CLASSES[meeting.mark] for meeting in meetings}
+    links = "".join(f'<a href="#{meeting.match_id}">{meeting.mark.replace("-", "−")}</a>' for meeting in meetings)
+    return f'<td class="{kind.pop() if len(kind) == 1 else "d"}">{links}</td>'
+
+
+def _moment(at: str) -> str:
+    """A time as people read it, in UTC."""
+    return text(at.replace("T", " ").replace("Z", " UTC"))
