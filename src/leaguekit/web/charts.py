@@ -9,10 +9,10 @@ from leaguekit.league.figures import Figures, Line
 from leaguekit.web.markup import text
 
 WIDTH, HEIGHT = 760, 340
-LEFT, RIGHT, TOP, BOTTOM = 40, 64, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 40, 64, 12, 42
 # So many lines can be told from each other by their colours; the others are there to be compared with.
 COLOURED = 6
-_LABEL = 14
+_LABEL = 19
 
 
 def points_chart(figures: Figures) -> str:
@@ -35,7 +35,7 @@ def points_chart(figures: Figures) -> str:
     ]
     every = _tick(rounds, 12)
     grid += [
-        f'<text class="tick" x="{x(number):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{number}</text>'
+        f'<text class="tick" x="{x(number):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{number}</text>'
         for number in range(0, rounds + 1, every)
     ]
     ends = _apart([y(figures.points[line.player_id][-1]) for line in figures.lines[:COLOURED]]) if rounds else []

@@ -104,10 +104,10 @@ class Report:
         ends = f"<span><i>{scale.low:+}</i><i>{scale.high:+}</i></span>"
         yield (
             f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
-            '<div class="wide"><table class="standings"><thead><tr><th class="n">rank</th>'
+            '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
             '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
-            '<th class="n less">played</th><th class="n">won</th><th class="n">drawn</th><th class="n">lost</th>'
-            f'{technical}<th class="n">points</th><th class="n">rating</th>'
+            '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th><th class="n">l<s>ost</s></th>'
+            f'{technical}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
             f'<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
         )
         for line in self._figures.lines:
@@ -217,8 +217,8 @@ class Report:
             '<footer id="about"><h2>How to read it</h2>'
             "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out (Bradley "
             "and Terry’s model with Davidson’s draws): 0 is the average of this league, 400 points more are ten wins "
-            "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: so far off "
-            "can a rating be by chance alone. Technical losses are in the table and not in the rating.</p>"
+            "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: so far "
+            "off can a rating be by chance alone. Technical losses are in the table and not in the rating.</p>"
             f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
 

@@ -29,9 +29,10 @@ caption{text-align:left;font-size:.85rem;padding:.3rem 0}
 th,td{padding:.28rem .55rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--rule)}
 thead th{color:var(--soft);font-weight:600;font-size:.85rem;white-space:nowrap;vertical-align:bottom}
 .n{text-align:right}
-.who{max-width:22rem;overflow-wrap:anywhere}
+.who{max-width:22rem;min-width:6.5rem;overflow-wrap:anywhere}
 .id{color:var(--soft);font-size:.85em;white-space:nowrap}
 .up{color:var(--c3)}.down{color:var(--c2)}
+s{text-decoration:none}
 .points{font-weight:700}
 .standings{width:100%}
 .scale{min-width:9rem;width:22%}
@@ -42,7 +43,7 @@ svg path{fill:none;stroke:currentColor}
 .bar path{vector-effect:non-scaling-stroke}
 .bar .zero{stroke:var(--rule);stroke-width:1.5px}.bar .interval{stroke:var(--c1);stroke-width:4px;opacity:.45}
 .bar .at{stroke:var(--c1);stroke-width:4px}
-svg.chart{display:block;width:100%;min-width:34rem;height:auto}
+svg.chart{display:block;width:100%;min-width:22rem;height:auto}
 .chart .grid{stroke:var(--rule)}
 .chart .tick{fill:var(--soft);font-size:12px}
 .chart .line{fill:none;stroke-width:2.5px;stroke-linejoin:round}
@@ -70,6 +71,7 @@ summary{cursor:pointer;color:var(--link);font-size:.85rem;width:max-content}
 pre{margin:.3rem 0;padding:.5rem .7rem;background:var(--sheet);border-radius:.3rem;overflow-x:auto;
 font:.78rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .drawn{display:flex;gap:.7rem;align-items:flex-start}
+.drawn>div{flex:1;min-width:0}
 svg.board{width:5.2rem;height:5.2rem;flex:none}
 .board use{stroke:var(--soft);stroke-width:1.5px}.board .X{stroke:var(--c1);stroke-width:3px}
 .board .O{stroke:var(--c2);stroke-width:3px;fill:none}
@@ -79,7 +81,9 @@ svg.number{width:2rem;height:2rem;flex:none}
 .number text{font-size:20px;font-weight:600;fill:currentColor;text-anchor:middle}
 footer{margin-top:3rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.85rem}
 footer h2{border:0;margin-top:1rem;color:var(--ink)}
-@media (max-width:40rem){body{padding:1rem .7rem 3rem}.less{display:none}th,td{padding:.25rem .35rem}
+@media (max-width:40rem){body{padding:1rem .7rem 3rem;font-size:15px}h1{font-size:1.3rem}.less,s{display:none}
+.chart .tick,.chart .label{font-size:20px}
+th,td{padding:.25rem .22rem}.standings td:nth-child(2){font-size:.75rem;padding:.4rem 0 0}
 .matches,.matches tbody,.matches tr,.matches td{display:block;width:auto!important;border:0;padding:.1rem 0}
 .matches thead{position:absolute;left:-99rem}
 .matches tr{border-bottom:1px solid var(--rule);padding:.5rem 0}}
