@@ -21,9 +21,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# In a terminal the rounds are announced a while before they begin, so that a person can follow.
+# In a terminal the rounds are announced a while before they begin, so that a person can follow, and the league's page
+# stays until Ctrl-C.
 demo: setup
-	@$(BIN)/league run --port 0 --data-dir SHARED --announce-lead $$(test -t 1 && echo 4 || echo 0)
+	@$(BIN)/league run --port 0 --data-dir SHARED $$(test -t 1 && echo --announce-lead 4 --stay)
 
 # CI adds what measures the coverage.
 TEST_OPTIONS ?=

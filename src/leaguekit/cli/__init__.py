@@ -19,6 +19,7 @@ COMMANDS = {
     "standings": ("the table of a league", "operate"),
     "schedule": ("the matches of a league and their results", "operate"),
     "agents": ("the agents of a league, and where they listen", "operate"),
+    "watch": ("a league in progress: its table, what is in play, and news", "watch"),
     "query": ("ask a league what an agent may ask it", "operate"),
     "start": ("start a league now", "operate"),
     "pause": ("let nothing new begin in a league", "operate"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -19,7 +20,10 @@ from leaguekit.cli.manager import default_store, new_league_id
 from leaguekit.cli.operate import ask_manager
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import Processes
+from leaguekit.cli.screen import can_show
+from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
+from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
 from leaguekit.protocol.plain import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
@@ -64,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--league-id", metavar="ID", help="default: a new one")
     parser.add_argument("--store", metavar="STORE", help="as for `league manager`; memory: keeps nothing")
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="default SHARED")
+    parser.add_argument("--stay", action="store_true", help="keep the manager and its page up at the end, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     parser.set_defaults(run=run)
 
@@ -77,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
     with Processes() as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
-        return program.run(lambda stop: _follow(_League(plan, store, usual.parent, manager), processes, show, stop))
+        league = _League(plan, store, usual.parent, manager, options.stay)
+        return program.run(lambda stop: _follow(league, processes, show, stop))
 
 
 def _plan(options: argparse.Namespace) -> RunPlan:
@@ -177,6 +183,8 @@ class _League(NamedTuple):
     # Where the manager's own files lie.
     folder: Path
     manager: str
+    # Whether its manager is to stay when it is over.
+    stays: bool
 
 
 async def _follow(league: _League, processes: Processes, show: _Show, stop: program.Stop) -> int:
@@ -187,22 +195,26 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
     show.say(f"  manager: {league.manager}\n  dashboard: {program.dashboard(league.manager)}")
     if again:
         show.say(f"  if it is broken off: {resuming(league.store)}")
+    show.begin(league.manager)
     caller = HttpCaller(AddressPolicy.local())
     following = asyncio.ensure_future(_watch(league, caller, show))
     stopping = asyncio.ensure_future(stop.wait())
     try:
         while not (following.done() or stopping.done()):
             for news in processes.check():
-                program.say(news)
+                show.note(news)
             await asyncio.wait([following, stopping], timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
-            return following.result()
+            code = following.result()
+            await _stay(league, processes, show, stopping)
+            return code
     except CommandError as error:
         raise CommandError(f"{error}\n{again}" if show.has_begun and again else str(error)) from None
     finally:
         for task in (following, stopping):
             task.cancel()
         await asyncio.gather(following, stopping, return_exceptions=True)
+        await show.end()
         await caller.close()
     show.say("Interrupted; every process is being ended.")
     if again:
@@ -211,12 +223,24 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
     return 130
 
 
+async def _stay(league: _League, processes: Processes, show: _Show, stopping: asyncio.Future[Any]) -> None:
+    """Let the manager of a league that is over go on serving, until Ctrl-C."""
+    if not league.stays:
+        return
+    show.say(f"\nIts page stays at {league.manager.removesuffix('mcp')} until Ctrl-C.")
+    while not stopping.done():
+        for news in processes.check():
+            show.note(news)
+        await asyncio.wait([stopping], timeout=POLL_SECONDS)
+
+
 async def _watch(league: _League, caller: HttpCaller, show: _Show) -> int:
     while True:
         status = await _asked(caller, league.manager, {"command": "status"})
         show.has_begun = show.has_begun or status["state"] != "WAITING_FOR_REGISTRATIONS"
         await _show_news(caller, league.manager, status, show)
         if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
+            await show.end()
             return await _finish(league, caller, status, show)
         await asyncio.sleep(POLL_SECONDS)
 
@@ -231,7 +255,7 @@ async def _asked(caller: HttpCaller, manager: str, params: dict[str, Any]) -> di
 
 
 class _Show:
-    """What is shown of a league in progress: plain lines."""
+    """What is shown of a league in progress: a picture in a terminal, and plain lines elsewhere."""
 
     def __init__(self, *, quiet: bool, paced: bool, resumed: bool) -> None:
         self.resumed = resumed
@@ -241,6 +265,33 @@ class _Show:
         self.quiet = quiet
         self.round = 0
         self.told: set[str] = set()
+        self._painter: Painter | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self, manager: str) -> None:
+        """From now on show the league as a picture, if that can be."""
+        if not self.quiet and can_show(sys.stdout):
+            follower = Follower(manager)
+            self._painter = Painter(follower)
+            self._tasks = [asyncio.create_task(follower.run()), asyncio.create_task(self._painter.run())]
+
+    async def end(self) -> None:
+        """Give the terminal back."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._painter, self._tasks = None, []
+
+    @property
+    def is_picture(self) -> bool:
+        return self._painter is not None
+
+    def note(self, text: str) -> None:
+        """Tell of something that went wrong."""
+        if self._painter is None:
+            program.say(text)
+        else:
+            self._painter.notes.append(text)
 
     def say(self, text: str) -> None:
         if not self.quiet:
@@ -249,7 +300,7 @@ class _Show:
 
 async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], show: _Show) -> None:
     """Tell of rounds that began and matches that ended since the last look."""
-    if show.quiet:
+    if show.quiet or show.is_picture:
         return
     for round_id in range(max(1, show.round), status["current_round"] + 1):
         if round_id > show.round:
@@ -304,4 +355,6 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
     pace = "" if show.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} a second)"
     show.say(f"{status['total_matches']} matches{pace}")
     show.say(f"Log: {league.folder / 'log.jsonl'}\nEvents: {shown(league.store)}")
+    if league.store != MEMORY:
+        show.say(f"Every match, and what of it is chance: {shlex.join(['league', 'report', shown(league.store)])}")
     return 0

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 from leaguekit.protocol.plain import escaped, harmless
+
+# A name cut shorter says nothing.
+LEAST_COLUMN = 8
+# Nobody sees it, and the writing goes on from left to right behind it.
+MARK = "\N{LEFT-TO-RIGHT MARK}"
 
 
 def json_line(value: object) -> str:
@@ -16,29 +23,55 @@ def json_line(value: object) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns as wide as they need; numbers to the right."""
+    """Columns as wide as they need; numbers to the right. In a terminal that is too narrow the widest gives way."""
     texts = [[harmless(cell) for cell in row] for row in rows]
-    widths = [max(_width(line[column]) for line in [list(heads), *texts]) for column in range(len(heads))]
+    widths = [max(width(line[column]) for line in [list(heads), *texts]) for column in range(len(heads))]
+    in_terminal = sys.stdout.isatty()
+    between = 2 * len(widths) - 2
+    if in_terminal:
+        widest = max(range(len(widths)), key=widths.__getitem__)
+        room = shutil.get_terminal_size().columns - between - sum(widths) + widths[widest]
+        widths[widest] = min(widths[widest], max(room, LEAST_COLUMN))
+        texts = [[clipped(cell, room) for cell, room in zip(line, widths, strict=True)] for line in texts]
     right = [bool(rows) and all(isinstance(row[column], int) for row in rows) for column in range(len(heads))]
-    lines = [_line(line, widths, right) for line in [list(heads), *texts]]
-    return "\n".join([lines[0], "─" * _width(lines[0].ljust(sum(widths) + 2 * len(widths) - 2)), *lines[1:]])
+    head, *lines = [_line(line, widths, right, in_terminal=in_terminal) for line in [list(heads), *texts]]
+    return "\n".join([head, "─" * (sum(widths) + between), *lines])
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, in_terminal: bool) -> str:
     padded = []
-    for cell, width, to_right in zip(cells, widths, right, strict=True):
-        space = " " * (width - _width(cell))
-        padded.append(space + cell if to_right else cell + space)
+    for cell, room, to_right in zip(cells, widths, right, strict=True):
+        space = " " * (room - width(cell))
+        shown = kept_in_place(cell) if in_terminal else cell
+        padded.append(space + shown if to_right else shown + space)
     return "  ".join(padded).rstrip()
 
 
-def _width(text: str) -> int:
+def width(text: str) -> int:
     """How many columns a text takes in a terminal."""
     return sum(map(_sign_width, text))
 
 
+def clipped(text: str, columns: int) -> str:
+    """As much of a text as fits into so many columns; an ellipsis says that there is more."""
+    if width(text) <= columns:
+        return text
+    room = columns - 1
+    for place, sign in enumerate(text):
+        room -= _sign_width(sign)
+        if room < 0:
+            return f"{text[:place]}…"[:columns]
+    raise AssertionError("a text that is too wide has a sign too many")
+
+
+def kept_in_place(text: str) -> str:
+    """A text after which a terminal goes on from left to right, also if it turns what is written from right to left."""
+    turns = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in text)
+    return f"{text}{MARK}" if turns else text
+
+
 def _sign_width(sign: str) -> int:
-    if unicodedata.category(sign) in ("Mn", "Me"):
+    if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
 

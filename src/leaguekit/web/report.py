@@ -106,8 +106,8 @@ class Report:
             f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
             '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
             '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
-            '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th><th class="n">l<s>ost</s></th>'
-            f'{technical}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
+            '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th>'
+            f'<th class="n">l<s>ost</s></th>{technical}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
             f'<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
         )
         for line in self._figures.lines:
@@ -203,7 +203,7 @@ class Report:
     def _replay(self, transcript: MatchTranscript | None) -> str:
         if transcript is None:
             return ""
-        lines = "\n".join(text(f"{entry.seconds:8.3f}  {entry_in_words(entry)}") for entry in transcript.entries)
+        lines = "\n".join(text(f"{entry.seconds:6.3f}  {entry_in_words(entry)}") for entry in transcript.entries)
         if len(lines) > self._room:
             self.left_out += 1
             return ""

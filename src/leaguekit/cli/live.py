@@ -1,0 +1,170 @@
+"""A league in progress as a picture for the terminal: the table, what is in play, the latest results, and news."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from leaguekit.cli.screen import Cell, right
+from leaguekit.cli.tables import kept_in_place
+from leaguekit.protocol import times
+from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, StandingRow, Who
+
+# From so many columns on there is room for two halves beside each other.
+TWO_HALVES = 100
+_STATES = {
+    "WAITING_FOR_REGISTRATIONS": "waiting for registrations",
+    "CREATING_SCHEDULE": "making the schedule",
+    "RUNNING_LEAGUE": "running",
+    "LEAGUE_COMPLETED": "over",
+}
+_STAGES = {
+    "WAITING_FOR_PLAYERS": "invited",
+    "COLLECTING_CHOICES": "choosing",
+    "DRAWING_NUMBER": "drawing",
+    "FINISHED": "reporting",
+}
+Lines = list[list[Cell]]
+
+
+def picture(live: Live, now: datetime, columns: int, lines: int, notes: list[str]) -> Lines:
+    """All that fits; ``now`` is by the manager's clock, ``notes`` are what else the reader must know."""
+    head = [*_head(live.league, now, columns), []]
+    foot: Lines = [[Cell(0, note, "warning")] for note in notes[-3:]]
+    room = max(0, lines - len(head) - len(foot))
+    body = _beside(live, now, columns, room) if columns >= TWO_HALVES else _below(live, now, columns, room)
+    body = body[:room]
+    return [*head, *body, *([[]] * (room - len(body)) if foot else []), *foot][:lines]
+
+
+def _head(league: LeagueView, now: datetime, columns: int) -> Lines:
+    played, total = league.matches_played, league.total_matches
+    state = "paused" if league.paused else _STATES[league.state]
+    said = [state, league.game_type]
+    if league.total_rounds:
+        said.append(f"round {league.round} of {league.total_rounds}")
+    said += [f"{league.players} players", f"{league.referees} referees"]
+    lines: Lines = [[Cell(0, league.league_id, "bold")], [Cell(0, " · ".join(said))]]
+    if total:
+        counted = f"{played:,} of {total:,} matches"
+        room = max(0, min(60, columns - len(counted) - 1))
+        done = room * played // total
+        lines.append([Cell(0, "█" * done + "░" * (room - done), "lively"), Cell(room + 1, counted)])
+    if league.starts_at is not None and (seconds := _seconds_to(league.starts_at, now)) > 0:
+        lines.append([Cell(0, f"begins in {_clock(seconds)}", "lively")])
+    lines += [[Cell(0, f"waits for {reason}", "warning")] for reason in league.waits_for]
+    return lines
+
+
+def _beside(live: Live, now: datetime, columns: int, room: int) -> Lines:
+    middle = columns // 2
+    left = _standings(live, 0, middle - 2, room)
+    others = _others(live, now, middle + 1, columns, room)
+    return [
+        [*(left[number] if number < len(left) else []), *(others[number] if number < len(others) else [])]
+        for number in range(max(len(left), len(others)))
+    ]
+
+
+def _below(live: Live, now: datetime, columns: int, room: int) -> Lines:
+    others = _others(live, now, 0, columns, max(room // 2, room - len(live.standings) - 2))
+    return [*_standings(live, 0, columns, max(3, room - len(others) - 1)), [], *others]
+
+
+def _standings(live: Live, start: int, end: int, room: int) -> Lines:
+    """The table, as many rows as fit."""
+    wide = end - start >= 46
+    ends = [end, end - 7, end - 12, end - 16, end - 20] if wide else [end, end - 5]
+    heads = ["points", "lost", "dr.", "won", "pl."] if wide else ["pts", "won"]
+    lines = [
+        [
+            right(start + 3, "#", "dim"),
+            Cell(start + 8, "player", "dim"),
+            *(right(at, head, "dim") for at, head in reversed(list(zip(ends, heads, strict=True)))),
+        ]
+    ]
+    rows = sorted(live.standings.values(), key=lambda row: row.rank)
+    shown = rows[: max(0, room - 1)]
+    if len(shown) < len(rows):
+        shown = shown[:-1]
+    for row in shown:
+        counts = [row.points, row.losses, row.draws, row.wins, row.played] if wide else [row.points, row.wins]
+        numbers = [
+            right(at, count, "bold" if at == end else "")
+            for at, count in reversed(list(zip(ends, counts, strict=True)))
+        ]
+        lines.append([right(start + 3, row.rank), *_moved(row, start + 4), _named(row, start + 8), *numbers])
+    if len(shown) < len(rows):
+        lines.append([Cell(start + 8, f"and {len(rows) - len(shown)} more", "dim")])
+    return lines
+
+
+def _moved(row: StandingRow, at: int) -> Iterator[Cell]:
+    if row.movement:
+        yield Cell(at, f"{'▲' if row.movement > 0 else '▼'}{abs(row.movement)}", "good" if row.movement > 0 else "bad")
+
+
+def _named(row: StandingRow, at: int) -> Cell:
+    left = {"WITHDRAWAL": " (withdrew)", "DISQUALIFICATION": " (disqualified)"}.get(row.out or "", "")
+    return Cell(at, f"{row.id}  {row.name}{left}", "dim" if row.out or row.state == "SUSPENDED" else "")
+
+
+def _others(live: Live, now: datetime, start: int, end: int, room: int) -> Lines:
+    """What is in play, the latest results, and news, each with its share of the room."""
+    share = max(2, room // 3)
+    playing: Lines = [_playing(one, now, start, end) for one in live.playing.values()]
+    results = sorted(live.results.values(), key=lambda one: one.ended_at or "", reverse=True)
+    news = sorted(live.news.values(), key=lambda one: one.number, reverse=True)
+    parts = {
+        "In play": _cut(playing, share, start),
+        "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _told(one))] for one in results],
+        "News": [[Cell(start, one.text)] for one in news],
+    }
+    lines: Lines = []
+    for title, rows in parts.items():
+        left = room - len(lines)
+        # What comes after it gets its share as well.
+        most = left - 1 if title == "News" else min(left - 1, share)
+        if rows and most > 0:
+            lines += [[Cell(start, title, "dim")], *rows[:most], []]
+    return lines[:room]
+
+
+def _cut(rows: Lines, most: int, start: int) -> Lines:
+    if len(rows) <= most:
+        return rows
+    return [*rows[: most - 1], [Cell(start, f"and {len(rows) - most + 1} more", "dim")]]
+
+
+def _playing(one: InPlay, now: datetime, start: int, end: int) -> list[Cell]:
+    stage = _STAGES.get(one.stage or "", "in play")
+    seconds = "" if one.deadline is None else f"{max(0, round(_seconds_to(one.deadline, now)))} s"
+    return [
+        Cell(start, one.match_id, "lively"),
+        Cell(start + 7, f"{_name(one.a)} – {_name(one.b)}"),
+        Cell(end - 15, stage, "lively"),
+        right(end, seconds, "dim"),
+    ]
+
+
+def _told(match: MatchLine) -> str:
+    if match.winner is None:
+        return f"{_name(match.a)} – {_name(match.b)}, no winner: {match.reason}"
+    won, lost = (match.a, match.b) if match.winner == match.a.id else (match.b, match.a)
+    return f"{_name(won)} beats {_name(lost)}: {match.reason}"
+
+
+def _name(who: Who) -> str:
+    return kept_in_place(who.name)
+
+
+def _seconds_to(moment: str, now: datetime) -> float:
+    return (times.read(moment) - now).total_seconds()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02d}:{rest:02d}"
+    return f"{minutes}:{rest:02d}" if minutes else f"{rest} s"
