@@ -1,8 +1,9 @@
 """How strong players are, fitted over all their matches, and how sure that is.
 
 The model is Bradley and Terry's with Davidson's draws: between players whose strengths differ by d, a win, a draw and a
-loss are as likely as exp(d/2), exp(t) and exp(-d/2), with one t for the whole league. A draw so tells that two players
-are close, and many draws make the intervals narrower; counted as half a win each they would make them too wide.
+loss are as likely as exp(d/2), exp(t) and exp(-d/2), with one t for the whole league. A draw is then no win and loss
+that happened to balance: counted as half a win each, draws would make the intervals hold the truth at other rates than
+they promise.
 
 Technical losses are left out: they tell whether a program answers, not how it plays. The table counts them.
 
