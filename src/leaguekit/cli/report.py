@@ -55,7 +55,7 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     files = {name: "".join(map(csv_row, rows(found))) for name, rows in sheets.items()}
     files["results.csv"] = "".join(map(csv_row, _results(reading.listing)))
     files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
-    report = Report(found, Course(reading.since, reading.until), files)
+    report = Report(reading.listing.league, found, Course(reading.since, reading.until), files)
     try:
         _write(out, files)
         with (out / PAGE).open("w", encoding="utf-8", newline="") as file:
@@ -92,12 +92,12 @@ class _Reading:
 async def _matches(reader: LogReader, listing: Listing) -> AsyncIterator[ReportedMatch]:
     from leaguekit.web.report import ReportedMatch
 
-    rows = {row.match_id: row for row in listing.results()}
+    reasons = {row.match_id: row.reason for row in listing.results()}
     with stores.Progress("matches written") as progress:
         for number, match in enumerate(listing.league.matches.values()):
             progress.show(number)
             kept = await stores.transcript(reader, match.id) if match.has_ended else None
-            yield ReportedMatch(match=match, row=rows.get(match.id), transcript=kept)
+            yield ReportedMatch(match, reasons.get(match.id), kept)
 
 
 Rows = Iterable[Sequence[object]]

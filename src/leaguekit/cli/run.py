@@ -227,7 +227,7 @@ async def _stay(league: _League, processes: Processes, show: _Show, stopping: as
     """Let the manager of a league that is over go on serving, until Ctrl-C."""
     if not league.stays:
         return
-    show.say(f"\nIts page stays at {league.manager.removesuffix('mcp')} until Ctrl-C.")
+    show.say(f"\nIts page stays at {program.dashboard(league.manager)} until Ctrl-C.")
     while not stopping.done():
         for news in processes.check():
             show.note(news)

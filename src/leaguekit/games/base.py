@@ -94,18 +94,12 @@ class Game(ABC, Generic[PositionT]):
 def settled(game: Game[Any], drawn: int | None, choices: dict[Side, str | None]) -> Outcome | None:
     """How a game ends in which this was drawn and chosen; None if the game cannot tell. Raises ValueError if it cannot
     have been played to an end so."""
-    position = last_position(game, drawn, choices)
-    return None if position is None else game.outcome(position)
-
-
-def last_position(game: Game[PositionT], drawn: int | None, choices: dict[Side, str | None]) -> PositionT | None:
-    """The position in which a game ends so; None and ValueError as above."""
     read = {side: game.moves(choice) for side, choice in choices.items() if choice is not None}
     if None in read.values():
         return None
     position = game.start(drawn)
     left = {side: [*(read.get(side) or ())] for side in SIDES}
-    while game.outcome(position) is None:
+    while (outcome := game.outcome(position)) is None:
         moves: dict[Side, Any] = {}
         for side in game.to_move(position):
             if not left[side]:
@@ -116,4 +110,4 @@ def last_position(game: Game[PositionT], drawn: int | None, choices: dict[Side, 
         position = game.play(position, moves)
     if any(left.values()):
         raise ValueError("somebody chose after the end")
-    return position
+    return outcome

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from leaguekit.agents.transcripts import in_words
 from leaguekit.games import GAMES
-from leaguekit.games.base import Game, Side
+from leaguekit.games.base import Side
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, Outcome
@@ -68,7 +68,7 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
         evidence=None,
         draw=None,
         verification=None,
-        steps=[] if match.outcome is None else _steps(GAMES.get(league.settings.game_type), match.outcome),
+        steps=[] if match.outcome is None else steps(league.settings.game_type, match.outcome),
         messages=[],
         news=[],
     )
@@ -78,7 +78,7 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
         transcript = await _transcript(reader, match_id)
-        page.messages = [] if transcript is None else [_message(entry) for entry in transcript.entries]
+        page.messages = [] if transcript is None else [message(entry) for entry in transcript.entries]
         if recorded is not None:
             details = recorded.result.details
             page.evidence = None if details.evidence is UNSET else lines.without_places(details.evidence)
@@ -97,7 +97,8 @@ async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | Non
     return None if kept is None else msgspec.json.decode(kept, type=MatchTranscript)
 
 
-def _message(entry: TranscriptEntry) -> Message:
+def message(entry: TranscriptEntry) -> Message:
+    """An entry of a transcript, without what opens anything or says where anybody is."""
     kind = "" if entry.message_type is UNSET else entry.message_type
     said = {} if entry.body is UNSET else entry.body
     body = lines.without_places({name: said[name] for name in SHOWN if name in said})
@@ -142,15 +143,15 @@ def _verified(
     )
 
 
-def _steps(game: Game[Any] | None, outcome: Outcome) -> list[Step]:
+def steps(game_type: str, outcome: Outcome) -> list[Step]:
     """The game played again as far as its moves are known; nothing where it cannot be."""
-    if game is None:
+    if (game := GAMES.get(game_type)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
     left = {side: [*(game.moves(choice) or ())] if choice else [] for side, choice in choices.items()}
     try:
         position = game.start(outcome.drawn_number)
-        steps = [Step(moves={}, view=game.view(position, None))]
+        taken = [Step(moves={}, view=game.view(position, None))]
         while game.outcome(position) is None:
             sides = game.to_move(position)
             if not all(left[side] for side in sides):
@@ -159,8 +160,8 @@ def _steps(game: Game[Any] | None, outcome: Outcome) -> list[Step]:
             if any(game.fault(position, side, move) for side, move in moves.items()):
                 break
             position = game.play(position, moves)
-            steps.append(Step(moves=dict(moves.items()), view=game.view(position, None)))
+            taken.append(Step(moves=dict(moves.items()), view=game.view(position, None)))
     except (ValueError, TypeError, LookupError):
         # Whatever a referee reported, the rest of the page is shown.
         return []
-    return steps
+    return taken

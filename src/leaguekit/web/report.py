@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import NamedTuple
 
-from msgspec import Struct
-
 import leaguekit
 from leaguekit.league.figures import Figures, Line, Meeting
-from leaguekit.league.listing import ResultRow
 from leaguekit.league.records import Match
-from leaguekit.league.words import entry_in_words, reason, replay
+from leaguekit.league.state import League
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
+from leaguekit.web.lines import match_line, without_places
 from leaguekit.web.markup import name, text
+from leaguekit.web.matches import message, steps
 from leaguekit.web.report_style import STYLE
+from leaguekit.web.shapes import MatchLine, Message
 
 # Of all replays together, in characters: with them a page stays below 8 MB, however long the league.
 MOST_REPLAYS = 6_000_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
+_WAYS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
+_UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
 _STATES = {
     "WAITING_FOR_REGISTRATIONS": "waiting for registrations",
     "CREATING_SCHEDULE": "the schedule is being made",
@@ -40,19 +42,19 @@ class Course(NamedTuple):
     until: str
 
 
-class ReportedMatch(Struct, kw_only=True):
-    """A match, with what decided it and what its referee handed in."""
+class ReportedMatch(NamedTuple):
+    """A match, why the operator or the manager decided it, and what its referee handed in."""
 
     match: Match
-    row: ResultRow | None = None
+    why: str | None = None
     transcript: MatchTranscript | None = None
 
 
 class Report:
     """Makes the page, match by match: a long league does not lie in memory with all that was said in it."""
 
-    def __init__(self, figures: Figures, course: Course, files: Iterable[str]) -> None:
-        self._figures, self._course, self._files = figures, course, list(files)
+    def __init__(self, league: League, figures: Figures, course: Course, files: Iterable[str]) -> None:
+        self._league, self._figures, self._course, self._files = league, figures, course, list(files)
         self._names = {line.player_id: line.display_name for line in figures.lines}
         self._room = MOST_REPLAYS
         self.left_out = 0
@@ -168,42 +170,36 @@ class Report:
             )
 
     def _match(self, one: ReportedMatch) -> str:
-        match = one.match
-        points = (None, None) if match.outcome is None else (match.outcome.points_a, match.outcome.points_b)
+        line = match_line(self._league, one.match)
         sides = " – ".join(
-            f"<span{' class=winner' if won == 3 else ''}>{name(self._names.get(player, ''))} "
-            f'<span class="id">{player}</span></span>'
-            for player, won in zip(match.players, points, strict=True)
+            f"<span{' class=winner' if who.id == line.winner else ''}>{name(who.name)} "
+            f'<span class="id">{who.id}</span></span>'
+            for who in (line.a, line.b)
         )
-        score = "" if match.outcome is None else f"{points[0]} : {points[1]}"
-        return (
-            f'<tr id="{match.id}"><td>{match.id}</td><td>{sides}</td><td>{score}</td><td>{self._story(one)}</td></tr>\n'
-        )
+        score = "" if line.points is None else "{} : {}".format(*line.points)
+        cells = (line.match_id, sides, score, self._story(one, line))
+        return f'<tr id="{line.match_id}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
 
-    def _story(self, one: ReportedMatch) -> str:
+    def _story(self, one: ReportedMatch, line: MatchLine) -> str:
         """Why it ended so, who else had a hand in it, its drawing or its moves, and its replay."""
-        match, game_type = one.match, self._figures.game_type
-        if match.outcome is None:
-            return '<span class="soft">in play</span>' if match.in_play else '<span class="soft">not played yet</span>'
-        said = [text(reason(game_type, match))]
-        if one.row is not None and one.row.decided_by in ("operator", "manager"):
-            why = f": {text(one.row.reason)}" if one.row.reason else ""
-            said.append(f"Decided by the {one.row.decided_by}{why}.")
-        played = replay(game_type, match)
-        drawn = None if played is None else drawing(game_type, played.view)
+        if one.match.outcome is None:
+            return f'<span class="soft">{_UNPLAYED[line.status]}</span>'
+        said = [text(line.reason)]
+        if line.decided_by != "referee":
+            why = f": {text(without_places(one.why))}" if one.why else ""
+            said.append(f"Decided by the {line.decided_by}{why}.")
+        taken = steps(self._figures.game_type, one.match.outcome)
+        drawn = drawing(self._figures.game_type, taken[-1].view) if taken else None
         if drawn is None:
-            said += [
-                f'{player}: <span class="moves">{text(choice)}</span>'
-                for player, choice in zip(match.players, (match.outcome.choice_a, match.outcome.choice_b), strict=True)
-                if choice is not None
-            ]
+            chosen = zip((line.a.id, line.b.id), line.choices or (), strict=True)
+            said += [f"{player}: {text(choice)}" for player, choice in chosen if choice is not None]
         story = "<br>".join(said) + self._replay(one.transcript)
         return story if drawn is None else f'<div class="drawn">{drawn}<div>{story}</div></div>'
 
     def _replay(self, transcript: MatchTranscript | None) -> str:
         if transcript is None:
             return ""
-        lines = "\n".join(text(f"{entry.seconds:6.3f}  {entry_in_words(entry)}") for entry in transcript.entries)
+        lines = "\n".join(_entry(message(entry)) for entry in transcript.entries)
         if len(lines) > self._room:
             self.left_out += 1
             return ""
@@ -221,6 +217,12 @@ class Report:
             "off can a rating be by chance alone. Technical losses are in the table and not in the rating.</p>"
             f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
+
+
+def _entry(said: Message) -> str:
+    way = f"{_WAYS[said.what]} {said.player_id or ''}"
+    kind = f"{said.message_type}: " if said.message_type else ""
+    return text(f"{said.seconds:7.3f}  {way:10} {kind}{said.text}".rstrip(": "))
 
 
 def _movement(ranks: int | None) -> str:
