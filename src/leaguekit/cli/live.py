@@ -27,9 +27,13 @@ _STAGES = {
 Lines = list[list[Cell]]
 
 
-def picture(live: Live, now: datetime, columns: int, lines: int, notes: list[str]) -> Lines:
-    """All that fits; ``now`` is by the manager's clock, ``notes`` are what else the reader must know."""
-    head = [*_head(live.league, now, columns), []]
+def picture(live: Live, now: datetime, size: tuple[int, int], page: str, notes: list[str]) -> Lines:
+    """All that fits into so many columns and lines.
+
+    ``now`` is by the manager's clock, ``page`` where a browser shows more, and ``notes`` what else there is to know.
+    """
+    columns, lines = size
+    head = [*_head(live.league, now, columns, page), []]
     foot: Lines = [[Cell(0, note, "warning")] for note in notes[-3:]]
     room = max(0, lines - len(head) - len(foot))
     body = _beside(live, now, columns, room) if columns >= TWO_HALVES else _below(live, now, columns, room)
@@ -37,14 +41,17 @@ def picture(live: Live, now: datetime, columns: int, lines: int, notes: list[str
     return [*head, *body, *([[]] * (room - len(body)) if foot else []), *foot][:lines]
 
 
-def _head(league: LeagueView, now: datetime, columns: int) -> Lines:
+def _head(league: LeagueView, now: datetime, columns: int, page: str) -> Lines:
     played, total = league.matches_played, league.total_matches
     state = "paused" if league.paused else _STATES[league.state]
     said = [state, league.game_type]
     if league.total_rounds:
         said.append(f"round {league.round} of {league.total_rounds}")
     said += [f"{league.players} players", f"{league.referees} referees"]
-    lines: Lines = [[Cell(0, league.league_id, "bold")], [Cell(0, " · ".join(said))]]
+    title = [Cell(0, league.league_id, "bold")]
+    if len(league.league_id) + len(page) + 2 <= columns:
+        title.append(right(columns, page, "dim"))
+    lines: Lines = [title, [Cell(0, " · ".join(said))]]
     if total:
         counted = f"{played:,} of {total:,} matches"
         room = max(0, min(60, columns - len(counted) - 1))
@@ -114,7 +121,8 @@ def _others(live: Live, now: datetime, start: int, end: int, room: int) -> Lines
     share = max(2, room // 3)
     playing: Lines = [_playing(one, now, start, end) for one in live.playing.values()]
     results = sorted(live.results.values(), key=lambda one: one.ended_at or "", reverse=True)
-    news = sorted(live.news.values(), key=lambda one: one.number, reverse=True)
+    told = (one for one in live.news.values() if one.event != "ResultRecorded")
+    news = sorted(told, key=lambda one: one.number, reverse=True)
     parts = {
         "In play": _cut(playing, share, start),
         "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _told(one))] for one in results],

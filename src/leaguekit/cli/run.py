@@ -272,7 +272,7 @@ class _Show:
         """From now on show the league as a picture, if that can be."""
         if not self.quiet and can_show(sys.stdout):
             follower = Follower(manager)
-            self._painter = Painter(follower)
+            self._painter = Painter(follower, program.dashboard(manager))
             self._tasks = [asyncio.create_task(follower.run()), asyncio.create_task(self._painter.run())]
 
     async def end(self) -> None:

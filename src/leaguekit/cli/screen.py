@@ -70,9 +70,9 @@ class Screen:
     def show(self, picture: Picture) -> None:
         columns, lines = self.size
         shown = [drawn(line, columns, coloured=self._coloured) for line in picture[:lines]]
-        # Each line is cleared behind its end, and so is all below the last.
-        lines_below = "\r\n".join(f"{line}\x1b[K" for line in shown)
-        self._write(f"{_HOLD}\x1b[H{lines_below}\x1b[J{_SHOW}")
+        # Each line is cleared before it is drawn, for there may be something between its cells; so is all below.
+        text = "\r\n".join(f"\x1b[2K{line}" for line in shown)
+        self._write(f"{_HOLD}\x1b[H{text}\x1b[J{_SHOW}")
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

@@ -51,7 +51,11 @@ async def _watch(options: argparse.Namespace, stop: program.Stop) -> int:
     except ValueError as error:
         raise CommandError(f"--manager: {error}") from None
     in_terminal = not options.json and can_show(sys.stdout)
-    showing = Painter(follower).run() if in_terminal else _print(follower, as_json=options.json)
+    showing = (
+        Painter(follower, program.dashboard(options.manager)).run()
+        if in_terminal
+        else _print(follower, as_json=options.json)
+    )
     following, stopping = asyncio.create_task(follower.run()), asyncio.create_task(stop.wait())
     show = asyncio.create_task(_when_there(follower, options.manager, showing))
     try:
@@ -86,8 +90,9 @@ class Painter:
     ``notes`` are lines for its foot; whoever adds one need not tell anybody.
     """
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower, page: str) -> None:
         self._follower = follower
+        self._page = page
         self.notes: list[str] = []
 
     async def run(self) -> None:
@@ -111,8 +116,7 @@ class Painter:
             screen.show([[Cell(0, "The league is being started …", "dim")]])
             return
         notes = [*self.notes, *([f"The manager does not answer: {trouble}"] if trouble else [])]
-        columns, lines = screen.size
-        screen.show(picture(live, self._follower.now(), columns, lines, notes))
+        screen.show(picture(live, self._follower.now(), screen.size, self._page, notes))
 
 
 async def _print(follower: Follower, *, as_json: bool) -> None:
@@ -142,4 +146,5 @@ def last_words(live: Live) -> Iterator[str]:
     rows = [msgspec.to_builtins(row) for row in sorted(live.standings.values(), key=lambda row: row.rank)]
     yield standings_table([row | {"player_id": row["id"], "display_name": row["name"]} for row in rows])
     if (champion := live.league.champion) is not None:
-        yield harmless(f"\nChampion: {champion.name} ({champion.id}) with {champion.points} points")
+        yield ""
+        yield harmless(f"Champion: {champion.name} ({champion.id}) with {champion.points} points")
