@@ -86,7 +86,7 @@ def drawn(line: Sequence[Cell], columns: int, *, coloured: bool) -> str:
         after = line[number].column - 1 if number < len(line) else columns
         plain = MARK.join(map(harmless, cell.text.split(MARK)))
         text = kept_in_place(clipped(plain, max(0, min(after, columns) - cell.column)))
-        if text:
+        if text and cell.column >= 0:
             style = STYLES[cell.style] if coloured else ""
             texts.append(f"\x1b[{cell.column + 1}G" + (f"\x1b[{style}m{text}\x1b[m" if style else text))
     return "".join(texts)

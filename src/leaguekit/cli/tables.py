@@ -56,11 +56,13 @@ def clipped(text: str, columns: int) -> str:
     """As much of a text as fits into so many columns; an ellipsis says that there is more."""
     if width(text) <= columns:
         return text
+    if columns < 1:
+        return ""
     room = columns - 1
     for place, sign in enumerate(text):
         room -= _sign_width(sign)
         if room < 0:
-            return f"{text[:place]}…"[:columns]
+            return f"{text[:place]}…"
     raise AssertionError("a text that is too wide has a sign too many")
 
 

@@ -1,0 +1,341 @@
+"""The picture of a league in a terminal: what a person sees, in terminals of any size, whatever names there are."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from leaguekit.cli import screen as screens
+from leaguekit.cli.live import picture
+from leaguekit.cli.screen import Cell, Screen, can_show, drawn, right
+from leaguekit.cli.tables import MARK, clipped, kept_in_place, table, width
+from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
+
+NOW = datetime(2026, 1, 1, 10, tzinfo=UTC)
+NAMES = [
+    "Alice",
+    "李雷的机器人",
+    "שלום עולם",
+    "a very long name of an agent that goes on and on",
+    "e\u0301\u0301clair",
+    "Zoë",
+]
+PAGE = "http://127.0.0.1:8000/"
+
+
+def at(seconds: float) -> str:
+    return (NOW + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def league(**changes: Any) -> LeagueView:
+    fields: dict[str, Any] = {
+        "league_id": "league_2026",
+        "game_type": "even_odd",
+        "pure_chance": True,
+        "state": "RUNNING_LEAGUE",
+        "paused": False,
+        "round": 2,
+        "total_rounds": 5,
+        "matches_played": 3,
+        "total_matches": 15,
+        "players": 6,
+        "referees": 2,
+        "starts_at": None,
+        "waits_for": [],
+        "created_at": None,
+        "started_at": None,
+        "ended_at": None,
+        "champion": None,
+        "seed_hex": None,
+    }
+    return LeagueView(**fields | changes)
+
+
+def who(number: int) -> Who:
+    return Who(id=f"P{number:02d}", name=NAMES[(number - 1) % len(NAMES)])
+
+
+def row(number: int, **changes: Any) -> StandingRow:
+    fields: dict[str, Any] = {
+        "rank": number,
+        "id": f"P{number:02d}",
+        "name": who(number).name,
+        "played": 9,
+        "wins": 5,
+        "draws": 3,
+        "losses": 1,
+        "technical_losses": 0,
+        "points": 100 - number,
+        "movement": {1: 2, 2: -1, 3: 0}.get(number),
+        "state": "ACTIVE",
+        "out": None,
+    }
+    return StandingRow(**fields | changes)
+
+
+def live(players: int = 6, playing: int = 2, results: int = 3, news: int = 4, **changes: Any) -> Live:
+    return Live(
+        seq=7,
+        now=at(0),
+        league=league(**changes),
+        standings={f"P{number:02d}": row(number) for number in range(1, players + 1)},
+        playing={
+            f"R2M{number}": InPlay(
+                match_id=f"R2M{number}",
+                round_id=2,
+                a=who(number),
+                b=who(number + 1),
+                referee_id="REF01",
+                attempt=1,
+                since=None,
+                stage="COLLECTING_CHOICES" if number > 1 else None,
+                deadline=at(28.4) if number > 1 else None,
+            )
+            for number in range(1, playing + 1)
+        },
+        results={
+            f"R1M{number}": MatchLine(
+                match_id=f"R1M{number}",
+                round_id=1,
+                a=who(number),
+                b=who(number + 1),
+                status="ended",
+                winner={1: "P01", 2: "P03"}.get(number),
+                reason="the number was 4",
+                ended_at=at(-number),
+            )
+            for number in range(1, results + 1)
+        },
+        agents={},
+        news={
+            str(number): News(number=number, at=at(0), event="RoundAnnounced", text=f"Round {number} is announced")
+            for number in range(1, news + 1)
+        },
+    )
+
+
+class Terminal:
+    """As much of a terminal as a picture needs: what stands where after it was written to."""
+
+    def __init__(self, columns: int, lines: int) -> None:
+        self.grid = [[" "] * columns for _ in range(lines)]
+        self._line = self._column = 0
+        self.is_alternate = False
+        self.cursor_shown = True
+
+    def write(self, text: str) -> None:
+        for escape, sign in re.findall(r"\x1b\[([?\d;]*[A-Za-z])|([^\x1b])", text):
+            if sign:
+                self._put(sign)
+            else:
+                self._obey(escape)
+
+    def _obey(self, escape: str) -> None:
+        if escape.endswith("G"):
+            self._column = int(escape[:-1]) - 1
+        elif escape == "H":
+            self._line = self._column = 0
+        elif escape == "2K":
+            self.grid[self._line] = [" "] * len(self.grid[0])
+        elif escape == "J":
+            for number in range(self._line + 1, len(self.grid)):
+                self.grid[number] = [" "] * len(self.grid[0])
+        elif escape in ("?1049h", "?1049l"):
+            self.is_alternate = escape.endswith("h")
+        elif escape in ("?25h", "?25l"):
+            self.cursor_shown = escape.endswith("h")
+        else:
+            assert escape in ("?2026h", "?2026l") or escape.endswith("m"), escape
+
+    def _put(self, sign: str) -> None:
+        if sign == "\n":
+            self._line += 1
+        elif sign == "\r":
+            self._column = 0
+        elif wide := width(sign):
+            assert self._column + wide <= len(self.grid[0]), "written beyond the edge"
+            self.grid[self._line][self._column] = sign
+            for more in range(1, wide):
+                self.grid[self._line][self._column + more] = ""
+            self._column += wide
+
+    def seen(self, start: int = 0, end: int | None = None) -> list[str]:
+        """The lines between two columns."""
+        return ["".join(line[start:end]).rstrip() for line in self.grid]
+
+
+def put(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal after a picture was shown in it, and another before."""
+    terminal, stream = Terminal(columns, lines), io.StringIO()
+    monkeypatch.setattr(screens.shutil, "get_terminal_size", lambda: os.terminal_size((columns, lines)))
+    Screen(stream).show([[Cell(0, "old " * columns)]] * lines)
+    with Screen(stream) as screen:
+        screen.show(picture(state, NOW, screen.size, PAGE, [*notes]))
+    terminal.write(stream.getvalue())
+    assert not terminal.is_alternate
+    assert terminal.cursor_shown
+    return terminal
+
+
+def shown(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a person sees."""
+    return put(state, columns, lines, *notes, monkeypatch=monkeypatch).seen()
+
+
+def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = put(live(), 110, 26, "player 3 is started again", monkeypatch=monkeypatch)
+    lines = terminal.seen()
+    assert lines[0].split() == ["league_2026", PAGE]
+    assert lines[1] == "running · even_odd · round 2 of 5 · 6 players · 2 referees"
+    assert lines[2].endswith("░ 3 of 15 matches")
+    assert lines[-1] == "player 3 is started again"
+    assert terminal.seen(0, 53)[4:11] == [
+        "  #     player                pl. won dr. lost points",
+        "  1 ▲2  P01  Alice              9   5   3    1     99",
+        "  2 ▼1  P02  李雷的机器人       9   5   3    1     98",
+        "  3     P03  שלום עולם          9   5   3    1     97",
+        "  4     P04  a very long name … 9   5   3    1     96",
+        "  5     P05  eclair             9   5   3    1     95",
+        "  6     P06  Zoë                9   5   3    1     94",
+    ]
+    rest = terminal.seen(56)[4:]
+    assert rest[:3] == [
+        "In play",
+        "R2M1   Alice – 李雷的机器人            in play",
+        "R2M2   李雷的机器人 – שלום עולם        choosing   28 s",
+    ]
+    assert rest[4:8] == [
+        "Latest results",
+        "R1M1   Alice beats 李雷的机器人: the number was 4",
+        "R1M2   שלום עולם beats 李雷的机器人: the number was 4",
+        "R1M3   שלום עולם – a very long name of an agent that …",
+    ]
+    assert rest[9:12] == ["News", "Round 4 is announced", "Round 3 is announced"]
+
+
+def test_a_narrow_terminal_shows_the_rest_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(live(players=30, results=0), 40, 24, monkeypatch=monkeypatch)
+    assert lines[4:6] == ["  #     player                  won  pts", "  1 ▲2  P01  Alice                5   99"]
+    assert (
+        next(place for place, line in enumerate(lines) if re.fullmatch(r" +and \d+ more", line))
+        < lines.index("In play")
+        < lines.index("News")
+    )
+
+
+@pytest.mark.parametrize("columns", [1, 5, 20, 39, 46, 80, 99, 100, 101, 250])
+@pytest.mark.parametrize("lines", [1, 3, 8, 24, 70])
+def test_in_a_terminal_of_any_size_nothing_is_written_beyond_its_edges(
+    columns: int, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = live(players=40, playing=20, results=30, news=30, waits_for=["a referee"], starts_at=at(5))
+    seen = shown(state, columns, lines, "a note", "another", monkeypatch=monkeypatch)
+    assert len(seen) == lines
+    assert "old" not in "".join(seen)
+    if columns >= 20 and lines >= 24:
+        assert seen[-1] == "another"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"paused": True}, "paused · even_odd"),
+        ({"state": "WAITING_FOR_REGISTRATIONS", "total_rounds": 0, "total_matches": 0}, "waiting for registrations"),
+        ({"starts_at": at(75)}, "begins in 1:15"),
+        ({"starts_at": at(3)}, "begins in 3 s"),
+        ({"starts_at": at(7_325)}, "begins in 2:02:05"),
+        ({"waits_for": ["a referee: none answers"]}, "waits for a referee: none answers"),
+    ],
+)
+def test_where_the_league_stands_is_said_at_the_top(
+    changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(line.startswith(said) for line in shown(live(**changes), 80, 24, monkeypatch=monkeypatch)[:5])
+
+
+def test_a_start_that_is_past_is_not_counted_down_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "begins" not in "\n".join(shown(live(starts_at=at(-1)), 80, 24, monkeypatch=monkeypatch))
+
+
+def test_who_has_left_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live()
+    state.standings["P06"] = row(6, out="WITHDRAWAL")
+    assert any("Zoë (withdrew)" in line for line in shown(state, 80, 24, monkeypatch=monkeypatch))
+
+
+def test_names_that_would_move_or_colour_the_terminal_are_made_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live()
+    state.standings["P01"] = row(1, name="\x1b[2J\x1b[31m\u202eevil\n")
+    lines = shown(state, 80, 24, monkeypatch=monkeypatch)
+    assert any("P01  �[2J�[31m�evil�" in line for line in lines)
+
+
+def test_colours_are_left_out_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = [Cell(0, "good", "good"), right(12, 42)]
+    assert drawn(line, 20, coloured=True) == "\x1b[1G\x1b[32mgood\x1b[m\x1b[11G42"
+    assert drawn(line, 20, coloured=False) == "\x1b[1Ggood\x1b[11G42"
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream = io.StringIO()
+    Screen(stream).show([line])
+    assert "\x1b[32m" not in stream.getvalue()
+
+
+def test_behind_a_name_that_is_written_from_right_to_left_the_line_goes_on_from_left_to_right() -> None:
+    assert kept_in_place("שלום") == f"שלום{MARK}"
+    assert kept_in_place("Alice") == "Alice"
+    assert drawn([Cell(0, "שלום"), Cell(9, "3")], 20, coloured=False) == f"\x1b[1Gשלום{MARK}\x1b[10G3"
+    assert width(f"שלום{MARK}") == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "cut"),
+    [
+        ("Alice", 5, "Alice"),
+        ("Alice", 4, "Ali…"),
+        ("李雷的", 6, "李雷的"),
+        ("李雷的", 5, "李雷…"),
+        ("李雷", 2, "…"),
+        ("ab", 1, "…"),
+        ("ab", 0, ""),
+    ],
+)
+def test_texts_are_cut_by_the_columns_they_take(text: str, columns: int, cut: str) -> None:
+    assert clipped(text, columns) == cut
+
+
+def test_a_table_gives_way_in_a_narrow_terminal_and_not_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["P01", "a long name that does not fit", 7], ["P02", "שלום", 12]]
+    whole = table(["id", "name", "points"], rows)
+    assert "a long name that does not fit" in whole
+    assert MARK not in whole
+
+    class Narrow(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdout", Narrow())
+    monkeypatch.setenv("COLUMNS", "30")
+    lines = table(["id", "name", "points"], rows).splitlines()
+    assert [width(line) for line in lines] == [30, 30, 30, 30]
+    assert lines[2] == "P01  a long name th…         7"[:4] + lines[2][4:]
+    assert "…" in lines[2]
+    assert MARK in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "term", "can"), [(True, "xterm", True), (True, "dumb", False), (False, "xterm", False)]
+)
+def test_pictures_are_for_terminals_that_can_show_them(
+    is_terminal: bool, term: str, can: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    monkeypatch.setenv("TERM", term)
+    assert can_show(Stream()) is can

@@ -1,0 +1,305 @@
+"""``league report``: one page that needs nothing else, in which agents' words are text, and its figures beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import functools
+import json
+import random
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from leaguekit.league.figures import Figures
+from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptEntry
+from leaguekit.protocol.plain import harmless
+from leaguekit.store.sqlite import SqliteLog
+from leaguekit.web import report
+from tests.cli.conftest import Said
+from tests.league.play import Play, drawn, failed, player_meta, won
+from tests.played import Played, by_hand, played, troubled
+from tests.security.hostile_names import NAMES
+
+Command = Callable[..., Said]
+FILES = {"index.html", "standings.csv", "results.csv", "cross-table.csv", "points.csv", "figures.json"}
+# What makes a browser fetch something, or run something.
+FETCHING = {"src", "srcset", "data", "poster", "action", "formaction", "background", "manifest", "ping"}
+FORBIDDEN = {"script", "iframe", "object", "embed", "img", "link", "base", "form", "video", "audio", "source", "input"}
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: its tags, where it links to, its texts by tag, and whether it is whole."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+    @functools.cached_property
+    def ids(self) -> set[str]:
+        found = [attributes["id"] for _, attributes in self.tags if attributes.get("id")]
+        assert len(found) == len(set(found))
+        return {one for one in found if one}
+
+    @property
+    def links(self) -> list[str]:
+        return [attributes["href"] or "" for _, attributes in self.tags if "href" in attributes]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(text for texts in self.texts.values() for text in texts)
+
+
+def reported(command: Command, store: Path, out: Path) -> Page:
+    """The page of a league, which keeps to all rules."""
+    said = command("report", store, "--out", out)
+    assert (said.code, said.err) == (0, "")
+    assert {path.name for path in out.iterdir()} == FILES
+    text = (out / "index.html").read_text(encoding="utf-8")
+    page = Page(text)
+    for tag, attributes in page.tags:
+        assert tag not in FORBIDDEN, tag
+        assert not FETCHING & set(attributes), attributes
+        assert not any(name.startswith("on") for name in attributes)
+        assert "url(" not in (attributes.get("style") or "")
+    assert not re.search(r"url\(|@import|https?:", " ".join(page.texts["style"]))
+    policy = next(one["content"] for _, one in page.tags if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    for link in page.links:
+        assert (link[1:] in page.ids) if link.startswith("#") else (link in FILES), link
+    return page
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_it_has_the_table_the_cross_table_every_match_and_the_figures(command: Command, tmp_path: Path) -> None:
+    page = reported(command, by_hand().store(tmp_path / "league.db"), tmp_path / "report")
+    figures = msgspec.json.decode((tmp_path / "report" / "figures.json").read_bytes(), type=Figures)
+    assert {f"R{number}M{order}" for number in range(1, 6) for order in (1, 2)} <= page.ids
+    assert {line.player_id for line in figures.lines} <= page.ids
+    for sentence in figures.sentences:
+        assert sentence in page.text
+    assert "P02 withdrew" in page.text
+    assert "Decided by the operator: wrong." in page.text
+    assert "Decided by the manager: cheated." in page.text
+    heads, *standings = rows(tmp_path / "report" / "standings.csv")
+    assert [row[heads.index("points")] for row in standings] == [str(line.points) for line in figures.lines]
+    assert rows(tmp_path / "report" / "points.csv")[1][2:] == [str(one) for one in figures.points["P04"]]
+    cross = {
+        row[0]: dict(zip(rows(tmp_path / "report" / "cross-table.csv")[0][2:], row[2:], strict=True))
+        for row in rows(tmp_path / "report" / "cross-table.csv")[1:]
+    }
+    assert (cross["P01"]["P02"], cross["P01"]["P03"], cross["P01"]["P01"]) == ("½", "'+", "")
+    assert len(rows(tmp_path / "report" / "results.csv")) == 1 + 10
+
+
+def test_replays_are_there_where_a_referee_handed_a_transcript_in(command: Command, tmp_path: Path) -> None:
+    page = reported(command, troubled().store(tmp_path / "league.db"), tmp_path / "report")
+    assert sum(tag == "details" for tag, _ in page.tags) == 3
+    assert any("to   P01   GAME_INVITATION: you are PLAYER_A against P02" in text for text in page.texts["pre"])
+    assert "P03 did not choose in time" in page.text
+    # Where agents listen is nobody's business.
+    assert "127.0.0.1" not in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_tic_tac_toe_is_drawn_and_a_game_without_a_drawing_shows_its_moves(command: Command, tmp_path: Path) -> None:
+    boards = reported(
+        command, played("tic_tac_toe", "random", "frequency").store(tmp_path / "board.db"), tmp_path / "board"
+    )
+    (board,) = [attributes for _, attributes in boards.tags if attributes.get("class") == "board"]
+    assert re.fullmatch(r"board: ([XO-] ){2}[XO-](, ([XO-] ){2}[XO-]){2}", board["aria-label"] or "")
+    throws = reported(
+        command, played("rock_paper_scissors", "random", "frequency").store(tmp_path / "throws.db"), tmp_path / "throws"
+    )
+    assert re.search(r"P01: (rock|paper|scissors)", throws.text)
+
+
+def test_the_same_league_gives_the_same_page(command: Command, tmp_path: Path) -> None:
+    store = by_hand().store(tmp_path / "league.db")
+    reported(command, store, tmp_path / "one")
+    reported(command, store, tmp_path / "two")
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_league_that_has_not_begun_has_a_report_too(command: Command, tmp_path: Path) -> None:
+    store = Played(Play(players=3, referees=1).log, {}).store(tmp_path / "league.db")
+    page = reported(command, store, tmp_path / "report")
+    assert "waiting for registrations" in page.text
+    assert not {"matches", "cross"} & page.ids
+
+
+def test_a_league_in_progress_is_reported_beside_its_manager(command: Command, tmp_path: Path) -> None:
+    """The store is open for writing, as a manager has it."""
+    play = Play(players=4, referees=2).begin()
+    play.record("R1M1")
+
+    async def main() -> tuple[Said, Said]:
+        log = await SqliteLog.open(tmp_path / "league.db")
+        log.append(play.log)
+        await log.keep("run", b"{}")
+        try:
+            first = await asyncio.to_thread(command, "report", tmp_path / "league.db", "--out", tmp_path / "report")
+            assert "In the lead" in (tmp_path / "report" / "index.html").read_text()
+            before = len(play.log)
+            play.record("R1M2")
+            log.append(play.log[before:])
+            await log.keep("run", b"{}")
+            return first, await asyncio.to_thread(
+                command, "report", tmp_path / "league.db", "--out", tmp_path / "report", "--json"
+            )
+        finally:
+            await log.close()
+
+    first, second = asyncio.run(main())
+    assert (first.code, second.code) == (0, 0)
+    told = json.loads(second.out)
+    assert (told["figures"]["played"], told["figures"]["state"]) == (2, "RUNNING_LEAGUE")
+    assert {Path(file).name for file in told["files"]} == FILES
+
+
+MARKUP = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</bdi></title><h1>", "&lt;", "' onload='x"]
+
+
+def called(names: list[str], *, begun: bool) -> Played:
+    """A league of players who are called so, as if there were no rules for names."""
+    play = Play(players=len(names), referees=1)
+    if begun:
+        play.begin().play_all()
+    log = [json.loads(line) for line in play.log]
+    for event in log:
+        if event["event"] == "PlayerRegistered":
+            event["meta"]["display_name"] = names[int(event["player_id"][1:]) - 1]
+    return Played([json.dumps(event).encode() for event in log], {})
+
+
+def _can_be_written_down(name: str) -> bool:
+    """Whether a log can hold a name at all, whatever the rules for names say of it."""
+    try:
+        msgspec.convert({**msgspec.to_builtins(player_meta(1)), "display_name": name}, PlayerMeta)
+        name.encode()
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def test_hostile_names_are_text(command: Command, tmp_path: Path) -> None:
+    names = [one.name for one in NAMES if _can_be_written_down(one.name)]
+    assert len(names) >= 200
+    store = called(names, begun=False).store(tmp_path / "league.db")
+    page = reported(command, store, tmp_path / "report")
+    assert {harmless(one) for one in names} <= set(page.texts["bdi"])
+    in_csv = {row[2] for row in rows(tmp_path / "report" / "standings.csv")}
+    assert {harmless(one) for one in names} <= {cell.removeprefix("'") for cell in in_csv} | in_csv
+
+
+def test_names_with_markup_are_text_wherever_they_are_shown(command: Command, tmp_path: Path) -> None:
+    page = reported(command, called(MARKUP, begun=True).store(tmp_path / "league.db"), tmp_path / "report")
+    shown = page.texts["bdi"]
+    # In the table, in the cross-table and in four matches, each in an element that keeps its direction to itself.
+    assert all(shown.count(one) >= 6 for one in MARKUP)
+    assert {one["title"] for tag, one in page.tags if tag == "th" and one.get("scope") == "col"} == set(MARKUP)
+    assert any(one in title for one in MARKUP for title in page.texts["title"])
+
+
+def fifty(transcripts: bool = True) -> Played:
+    """Fifty players, 1,225 matches, each with a transcript such as referees hand in."""
+    chance = random.Random(5)
+    play = Play(players=50, referees=4)
+    play.start()
+    while play.league.state == "RUNNING_LEAGUE":
+        play.announce()
+        while play.league.round_in_play:
+            play.assign()
+            for name in play.in_play:
+                match = play.match(name)
+                thrown = chance.random()
+                play.record(
+                    name,
+                    failed(match, match.b)
+                    if thrown < 0.01
+                    else drawn(match)
+                    if thrown < 0.4
+                    else won(match, chance.choice(match.players)),
+                )
+    sample = msgspec.json.decode(played().kept["transcript/R1M1"], type=MatchTranscript)
+    kept = {
+        f"transcript/{name}": msgspec.json.encode(msgspec.structs.replace(sample, match_id=name))
+        for name in (play.league.matches if transcripts else ())
+    }
+    return Played(play.log, kept)
+
+
+def test_the_report_of_fifty_players_is_one_page_of_two_megabytes_with_every_match_and_replay(
+    command: Command, tmp_path: Path
+) -> None:
+    page = reported(command, fifty().store(tmp_path / "league.db"), tmp_path / "report")
+    size = (tmp_path / "report" / "index.html").stat().st_size
+    assert 1_500_000 < size < 2_500_000
+    assert sum(tag == "details" for tag, _ in page.tags) == 1_225
+    assert sum(bool(re.fullmatch(r"R\d+M\d+", one)) for one in page.ids) == 1_225
+    assert len([link for link in page.links if re.fullmatch(r"#R\d+M\d+", link)]) == 2 * 1_225
+
+
+def test_replays_beyond_what_a_page_can_hold_are_counted(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "MOST_REPLAYS", 1_500)
+    page = reported(command, played().store(tmp_path / "league.db"), tmp_path / "report")
+    assert 0 < sum(tag == "details" for tag, _ in page.tags) < 6
+    assert "further matches are too long for one page" in page.text
+
+
+def test_a_transcript_with_anything_in_it_is_text(command: Command, tmp_path: Path) -> None:
+    log = played()
+    sample = msgspec.json.decode(log.kept["transcript/R1M1"], type=MatchTranscript)
+    sample.entries = [
+        TranscriptEntry(seconds=1.0, what="received", player_id="P01", message_type="<b>", body={"x": "<script>"}),
+        TranscriptEntry(
+            seconds=2.0, what="failed", note="</pre><script>alert(1)</script> \x1b[2J http://10.0.0.1:99/x"
+        ),
+    ]
+    sample.attempt = 2
+    changed = Played(log.log, log.kept | {"transcript/R1M1": msgspec.json.encode(sample)})
+    page = reported(command, changed.store(tmp_path / "league.db"), tmp_path / "report")
+    said = next(text for text in page.texts["pre"] if "alert" in text)
+    assert "</pre><script>alert(1)</script>" in said
+    assert "\x1b" not in said
+    assert "10.0.0.1" not in said
+    assert "Replay, attempt 2" in page.texts["summary"]
+
+
+def test_what_cannot_be_written_is_named(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = by_hand().store(tmp_path / "league.db")
+    said = command("report", store, "--out", tmp_path / "file" / "report")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"league report: cannot write {tmp_path / 'file'}")
+    nothing = command("report", tmp_path / "none.db", "--out", tmp_path / "report")
+    assert nothing.code == 2
