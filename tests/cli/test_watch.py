@@ -223,6 +223,7 @@ def test_a_manager_that_is_not_there_is_named(command: Callable[..., Said]) -> N
     )
 
 
+@pytest.mark.long
 def test_a_league_is_watched_to_its_end_as_lines_and_as_json(tmp_path: Path) -> None:
     few = ["--players", "2", "--referees", "1", "--announce-lead", "1"]
     with Program("run", "--port", "0", "--data-dir", tmp_path, *few, "--stay") as run:

@@ -19,7 +19,7 @@ from leaguekit.store.base import LogReader
 from leaguekit.store.sheets import csv_row
 
 if TYPE_CHECKING:
-    from leaguekit.web.report import ReportedMatch
+    from leaguekit.web.report import Report, ReportedMatch
 
 EXAMPLES = """examples:
   league report                                 the newest league under SHARED, into its own folder
@@ -59,7 +59,7 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     try:
         _write(out, files)
         with (out / PAGE).open("w", encoding="utf-8", newline="") as file:
-            async for piece in report.page(_matches(reader, reading.listing)):
+            async for piece in report.page(_matches(reader, reading.listing, report)):
                 file.write(piece)
     except OSError as error:
         raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
@@ -89,14 +89,15 @@ class _Reading:
         self.since, self.until = self.since or event.at, event.at
 
 
-async def _matches(reader: LogReader, listing: Listing) -> AsyncIterator[ReportedMatch]:
+async def _matches(reader: LogReader, listing: Listing, report: Report) -> AsyncIterator[ReportedMatch]:
     from leaguekit.web.report import ReportedMatch
 
     reasons = {row.match_id: row.reason for row in listing.results()}
     with stores.Progress("matches written") as progress:
         for number, match in enumerate(listing.league.matches.values()):
             progress.show(number)
-            kept = await stores.transcript(reader, match.id) if match.has_ended else None
+            wanted = match.has_ended and report.full_from is None
+            kept = await stores.transcript(reader, match.id) if wanted else None
             yield ReportedMatch(match, reasons.get(match.id), kept)
 
 

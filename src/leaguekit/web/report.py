@@ -22,8 +22,9 @@ from leaguekit.web.matches import message, steps
 from leaguekit.web.report_style import STYLE
 from leaguekit.web.shapes import MatchLine, Message
 
-# Of all replays together, in characters: with them a page stays below 8 MB, however long the league.
-MOST_REPLAYS = 6_000_000
+# Of all replays together, in characters. Those of 50 players' 1,225 matches take 1.2 million; beyond 100 players a page
+# with all of them would be too much for a phone.
+MOST_REPLAYS = 3_000_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
 _WAYS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
 _UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
@@ -57,7 +58,8 @@ class Report:
         self._league, self._figures, self._course, self._files = league, figures, course, list(files)
         self._names = {line.player_id: line.display_name for line in figures.lines}
         self._room = MOST_REPLAYS
-        self.left_out = 0
+        # The first match whose replay had no room; from it on there are none.
+        self.full_from: str | None = None
 
     async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
         """The page, piece by piece."""
@@ -163,9 +165,9 @@ class Report:
                 )
             yield self._match(one)
         yield "</tbody></table>" if round_id else ""
-        if self.left_out:
+        if self.full_from is not None:
             yield (
-                f'<p class="soft">The replays of {self.left_out:,} further matches are too long for one page; '
+                f'<p class="soft">From {self.full_from} on the replays are left out, for a page can only be so long; '
                 "<code>league replay STORE MATCH</code> shows them.</p>"
             )
 
@@ -193,15 +195,15 @@ class Report:
         if drawn is None:
             chosen = zip((line.a.id, line.b.id), line.choices or (), strict=True)
             said += [f"{player}: {text(choice)}" for player, choice in chosen if choice is not None]
-        story = "<br>".join(said) + self._replay(one.transcript)
+        story = "<br>".join(said) + self._replay(line.match_id, one.transcript)
         return story if drawn is None else f'<div class="drawn">{drawn}<div>{story}</div></div>'
 
-    def _replay(self, transcript: MatchTranscript | None) -> str:
-        if transcript is None:
+    def _replay(self, match_id: str, transcript: MatchTranscript | None) -> str:
+        if transcript is None or self.full_from is not None:
             return ""
         lines = "\n".join(_entry(message(entry)) for entry in transcript.entries)
         if len(lines) > self._room:
-            self.left_out += 1
+            self.full_from = match_id
             return ""
         self._room -= len(lines)
         attempt = f", attempt {transcript.attempt}" if transcript.attempt > 1 else ""
