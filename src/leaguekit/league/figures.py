@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from leaguekit.games import game
 from leaguekit.league.ratings import Played, Ratings
@@ -18,6 +18,7 @@ from leaguekit.league.significance import Equality, champions_chance, equality
 from leaguekit.league.standings import WIN_POINTS, Table
 from leaguekit.league.state import League
 from leaguekit.protocol.fields import LeagueState
+from leaguekit.protocol.messages import Standing
 
 # What happens by chance less often than this is taken for more than chance.
 RARE = 0.05
@@ -33,21 +34,12 @@ class Meeting(NamedTuple):
     mark: Mark
 
 
-class Line(Struct, kw_only=True, frozen=True):
+class Line(Standing, kw_only=True):
     """A player: its row of the table, the ranks that it gained in the last round, and its rating.
 
     There is no movement in the first round, and no rating for who has played nothing to its end.
     """
 
-    rank: int
-    player_id: str
-    display_name: str
-    played: int
-    wins: int
-    draws: int
-    losses: int
-    points: int
-    technical_losses: int
     movement: int | None = None
     rating: int | None = None
     rating_low: int | None = None
@@ -124,15 +116,7 @@ def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Lin
         name = row.player_id
         rating = ratings.of(name) if name in ratings else None
         yield Line(
-            rank=row.rank,
-            player_id=name,
-            display_name=row.display_name,
-            played=row.played,
-            wins=row.wins,
-            draws=row.draws,
-            losses=row.losses,
-            points=row.points,
-            technical_losses=league.table.rows[name].technical_losses,
+            **structs.asdict(row),
             movement=before[name] - row.rank if before else None,
             rating=None if rating is None else round(rating.points),
             rating_low=None if rating is None else round(rating.low),
