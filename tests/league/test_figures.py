@@ -158,6 +158,15 @@ def test_a_champion_clearly_above_the_second_is_called_the_stronger() -> None:
     assert figures(as_game(play.league, "tic_tac_toe")).sentences[-1].endswith("and is the stronger of the two.")
 
 
+def test_a_first_that_is_rated_like_the_second_is_said_to_be() -> None:
+    play = Play(players=2, referees=1).begin()
+    play.announce()
+    (name,) = play.assign()
+    play.record(name, drawn(play.match(name)))
+    found = figures(as_game(play.league, "tic_tac_toe"))
+    assert any("P01 is rated as high as the second, P02" in sentence for sentence in found.sentences)
+
+
 def test_a_first_that_is_rated_below_the_second_is_said_to_be() -> None:
     """P01 and P02 draw and have the same points, but P01 has the others' without play."""
     play = Play(players=4, referees=2).begin()

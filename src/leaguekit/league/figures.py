@@ -203,7 +203,8 @@ def _champion(league: League, lines: list[Line], chance: float | None, ratings: 
     if second in ratings:
         points, low, high = (round(value) for value in ratings.between(first, second))
         told = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
-        rated = f"{points} points above" if points >= 0 else f"{-points} points below"
+        apart = f"{points} points above" if points > 0 else f"{-points} points below"
+        rated = apart if points else "as high as"
         yield f"{first} is rated {rated} the second, {second} (95 %: {low:+} to {high:+}), and {told}."
 
 
