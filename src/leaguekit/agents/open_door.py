@@ -35,6 +35,9 @@ from leaguekit.transport.dialects.requests import Incoming
 
 log = logging.getLogger(__name__)
 
+# How long somebody is looked for before the start.
+LOOK_SECONDS = 3.0
+LOOK_EVERY = 0.25
 _REGISTRATIONS = (m.LeagueRegisterRequest, m.RefereeRegisterRequest)
 
 
@@ -105,13 +108,20 @@ class OpenDoor:
             log.warning("%s", sentence)
 
     async def _is_there(self, url: str) -> bool:
-        try:
-            await reachable(self._world.caller, url, SECONDS)
-        except CallFailed:
-            return False
-        except CallerLate:
-            return True
-        return True
+        """Whether anything answers there; whoever has just registered may be about to open its port."""
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + LOOK_SECONDS
+        while True:
+            try:
+                await reachable(self._world.caller, url, SECONDS)
+            except CallFailed:
+                if loop.time() >= latest:
+                    return False
+                await asyncio.sleep(LOOK_EVERY)
+            except CallerLate:
+                return True
+            else:
+                return True
 
     def _registered(self, answer: bytes, form: Form | None) -> Player | Referee | None:
         """Who was registered by this answer; in which form it speaks is remembered until more is known of it."""

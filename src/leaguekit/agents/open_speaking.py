@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from msgspec import UNSET, structs
 
@@ -98,7 +98,7 @@ class OpenSpeaker:
                 self._understood(side, made, request, tries)
                 self.note(side, found.broken)
                 if isinstance(found, Repaired):
-                    return self._settled(side, found.message, had_word=tries.acknowledged is not None)
+                    return self._settled(side, found, had_word=tries.acknowledged is not None)
                 await self._until_posted(deadline)
             if self._is_join(found, kind, made, tries, seat.player_id):
                 break
@@ -186,16 +186,11 @@ class OpenSpeaker:
     def taken(self, side: Side, word: Repaired) -> PlayersWord:
         """A word that a player has posted."""
         self.note(side, word.broken)
-        return self._settled(side, word.message, had_word=False)
+        return self._settled(side, word, had_word=False)
 
-    def _settled(self, side: Side, word: m.Message, *, had_word: bool) -> PlayersWord:
+    def _settled(self, side: Side, found: Repaired, *, had_word: bool) -> PlayersWord:
         """A player's word as it counts: with no token but its own, and no refusal of what it may have accepted."""
-        own = self._match.seats[side].player_id
-        match word:
-            case m.GameJoinAck() | m.ChooseParityResponse() | m.GameMoveResponse():
-                pass
-            case _:
-                raise TypeError(f"{word!r} is no player's word")
+        own, word = self._match.seats[side].player_id, cast("PlayersWord", found.message)
         if word.auth_token is not UNSET and self._match.can_tell(side) and not self._match.is_of(side, word.auth_token):
             came = f"auth_token: {tokens.shortened(word.auth_token)}"
             self.note(side, [broken_rule("decision 19", came, f"the token of {own}, or none")])

@@ -164,12 +164,16 @@ def _agents(agents: list[dict[str, Any]]) -> str:
     for one in agents:
         lines += [
             harmless(
-                f"{one['id']} breaks {broken['rule']} ({broken['count']} times, first at {broken['first_at']}): "
+                f"{one['id']} breaks {broken['rule']} ({_how_often(broken)} {broken['first_at']}): "
                 f"{broken['came']}; expected {broken['expected']}"
             )
             for broken in one.get("broken_rules", ())
         ]
     return "\n".join(lines)
+
+
+def _how_often(broken: dict[str, Any]) -> str:
+    return "once, at" if broken["count"] == 1 else f"{broken['count']} times, first at"
 
 
 def _outcome(match: dict[str, Any]) -> str:

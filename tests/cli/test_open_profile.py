@@ -1,0 +1,124 @@
+"""The open profile by the commands: choosing it, adding who never registers, and seeing what agents are forgiven."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.cli import host, manager
+from leaguekit.cli.operate import _as_text
+from leaguekit.transport.server import listen
+from tests.cli.conftest import Said
+from tests.programs import Program, league
+
+Command = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """How to reach a manager of the open profile."""
+    data = tmp_path_factory.mktemp("open")
+    arguments = ["--port", "0", "--data-dir", str(data), "--league-id", "open", "--profile", "open"]
+    with Program("manager", *arguments) as program:
+        url = program.said(r"is at (http://\S+)")[1]
+        yield ["--manager", url, "--data-dir", str(data)]
+
+
+def test_a_player_is_added_and_shown_with_how_it_speaks(served: list[str], command: Command) -> None:
+    said = command("add-player", "--endpoint", "http://127.0.0.1:8107/mcp", "--name", "Bob", *served)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines()[0] == "P01 is taken in"
+    agents = command("agents", *served).out.splitlines()
+    assert agents[0].split() == ["id", "name", "state", "endpoint", "form"]
+    assert agents[2].split() == ["P01", "Bob", "REGISTERED", "http://127.0.0.1:8107/mcp", "-"]
+    assert agents[3].startswith("P01 breaks 000-L0209 (once, at 20")
+    (shown,) = json.loads(command("agents", "--json", *served).out)["agents"]
+    assert [one["rule"] for one in shown["broken_rules"]] == ["000-L0209"]
+
+
+def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[str], command: Command) -> None:
+    nowhere = command("add-player", "--endpoint", "nowhere", *served)
+    assert nowhere.code == 2
+    assert "endpoint must be a URL such as http://127.0.0.1:8101/mcp, got 'nowhere'" in nowhere.err
+    assert command("add-player", *served).code == 2
+    helped = command("add-player", "--help")
+    assert helped.code == 0
+    assert "--endpoint URL" in helped.out
+
+
+def test_who_was_not_there_before_the_start_is_said() -> None:
+    shown: dict[str, Any] = {
+        "league_id": "open", "state": "RUNNING_LEAGUE", "paused": False, "current_round": 1, "total_rounds": 1,
+        "matches_played": 0, "total_matches": 1, "players": 2, "referees": 1, "waits_for": [], "flags": [],
+        "unreachable": ["P02 (Bob\x1b) did not answer"],
+    }  # fmt: skip
+    assert _as_text("start", shown).splitlines()[-1] == "P02 (Bob�) did not answer"
+
+
+def test_how_often_is_told_in_words() -> None:
+    broken = {"rule": "decision 5", "first_at": "now", "came": "a", "expected": "b", "count": 3}
+    agent = {"id": "P01", "display_name": "Bob", "state": "ACTIVE", "endpoint": "x", "form": "TYPE"}
+    text = _as_text("agents", {"agents": [agent | {"broken_rules": [broken]}]})
+    assert text.splitlines()[-1] == "P01 breaks decision 5 (3 times, first at now): a; expected b"
+
+
+def hosting(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    host.configure(parser)
+    options = parser.parse_args(arguments)
+    options.referees = options.referees or 1
+    return options
+
+
+@pytest.fixture
+def usual_port(monkeypatch: pytest.MonkeyPatch) -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    monkeypatch.setattr(host, "USUAL_PORT", port)
+    return port
+
+
+def ports(*arguments: str) -> list[int]:
+    sockets = host._referees(hosting(*arguments))
+    found = [sock.getsockname()[1] for sock in sockets]
+    for sock in sockets:
+        sock.close()
+    return found
+
+
+def test_in_the_open_profile_the_first_referee_listens_where_agents_look_for_it(
+    usual_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ports("--profile", "open", "--port", "0", "--referees", "2")[0] == usual_port
+    assert ports("--port", "0", "--referees", "2")[0] != usual_port
+    # Where it comes there anyway, nothing need be done.
+    assert ports("--profile", "open", "--port", str(usual_port - 1)) == [usual_port]
+    taken = listen("127.0.0.1", usual_port)
+    assert ports("--profile", "open", "--port", "0")[0] != usual_port
+    taken.close()
+    assert f"{host.USUAL_NEEDED}, and none can" in capsys.readouterr().err
+
+
+def test_the_profile_of_a_league_is_settled_once(tmp_path: Path, command: Command) -> None:
+    assert manager.settings_from(hosting("--profile", "open")).profile == "open"
+    assert manager.settings_from(hosting()).profile == "spec"
+    store = tmp_path / "league.db"
+    with Program("manager", "--port", "0", "--data-dir", str(tmp_path), "--store", str(store)) as program:
+        program.said(r"is at (http://\S+)")
+    said = command("manager", "--port", "0", "--data-dir", tmp_path, "--store", store, "--profile", "open")
+    assert said.code == 2
+    assert "has profile = 'spec', not 'open'. Leave --profile out" in said.err
+
+
+@pytest.mark.long
+def test_a_whole_league_runs_in_the_open_profile(tmp_path: Path) -> None:
+    program = league("run", "--profile", "open", "--port", "0", "--seed", "7", "--json", "--data-dir", tmp_path)
+    assert (program.process.returncode, program.stderr) == (0, "")
+    assert json.loads(program.stdout)["technical_losses"] == 0
