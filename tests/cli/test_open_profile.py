@@ -27,6 +27,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     arguments = ["--port", "0", "--data-dir", str(data), "--league-id", "open", "--profile", "open"]
     with Program("manager", *arguments) as program:
         url = program.said(r"is at (http://\S+)")[1]
+        program.said("profile: open. One referee belongs at port 8001")
         yield ["--manager", url, "--data-dir", str(data)]
 
 
@@ -103,7 +104,7 @@ def test_in_the_open_profile_the_first_referee_listens_where_agents_look_for_it(
     taken = listen("127.0.0.1", usual_port)
     assert ports("--profile", "open", "--port", "0")[0] != usual_port
     taken.close()
-    assert f"{host.USUAL_NEEDED}, and none can" in capsys.readouterr().err
+    assert f"{host.USUAL_NEEDED}; none can listen there" in capsys.readouterr().err
 
 
 def test_the_profile_of_a_league_is_settled_once(tmp_path: Path, command: Command) -> None:

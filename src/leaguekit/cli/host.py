@@ -10,14 +10,12 @@ import socket
 from secrets import token_bytes
 
 from leaguekit.cli import CommandError, manager, plans, program
+from leaguekit.cli.manager import USUAL_NEEDED, USUAL_PORT
 from leaguekit.cli.processes import Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.opening import shown
 from leaguekit.transport.server import CannotListen, listen
 
-# Where some agents post their answers, whoever has asked them.
-USUAL_PORT = 8001
-USUAL_NEEDED = f"in the open profile one referee belongs at port {USUAL_PORT}, where some agents post their answers"
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
@@ -105,7 +103,7 @@ def _referees(options: argparse.Namespace) -> list[socket.socket]:
     try:
         first = listen(options.host, USUAL_PORT)
     except CannotListen as error:
-        program.say(f"{USUAL_NEEDED}, and none can: {error}")
+        program.say(f"{USUAL_NEEDED}; none can listen there: {error}")
         return [listen(options.host, port) for port in ports]
     return [first, *(listen(options.host, port) for port in ports[1:])]
 

@@ -44,6 +44,10 @@ referee code, which referees on other machines need. With --require-seat players
 Started again with the same --store (or --league-id) it goes on where it was: same ids, same tokens, same schedule.
 """
 
+# Where some agents post their answers, whoever has asked them.
+USUAL_PORT = 8001
+USUAL_NEEDED = f"One referee belongs at port {USUAL_PORT}, where some agents post their answers"
+_OPEN = f"\n  profile: open. {USUAL_NEEDED}"
 _NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
 
 
@@ -200,6 +204,7 @@ async def _serve(
             f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard(endpoint)}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
             f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
+            f"{_OPEN if settings.profile == 'open' else ''}"
         )
         try:
             await until(stop, _conduct(manager, start))
