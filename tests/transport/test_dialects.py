@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -422,6 +424,7 @@ def test_a_promise_is_waited_for(wanted: Any) -> None:
         {},
         [],
         [JOIN],
+        RESULT | {"result": {"content": [{"text": '{"accept":' * 900 + "1" + "}" * 900}]}},
         "even",
         b"Internal Server Error",
         b"",
@@ -523,3 +526,50 @@ def test_the_package_does_no_input_or_output() -> None:
 def test_a_found_word_is_of_the_kind_that_was_wanted() -> None:
     assert isinstance(answers.word_in(JOIN, m.GameJoinAck, KNOWN, CERTAIN), Repaired)
     assert answers.word_in(JOIN, m.ChooseParityResponse, KNOWN, CERTAIN) is None
+
+
+# Whatever comes
+
+_FIELDS = ("message_type", "status", "accept", "choice", "parity_choice", "params", "result", "content", "text",
+           "envelope", "payload", "message", "structuredContent", "method", "id", "player_id", "sender", "timestamp",
+           "player_meta", "match_id", "auth_token", "arguments", "name", "error")  # fmt: skip
+_WORDS = ("GAME_JOIN_ACK", "CHOOSE_PARITY_RESPONSE", "LEAGUE_REGISTER_REQUEST", "tools/call", "RECEIVED", "ACK", "even")
+_ATOMS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(_WORDS) | st.text()
+_ANYTHING = st.recursive(
+    _ATOMS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(_FIELDS) | st.text(max_size=3), inner, max_size=5)
+        | inner.map(json.dumps)
+    ),
+    max_leaves=12,
+)
+
+
+@given(_ANYTHING)
+@example({"jsonrpc": "2.0", "id": 7, "result": JOIN | {"round_id": 10**30}})
+@example({"jsonrpc": "2.0", "id": 7, "result": CHOICE | {"parity_choice": 10**400}})
+@example(JOIN | {"player_id": 10**25})
+def test_whatever_is_answered_amounts_to_something(answer: Any) -> None:
+    for wanted in (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse):
+        try:
+            result = found(answer, wanted)
+        except ProtocolError:
+            continue
+        assert isinstance(result, Repaired | Later | Acknowledged | Nothing)
+        if isinstance(result, Repaired):
+            assert isinstance(result.message, wanted)
+
+
+@given(_ANYTHING)
+@example({"method": "register_player", "params": {"player_meta": META | {"version": 10**30}}, "id": 1})
+def test_whatever_is_sent_is_read_or_left_alone(body: Any) -> None:
+    read = requests.read_request(json.dumps(body).encode())
+    if read is None or read.kind is None:
+        return
+    try:
+        good = repaired(read.message, read.kind, KNOWN, {})
+    except ProtocolError:
+        assert json.loads(requests.standard(read))
+    else:
+        assert json.loads(requests.standard(read, good.message))

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.reading import check_depth
 
 Json = dict[str, Any]
 
@@ -61,9 +63,12 @@ def wrapped(value: Json) -> Iterator[tuple[str, Json]]:
 def _text(part: Any) -> Json | None:
     """The object that a piece of content has as JSON text."""
     text = part.get("text") if isinstance(part, dict) else None
+    if not isinstance(text, str):
+        return None
     try:
-        value = msgspec.json.decode(text) if isinstance(text, str) else None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        check_depth(text.encode())
+        value = msgspec.json.decode(text)
+    except (ProtocolError, msgspec.DecodeError):
         return None
     return value if isinstance(value, dict) else None
 
