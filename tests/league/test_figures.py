@@ -160,8 +160,7 @@ def test_a_champion_clearly_above_the_second_is_called_the_stronger() -> None:
 
 def test_a_first_that_is_rated_like_the_second_is_said_to_be() -> None:
     play = Play(players=2, referees=1).begin()
-    play.announce()
-    (name,) = play.assign()
+    (name,) = play.in_play
     play.record(name, drawn(play.match(name)))
     found = figures(as_game(play.league, "tic_tac_toe"))
     assert any("P01 is rated as high as the second, P02" in sentence for sentence in found.sentences)
