@@ -100,3 +100,10 @@ def test_a_strategy_may_think_until_shortly_before_the_deadline(deadline: str, s
     call = msgspec.structs.replace(samples_of("CHOOSE_PARITY_CALL")[0], deadline=deadline)
     assert isinstance(call, m.ChooseParityCall)
     assert seconds_for(call) == seconds
+
+
+def test_the_opponents_row_is_found_in_the_table() -> None:
+    table = samples_of("LEAGUE_STANDINGS_UPDATE")[0].standings
+    ctx = Context(standings=table, opponent_id=table[1].player_id)
+    assert ctx.opponent is table[1]
+    assert Context(standings=table, opponent_id="P77").opponent is None

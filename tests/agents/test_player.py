@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import stat
@@ -962,6 +963,31 @@ def test_a_legal_choice_is_made_in_time_whatever_the_authors_code_does(
     assert (record.exc_info is not None and record.exc_info[0] is ZeroDivisionError) == (choose is boom)
 
 
+def test_the_author_is_told_of_every_move_that_was_played_for_the_strategy_and_of_the_place(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def scene(stage: Stage) -> None:
+        for match_id in ("R1M1", "R2M1"):
+            await stage.call(invitation(match_id))
+            await stage.call(parity_call(match_id))
+        for _ in range(2):
+            await stage.call(league_completed())
+
+    stage = Stage(tmp_path, boom, tell=told.append)
+    played(scene, stage)
+    first, second, place, summary = told
+    assert re.match(r"R1M1: the strategy raised ZeroDivisionError\('my mistake'\); played '\w+' instead\.\n", first)
+    # From the author's own line on.
+    assert first.count("File ") == 1
+    assert ", in boom\n" in first
+    assert second.startswith("R2M1: ")
+    assert place == "Agent Alpha is number 1 with 3 points"
+    assert summary.startswith(
+        "2 of its moves had to be played for its strategy, the first in R1M1: the strategy raised"
+    )
+    assert (stage.agent.replaced_moves, [one.match_id for one in stage.agent.replaced]) == (2, ["R1M1", "R2M1"])
+
+
 def test_a_strategy_knows_how_long_it_has_whatever_the_two_clocks_say(tmp_path: Path) -> None:
     left: list[float] = []
 
@@ -1305,6 +1331,27 @@ def test_a_busy_port_is_told_with_what_to_do(tmp_path: Path) -> None:
         port = busy.getsockname()[1]
         with pytest.raises(CannotListen, match=f"Port {port} at 127.0.0.1 is in use"):
             Player("Agent Alpha", choose).run(port=port, data_dir=tmp_path)
+
+
+def test_a_players_own_command_says_in_a_sentence_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    player, files = Player("Agent Alpha", choose), ["--data-dir", str(tmp_path)]
+    with closing(listen("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        assert player.main(["--port", str(port), *files]) == 2
+    assert player.main(["--port", "0", "--manager", "nowhere", *files]) == 2
+    taken, nowhere = capsys.readouterr().err.splitlines()
+    assert taken.startswith(f"Agent Alpha: Port {port} at 127.0.0.1 is in use")
+    assert nowhere.endswith("Give the manager's URL as http://HOST:PORT/mcp.")
+
+
+def test_a_players_own_command_has_the_options_of_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        Player("Agent Alpha", choose).main(["--help"])
+    shown = capsys.readouterr().out
+    names = [name for name in signature(Player.run).parameters if name != "self"]
+    assert [name for name in names if f"--{name.replace('_', '-')}" not in shown] == []
 
 
 @pytest.mark.parametrize(

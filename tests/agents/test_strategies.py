@@ -6,6 +6,7 @@ import asyncio
 import random
 import sys
 import threading
+import traceback
 from itertools import count
 from pathlib import Path
 
@@ -383,3 +384,46 @@ def test_a_function_that_gives_a_coroutine_is_waited_for() -> None:
         return "odd"
 
     assert asyncio.run(decide(lambda ctx: think(), even_odd(), 60)) == Decision("odd")
+
+
+def test_an_asynchronous_function_that_blocks_is_given_up_like_any_other_and_so_is_the_next() -> None:
+    released = threading.Event()
+
+    async def choose(ctx: Context) -> str:
+        released.wait()
+        return "odd"
+
+    async def main() -> list[Decision]:
+        return [await decide(choose, even_odd(), 0.01) for _ in range(2)]
+
+    decisions = asyncio.run(main())
+    released.set()
+    assert [one.fault for one in decisions] == ["the strategy took longer than 0.01 s"] * 2
+
+
+def test_what_an_asynchronous_function_opened_is_still_open_in_the_next_match() -> None:
+    loops = []
+
+    async def choose(ctx: Context) -> str:
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return "odd"
+
+    # Two leagues, each with a loop of its own.
+    assert [asyncio.run(decide(choose, even_odd(), 60)) for _ in range(2)] == [Decision("odd")] * 2
+    assert loops[0] is loops[1]
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "asynchronous"])
+def test_an_error_is_traced_from_the_authors_own_first_line(inline: bool, kind: str) -> None:
+    def choose(ctx: Context) -> str:
+        return {}["nothing"]
+
+    async def think(ctx: Context) -> str:
+        return {}["nothing"]
+
+    strategy = choose if kind == "plain" else think
+    error = (asyncio.run if not inline else run)(decide(strategy, even_odd(), 60, inline=inline)).error
+    assert error is not None
+    assert [frame.name for frame in traceback.extract_tb(error.__traceback__)] == [strategy.__name__]

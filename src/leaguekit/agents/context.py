@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
-from typing import Any, Literal
+from traceback import format_exception
+from typing import Any, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -57,6 +58,20 @@ class PastMatch(Struct, frozen=True, kw_only=True):
     reason: str = ""
     round_id: int | None = None
     role: Role | None = None
+
+
+class Replaced(NamedTuple):
+    """A move that was played for a strategy because its own was none, and why; ``error`` is what it raised."""
+
+    match_id: str
+    move: Any
+    fault: str
+    error: BaseException | None = None
+
+    def __str__(self) -> str:
+        """What its author is told: with the lines of the author's own code that an error came from."""
+        trace = "" if self.error is None else "\n" + "".join(format_exception(self.error)).rstrip()
+        return f"{self.match_id}: {self.fault}; played {self.move!r} instead.{trace}"
 
 
 def record_of(matches: Iterable[PastMatch]) -> OwnRecord:
@@ -155,6 +170,11 @@ class Context(Struct, frozen=True, kw_only=True):
         if self.deadline is None:
             return float("inf")
         return max(0.0, (self.deadline - self.now()).total_seconds())
+
+    @property
+    def opponent(self) -> Standing | None:
+        """The opponent's row in the newest table, with its name and its record; None before the first table."""
+        return next((row for row in self.standings if row.player_id == self.opponent_id), None)
 
     def against(self, opponent_id: str | None = None) -> list[PastMatch]:
         """The matches against one opponent, the oldest first; against the one of this match if none is named."""

@@ -1,18 +1,20 @@
 """The player: one function of its author, and around it a program that registers, answers and remembers.
 
-Player               what an author writes: a name and a strategy; ``run()`` is the whole program
+Player               what an author writes: a name and a strategy; ``run()`` is the whole program, ``main()`` a command
 PlayerAgent          the program's inside, on any network and in any time
 RegistrationRefused  the league did not take the player
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
+import sys
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any
 
 from leaguekit.agents.context import Strategy
 from leaguekit.agents.logs import restored
@@ -23,12 +25,22 @@ from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.protocol.fields import DisplayName, Version
 from leaguekit.protocol.patterns import valid
+from leaguekit.protocol.plain import harmless_lines
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.server import CannotListen, listen
 
 __all__ = ["Player", "PlayerAgent", "RegistrationRefused"]
+
+# The options of a player's own command; they and their defaults are those of ``run``.
+_OPTIONS = {
+    "manager": "the manager's URL",
+    "host": "the address to listen at",
+    "port": "the port; 0 takes a free one",
+    "endpoint": "how others reach it, if not at host and port",
+    "data_dir": "where its files go",
+}
 
 
 class Player:
@@ -56,9 +68,36 @@ class Player:
         self.version = version
 
     @classmethod
-    def from_function(cls, choose: Strategy, *, name: str | None = None, **more: Any) -> Player:
+    def from_function(
+        cls,
+        choose: Strategy,
+        *,
+        name: str | None = None,
+        games: Sequence[str] = tuple(GAMES),
+        version: str = "1.0.0",
+    ) -> Player:
         """A player that is called like its function, if it is given no name."""
-        return cls(name or str(getattr(choose, "__name__", "player")), choose, **more)
+        return cls(name or str(getattr(choose, "__name__", "player")), choose, games=games, version=version)
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Run the player as its file's command: options from the command line, troubles as sentences; the exit code.
+
+        ``if __name__ == "__main__": raise SystemExit(player.main())``
+        """
+        parser = argparse.ArgumentParser(description=f"{self.name}: register with a league, play it, and end with it.")
+        for name, text in _OPTIONS.items():
+            default = signature(self.run).parameters[name].default
+            shown = "" if default is None else f" (default {default})"
+            option = f"--{name.replace('_', '-')}"
+            parser.add_argument(option, default=default, type=type(default or ""), help=f"{text}{shown}")
+        parser.add_argument("--stay", action="store_true", help="stay after the league's end, until Ctrl-C")
+        parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
+        options = parser.parse_args(arguments)
+        try:
+            return self.run(**vars(options))
+        except (RegistrationRefused, CannotListen) as error:
+            print(f"{self.name}: {harmless_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here
+            return 2
 
     def run(
         self,

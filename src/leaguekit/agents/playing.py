@@ -17,6 +17,7 @@ from leaguekit.agents.context import (
     MoveCall,
     OpenMatch,
     PastMatch,
+    Replaced,
     past_match,
     question_of,
     record_of,
@@ -47,6 +48,8 @@ PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
 GET_STATE = "get_player_state"
 # The attempts at a match that a player tries a token for if it has forgotten the invitation.
 MOST_ATTEMPTS = 9
+# Of the moves that were played for a strategy, so many are remembered.
+MOST_REPLACED = 20
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +60,8 @@ FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOve
 class PlayerAgent:
     """One player in one league. Give ``handle`` to a server, ``register``, and wait until it is ``finished``.
 
-    ``seed`` makes the strategy's chance repeatable; ``wanted_id`` asks for an id, which a manager may grant.
+    ``seed`` makes the strategy's chance repeatable; ``wanted_id`` asks for an id, which a manager may grant. ``tell``
+    hears what the author must know at once: moves that had to be played for the strategy, and the end.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class PlayerAgent:
         *,
         seed: int | None = None,
         wanted_id: str | None = None,
+        tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.player = player
         self.world = world
@@ -85,8 +90,12 @@ class PlayerAgent:
         self.standings: list[m.Standing] = []
         self.history: dict[str, PastMatch] = {}
         self.final: dict[str, Any] | None = None
+        # How many moves were played for the strategy, and the first of them.
+        self.replaced_moves = 0
+        self.replaced: list[Replaced] = []
         self.finished = asyncio.Event()
         self._seed = seed
+        self._tell = tell
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
         self._memory: Memory | None = None
@@ -199,10 +208,22 @@ class PlayerAgent:
         own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
         self.final = {"standing": own, "champion": message.champion}
         self._save()
+        place = "" if own is None else f"{self.player.name} is number {own.rank} with {own.points} points"
+        log.info("The league is over%s.", place and f"; {place}", extra=about(message))
+        if not self.finished.is_set():
+            self._tell_the_end(place)
         self.finished.set()
-        place = "" if own is None else f"; {self.player.name} is number {own.rank} with {own.points} points"
-        log.info("The league is over%s.", place, extra=about(message))
         return m.LeagueCompletedAck(**self._acknowledged(message))
+
+    def _tell_the_end(self, place: str) -> None:
+        if place:
+            self._tell(place)
+        if self.replaced:
+            first = self.replaced[0]
+            self._tell(
+                f"{self.replaced_moves} of its moves had to be played for its strategy, the first in {first.match_id}: "
+                f"{first.fault}"
+            )
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
         match = self._match(message, message.match_id)
@@ -228,13 +249,21 @@ class PlayerAgent:
         ctx = self._context(call, match, seconds)
         move, fault, error = await decide(self.player.strategy, ctx, seconds, inline=self.world.inline)
         if fault is not None:
-            told = (call.match_id, fault, move)
-            log.error("%s: %s; played %r instead.", *told, exc_info=error, extra=about(call))
+            self._complain(call, Replaced(call.match_id, move, fault, error))
         match.chosen = True
         common = self._of_match(call, call.match_id, match)
         if isinstance(call, m.ChooseParityCall):
             return m.ChooseParityResponse(**common, parity_choice=move)
         return m.GameMoveResponse(**common, move_data=move)
+
+    def _complain(self, call: MoveCall, replaced: Replaced) -> None:
+        """Tell the author that a move was played for the strategy."""
+        self.replaced_moves += 1
+        if self.replaced_moves <= MOST_REPLACED:
+            self.replaced.append(replaced)
+        told = (replaced.match_id, replaced.fault, replaced.move)
+        log.error("%s: %s; played %r instead.", *told, exc_info=replaced.error, extra=about(call))
+        self._tell(str(replaced))
 
     def _context(self, call: MoveCall, match: OpenMatch, seconds: float) -> Context:
         question = question_of(call)

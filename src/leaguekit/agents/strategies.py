@@ -13,8 +13,8 @@ import os
 import reprlib
 import sys
 import threading
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
+from functools import cache, partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, NamedTuple
 
@@ -181,12 +181,10 @@ class Decision(NamedTuple):
 async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
     """Ask a strategy; play a legal move for it if it fails, takes longer than that, or makes no legal one.
 
-    ``inline`` calls it here and now. Otherwise an author's function runs in a thread, for it may block.
+    ``inline`` asks it here and now. Otherwise an author's function runs in a thread, for it may block, be it async.
     """
     options = [*ctx.valid_options]
-    # Ours are known to be quick, and a thread costs more than they do.
-    here = inline or iscoroutinefunction(strategy) or strategy in STRATEGIES.values()
-    thinking = asyncio.ensure_future(_think(strategy, ctx, here=here))
+    thinking = asyncio.ensure_future(_think(strategy, ctx, inline=inline))
     try:
         await asyncio.wait((thinking,), timeout=seconds)
     finally:
@@ -219,14 +217,22 @@ def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
     return Decision(_any(ctx, options), fault)
 
 
-async def _think(strategy: Strategy, ctx: Context, *, here: bool) -> Thought:
+async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> Thought:
+    # Ours are known to be quick, and a thread costs more than they do; an async function is not begun by its call.
+    here = inline or strategy in STRATEGIES.values() or iscoroutinefunction(strategy)
     thought = called(strategy, ctx) if here else await _in_a_thread(partial(called, strategy, ctx))
     if not isawaitable(thought.move):
         return thought
+    if inline:
+        return await _awaited(thought.move)
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_awaited(thought.move), _authors_loop()))
+
+
+async def _awaited(move: Awaitable[Any]) -> Thought:
     try:
-        return Thought(await thought.move)
+        return Thought(await move)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return Thought(error=error)
+        return Thought(error=_as_the_author_sees(error))
 
 
 def called(strategy: Strategy, ctx: Context) -> Thought:
@@ -234,7 +240,22 @@ def called(strategy: Strategy, ctx: Context) -> Thought:
     try:
         return Thought(strategy(ctx))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return Thought(error=error)
+        return Thought(error=_as_the_author_sees(error))
+
+
+def _as_the_author_sees(error: BaseException) -> BaseException:
+    """An error whose trace begins in the author's code and not in ours."""
+    trace = error.__traceback__
+    return error if trace is None else error.with_traceback(trace.tb_next)
+
+
+@cache
+def _authors_loop() -> asyncio.AbstractEventLoop:
+    """The loop of all async strategies, in a thread: what blocks there holds up no answer, and connections that an
+    author keeps open still belong to it in the next match."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="strategies", daemon=True).start()
+    return loop
 
 
 async def _in_a_thread(work: Callable[[], Thought]) -> Thought:

@@ -96,7 +96,9 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
     world = World(HttpCaller(AddressPolicy.only(options.manager)), options.data_dir)
     served, endpoint = program.opened(options, options.manager)
     manager = program.manager_url(options.manager, "seat")
-    agent = PlayerAgent(player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id)
+    agent = PlayerAgent(
+        player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id, tell=program.say
+    )
     try:
         return await program.serve_agent(agent, served, player_refusal, stop)
     finally:
