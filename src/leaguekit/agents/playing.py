@@ -259,7 +259,7 @@ class PlayerAgent:
     def _complain(self, call: MoveCall, replaced: Replaced) -> None:
         """Tell the author that a move was played for the strategy."""
         self.replaced_moves += 1
-        if self.replaced_moves <= MOST_REPLACED:
+        if len(self.replaced) < MOST_REPLACED:
             self.replaced.append(replaced)
         told = (replaced.match_id, replaced.fault, replaced.move)
         log.error("%s: %s; played %r instead.", *told, exc_info=replaced.error, extra=about(call))

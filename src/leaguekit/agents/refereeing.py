@@ -146,6 +146,11 @@ class Refereeing:
             self._send(side, over, self.assignment.time_limits.game_over_seconds)
         await asyncio.wait(self._handed.values())
 
+    async def told(self) -> None:
+        """Wait until both have acknowledged the result, or cannot be told."""
+        while self._posting:
+            await asyncio.wait(self._posting)
+
     async def close(self) -> None:
         """Break everything off."""
         tasks = [*self._working, *self._posting, *self._handed.values()]
