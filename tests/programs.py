@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,12 +17,20 @@ SECONDS = 30.0
 
 
 class Program:
-    """A running ``league`` command. What it prints is kept; leaving the context ends it, whatever it is doing."""
+    """A running command, ``league`` or another. What it prints is kept; leaving the context ends it, whatever it is
+    doing.
+    """
 
-    def __init__(self, *arguments: str | Path, cwd: Path | None = None, **more: Any) -> None:
+    def __init__(
+        self,
+        *arguments: str | Path,
+        command: Sequence[str] = (sys.executable, "-m", "leaguekit"),
+        cwd: Path | None = None,
+        **more: Any,
+    ) -> None:
         """What ``more`` is given is for the process: another user, a limit."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "leaguekit", *map(str, arguments)],
+            [*command, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

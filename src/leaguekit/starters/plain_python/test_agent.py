@@ -1,0 +1,57 @@
+"""What the strategy and the agent are to do, without a network. Run it with ``python -m unittest``."""
+
+from __future__ import annotations
+
+import json
+import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import agent as plain
+
+OPTIONS: dict[str, list[Any]] = {
+    "even_odd": ["even", "odd"],
+    "rock_paper_scissors": ["rock", "paper", "scissors"],
+    "tic_tac_toe": [0, 2, 4, 8],
+}
+
+
+class TestStrategy(unittest.TestCase):
+    def test_it_takes_the_centre_first(self) -> None:
+        assert plain.choose("tic_tac_toe", [0, 4, 8], {}, []) == 4
+
+    def test_it_makes_a_legal_move_in_every_game(self) -> None:
+        for game in plain.GAMES:
+            assert plain.choose(game, OPTIONS[game], {}, []) in OPTIONS[game]
+
+
+class TestAgent(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        file = Path(folder.name, "state.json")
+        self.agent = plain.Agent("http://127.0.0.1:8000/mcp", "http://127.0.0.1:8101/mcp", file)
+        self.agent.me |= {"player_id": "P01", "league_id": "spring_cup"}
+        self.agent.registered.set()
+
+    def call(self, method: str, kind: str, **fields: Any) -> Any:
+        envelope = {"protocol": "league.v2", "message_type": kind, "sender": "referee:REF01"}
+        envelope |= {"timestamp": "2026-03-14T09:01:00Z", "conversation_id": "conv-r1m1-001", "match_id": "R1M1"}
+        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": envelope | fields}
+        return json.loads(self.agent.answer(json.dumps(body).encode()) or b"null")
+
+    def test_a_choice_is_made_in_time_and_legal(self) -> None:
+        call = {"player_id": "P01", "game_type": "even_odd", "deadline": "2026-03-14T09:01:30Z"}
+        answer = self.call("parity_choose", "CHOOSE_PARITY_CALL", **call)
+        assert answer["result"]["message_type"] == "CHOOSE_PARITY_RESPONSE"
+        assert answer["result"]["parity_choice"] in ("even", "odd")
+
+    def test_what_is_wrong_is_refused_as_json_rpc_says(self) -> None:
+        assert self.call("make_coffee", "COFFEE")["error"]["code"] == -32601
+        assert self.call("parity_choose", "CHOOSE_PARITY_CALL")["error"]["code"] == -32602
+        assert json.loads(self.agent.answer(b"{") or b"null")["error"]["code"] == -32700
+
+
+if __name__ == "__main__":
+    unittest.main()
