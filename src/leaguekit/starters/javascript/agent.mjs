@@ -126,7 +126,9 @@ export class Agent {
     return {
       ...this.envelope("LEAGUE_REGISTER_REQUEST", `conv-${randomUUID()}`),
       ...(this.me.auth_token ? { auth_token: this.me.auth_token } : {}),
-      player_meta: { display_name: NAME, version: "1.0.0", game_types: GAMES, contact_endpoint: this.endpoint },
+      player_meta: {
+        display_name: NAME, version: "1.0.0", protocol_version: "2.1.0", game_types: GAMES, contact_endpoint: this.endpoint,
+      },
     };
   }
 

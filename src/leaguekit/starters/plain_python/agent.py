@@ -129,7 +129,8 @@ class Agent:
         if league_id and kept["me"].get("league_id") == league_id:
             self.me, self.history = kept["me"], kept["history"]
         token = {"auth_token": self.me["auth_token"]} if self.me["auth_token"] else {}
-        meta = {"display_name": NAME, "version": "1.0.0", "game_types": GAMES, "contact_endpoint": self.endpoint}
+        meta = {"display_name": NAME, "version": "1.0.0", "protocol_version": "2.1.0", "game_types": GAMES}
+        meta["contact_endpoint"] = self.endpoint
         return self.envelope("LEAGUE_REGISTER_REQUEST", f"conv-{uuid.uuid4()}") | token | {"player_meta": meta}
 
     def save(self) -> None:
