@@ -1,0 +1,122 @@
+"""Exchanges with one agent, shown as they go: a line for each message and for whatever is wrong with it, or JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from leaguekit.cli.tables import json_line
+from leaguekit.agents.transcripts import in_words
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.explain import explain
+from leaguekit.protocol.plain import harmless
+from leaguekit.transport.addresses import read_url
+from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
+
+MOST_SHOWN = 300
+TO, FROM = "→", "←"
+
+
+class Show:
+    """What goes to an agent and what comes from it; ``faults`` counts what was wrong with the latter."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self.faults = 0
+
+    def to_agent(self, body: bytes) -> None:
+        self._tell(TO, body, [])
+
+    def from_agent(self, body: bytes, answering: bytes | None = None) -> None:
+        """A request of the agent's own, or its answer to a request, and everything that is wrong with it."""
+        self._tell(FROM, body, _wrong(body, answering))
+
+    def failed(self, failure: str) -> None:
+        """There was no answer."""
+        self._line({"way": FROM, "failed": failure}, f"{FROM} nothing: {failure}", [])
+        self.faults += 1
+
+    def end(self, outcome: dict[str, Any], text: str) -> None:
+        """How the match ended."""
+        print(json_line(outcome) if self._as_json else f"\n{harmless(text)}", flush=True)
+
+    def _tell(self, way: str, body: bytes, wrong: list[str]) -> None:
+        try:
+            value = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            value = body.decode(errors="replace")
+        self.faults += bool(wrong)
+        kind, words = _in_words(value)
+        short = words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}…"
+        self._line({"way": way, "message": value, "wrong": wrong}, f"{way} {kind:24} {short}".rstrip(), wrong)
+
+    def _line(self, whole: dict[str, Any], short: str, below: Iterable[str]) -> None:
+        seconds = self._loop.time() - self._began
+        if self._as_json:
+            print(json_line({"seconds": round(seconds, 3)} | whole), flush=True)
+            return
+        print(f"{seconds:8.3f}  {harmless(short)}", flush=True)
+        for text in below:
+            print(f"{'':10}wrong: {harmless(text)}", flush=True)
+
+
+def _in_words(value: Any) -> tuple[str, str]:
+    """What a request or an answer of JSON-RPC is, and what it says."""
+    if not isinstance(value, dict):
+        return "?", value if isinstance(value, str) else json_line(value)
+    inner = value.get("params", value.get("result"))
+    if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
+        return kind, in_words(kind, inner)
+    if isinstance(error := value.get("error"), dict):
+        return "error", f"{error.get('code')} {error.get('message')}: {json_line(error.get('data'))}"
+    return (str(value["method"]), "") if "method" in value else ("answer", json_line(inner))
+
+
+def _wrong(body: bytes, answering: bytes | None) -> list[str]:
+    """Everything that is wrong with a request, or with the answer to one of ours."""
+    if answering is not None and b'"ping"' in answering:
+        # Any answer will do.
+        return []
+    try:
+        parts = explain(body if answering is None else b"[%b,%b]" % (answering, body))
+    except ProtocolError as error:
+        return [error.detail]
+    found = [f"{one.code} {one}" for part in parts for one in part.wrong]
+    refused = answering is not None and b'"error"' in body and "JSON-RPC error" in parts[-1].what
+    return [*found, "a refusal, and a result was expected"] if refused else found
+
+
+class ShownCaller:
+    """A Caller that shows what it sends to an agent and gets from it; ``own`` are the URLs of those that are not it."""
+
+    def __init__(self, caller: Caller, show: Show, own: Iterable[str]) -> None:
+        self._caller = caller
+        self._show = show
+        self._own = {read_url(url)[1:3] for url in own}
+
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+        """As Caller.post."""
+        if self._is_own(url):
+            return await self._caller.post(url, body, seconds, most_bytes)
+        self._show.to_agent(body)
+        try:
+            answer = await self._caller.post(url, body, seconds, most_bytes)
+        except CallFailed as failure:
+            self._show.failed(f"{failure.code} {failure}")
+            raise
+        self._show.from_agent(answer.body, body)
+        return answer
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+    def _is_own(self, url: str) -> bool:
+        try:
+            return read_url(url)[1:3] in self._own
+        except Unreachable:
+            return False

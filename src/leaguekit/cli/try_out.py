@@ -1,0 +1,241 @@
+"""``league try``: a friendly match of an agent against one of ours, with every message shown as it goes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from leaguekit.agents import friendly
+from leaguekit.agents.calls import reachable, said_to_be
+from leaguekit.agents.context import PastMatch
+from leaguekit.agents.logs import restored
+from leaguekit.agents.manager import Manager
+from leaguekit.agents.manager_server import manager_server
+from leaguekit.agents.player import Player, PlayerAgent
+from leaguekit.agents.referee import RefereeAgent
+from leaguekit.agents.refereeing import Refereeing
+from leaguekit.agents.server import agent_server
+from leaguekit.agents.serving import until
+from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
+from leaguekit.agents.world import World
+from leaguekit.cli import CommandError, program
+from leaguekit.cli.shown import Show, ShownCaller
+from leaguekit.games import GAMES
+from leaguekit.league.settings import Settings
+from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.store.memory import MemoryLog
+from leaguekit.transport.base import CallerLate, CallFailed, Peer
+from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.server import CannotListen, listen
+
+EXAMPLES = f"""examples:
+  league try                                     wait for an agent to register here, and play with it
+  league try http://127.0.0.1:8101/mcp           an agent that is running, registered or not
+  league try --game tic_tac_toe --opponent frequency
+  league try --json > messages.jsonl             every message in full, a line each
+
+Without a URL it is the agent's manager, referee and opponent for a league of one match: start the agent with
+--manager http://127.0.0.1:8000/mcp, or whatever port is printed. With a URL it is the referee and the opponent; an
+agent there that says that it has not registered yet is waited for as well. Opponents: {", ".join(STRATEGIES)}, or
+module:function. The exit code is 0 if the match was played and nothing the agent said was wrong, else 1.
+"""
+OPPONENT = "Opponent"
+HERE = "127.0.0.1"
+PING_SECONDS = 5.0
+HINT_SECONDS = 15.0
+MATCH = "R1M1"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("url", metavar="URL", nargs="?", help="where the agent listens")
+    parser.add_argument("--game", choices=sorted(GAMES), default="even_odd", help="default even_odd")
+    parser.add_argument("--opponent", metavar="STRATEGY", default="random", help="default random")
+    parser.add_argument("--json", action="store_true", help="every message in full, one JSON object a line")
+    parser.add_argument("--host", default=HERE, help=f"the address to listen at (default {HERE})")
+    parser.add_argument("--port", type=int, default=8000, help="the port (default 8000; 0 takes a free one)")
+    parser.add_argument("--profile", choices=["spec", "open"], default="spec", help="how the manager takes the agent")
+    program.add_policy(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        opponent = Player(OPPONENT, load(options.opponent))
+    except NoSuchStrategy as error:
+        raise CommandError(str(error)) from None
+    with _quiet():
+        return program.run(lambda stop: _try(options, opponent, stop))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what our own agents log to themselves: what matters is shown."""
+    with restored() as package:
+        package.addHandler(logging.NullHandler())
+        yield
+
+
+async def _try(options: argparse.Namespace, opponent: Player, stop: program.Stop) -> int:
+    codes: list[int] = []
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
+        trial = _Trial(options, opponent, opened, Path(folder))
+
+        async def play() -> None:
+            codes.append(await trial.play())
+
+        try:
+            await until(stop, play())
+        finally:
+            await trial.caller.close()
+    return codes[0] if codes else 130
+
+
+class _Trial:
+    """An agent that is tried, and our own agents around it, each at a socket of its own."""
+
+    def __init__(
+        self, options: argparse.Namespace, opponent: Player, opened: contextlib.ExitStack, folder: Path
+    ) -> None:
+        self._options = options
+        self._opponent = opponent
+        self._opened = opened
+        self._folder = folder
+        # Ours call the manager by another door than the agent, so that it is known whose a request is.
+        self._sockets = {name: self._listen(HERE, 0) for name in ("opponent", "referee", "manager")}
+        self._urls = {name: program.reached_at(sock) for name, sock in self._sockets.items()}
+        policy = program.policy_for(options).trusting(options.url or "", *self._urls.values())
+        self.caller = HttpCaller(policy)
+        self._show = Show(as_json=options.json)
+        self._shown = ShownCaller(self.caller, self._show, self._urls.values())
+
+    def _listen(self, host: str, port: int) -> socket.socket:
+        try:
+            return self._opened.enter_context(contextlib.closing(listen(host, port)))
+        except CannotListen as error:
+            raise CommandError(f"{error} With another --port, tell the agent that its manager is there.") from None
+
+    async def play(self) -> int:
+        """Play the match; the exit code."""
+        url = self._options.url
+        if url is None:
+            return await self._as_its_manager("")
+        if await self._awaits_registration(url):
+            return await self._as_its_manager(f"The agent at {url} has not registered yet. ")
+        return await self._as_its_referee(url)
+
+    async def _awaits_registration(self, url: str) -> bool:
+        """Whether an agent says that it is nobody yet. Raises CommandError if nothing answers."""
+        try:
+            said = said_to_be(await reachable(self.caller, url, PING_SECONDS))
+        except (CallFailed, CallerLate) as failure:
+            raise CommandError(f"{failure}; start the agent first, and give its URL as http://HOST:PORT/mcp") from None
+        return said == (None, None)
+
+    async def _as_its_referee(self, url: str) -> int:
+        """Play without a league: no manager has told the agent who it is."""
+        world, own = World(self._shown, self._folder), World(self.caller, self._folder)
+        ours = friendly.guest(self._opponent, own, "P02", self._urls["opponent"])
+        seats = (friendly.seat("P01", url), friendly.seat("P02", self._urls["opponent"]))
+        assignment = friendly.assignment(world, seats, self._options.game, secrets.token_bytes(32))
+        server = agent_server(ours.handle, [self._sockets["opponent"]], player_refusal)
+        await server.start()
+        match = Refereeing(world, assignment, friendly.REFEREE, lambda _match: None)
+        try:
+            await friendly.play(match)
+        finally:
+            await match.close()
+            await server.stop()
+            await ours.close()
+        return self._end(ours.history.get(MATCH))
+
+    async def _as_its_manager(self, why: str) -> int:
+        """Play a league of one match."""
+        options = self._options
+        door = self._listen(options.host, options.port)
+        endpoint = program.reached_at(door, program.facing(options))
+        settings = Settings(
+            league_id=f"friendly_{secrets.token_hex(4)}",
+            game_type=options.game,
+            max_players=2,
+            max_referees=1,
+            announce_lead=0.0,
+            profile=options.profile,
+            seed_hex=secrets.token_hex(32),
+        )
+        code = new_code(secrets.token_bytes(ENTROPY_BYTES))
+        world = World(self._shown, self._folder)
+        manager = _ShownManager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
+        manager.show, manager.door = self._show, door.getsockname()[1]
+        manager.conductor.start_when = (2, 1)
+        await manager.open()
+        own_url = self._urls["manager"]
+        referee = RefereeAgent(
+            world, manager_url=with_code(own_url, "referee", code), endpoint=self._urls["referee"], name="Referee"
+        )
+        ours = PlayerAgent(self._opponent, World(self.caller, self._folder), own_url, self._urls["opponent"])
+        servers = [
+            manager_server(manager, self._sockets["manager"]),
+            agent_server(referee.handle, [self._sockets["referee"]], referee.refuse),
+            agent_server(ours.handle, [self._sockets["opponent"]], player_refusal),
+            manager_server(manager, door),
+        ]
+        hint = asyncio.get_running_loop().call_later(HINT_SECONDS, self._remind, manager, endpoint)
+        try:
+            for server in servers[:-1]:
+                await server.start()
+            await referee.register()
+            await ours.register()
+            # Ours are there first: so the agent is always P02.
+            await servers[-1].start()
+            program.say(f"{why}Waiting for an agent to register at {endpoint}")
+            await manager.run()
+        finally:
+            hint.cancel()
+            for server in servers:
+                await server.stop()
+            for agent in (referee, ours, manager):
+                await agent.close()
+        return self._end(ours.history.get(MATCH))
+
+    def _remind(self, manager: Manager, endpoint: str) -> None:
+        if len(manager.ledger.league.players) < 2:
+            program.say(f"Nothing has registered yet. Is the agent running, with {endpoint} as its manager's URL?")
+
+    def _end(self, match: PastMatch | None) -> int:
+        """Say how it ended, as our opponent was told, and give the exit code."""
+        if match is None:
+            raise CommandError("the match came to nothing: nobody could be told a result")
+        result = {"WIN": "LOSS", "LOSS": "WIN"}.get(match.result, match.result)
+        lost_technically = match.technical and result == "LOSS"
+        outcome = {"result": result, "technical": match.technical, "reason": match.reason}
+        words = {"WIN": "Your agent won", "DRAW": "A draw", "LOSS": "Your agent lost"}[result]
+        text = f"{words}{' without play' if match.technical else ''}: {match.reason}."
+        if self._show.faults:
+            text += f"\nSomething was wrong {self._show.faults} times; `league check player` looks at everything."
+        self._show.end(outcome | {"faults": self._show.faults}, text)
+        return int(bool(self._show.faults) or lost_technically)
+
+
+class _ShownManager(Manager):
+    """A manager that shows what is asked of it at the agent's door."""
+
+    show: Show
+    door: int
+
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        if peer.server[1] != self.door:
+            return await super().handle(body, peer)
+        self.show.from_agent(body)
+        given = await super().handle(body, peer)
+        if given is not None:
+            self.show.to_agent(given)
+        return given

@@ -1,0 +1,202 @@
+"""``league try`` as an author calls it: good agents, bad ones, and none at all."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from leaguekit.cli import main
+from tests.programs import Program
+
+Json = dict[str, Any]
+
+
+class Done(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def league(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """The command, carried out here and now."""
+
+    def carry_out(*arguments: str) -> Done:
+        try:
+            code = main([*arguments])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return Done(code, *capsys.readouterr())
+
+    return carry_out
+
+
+@contextmanager
+def agent(answer: Callable[[Json], Any]) -> Iterator[str]:
+    """An agent that never registers: what it answers to a call, as bytes or as a result; its URL."""
+
+    class Door(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            call = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            given = answer(call)
+            if not isinstance(given, bytes):
+                given = json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": given}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(given)))
+            self.end_headers()
+            self.wfile.write(given)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        server.shutdown()
+
+
+def good(call: Json) -> Any:
+    """What a player without a league answers."""
+    if call["method"] == "ping":
+        return {"status": "ok"}
+    message = call["params"]
+    kinds = {"GAME_INVITATION": "GAME_JOIN_ACK", "CHOOSE_PARITY_CALL": "CHOOSE_PARITY_RESPONSE"}
+    return {
+        "protocol": "league.v2",
+        "message_type": kinds.get(message["message_type"], f"{message['message_type']}_ACK"),
+        "sender": "player:P01",
+        "timestamp": "2026-03-14T09:01:00Z",
+        "conversation_id": message["conversation_id"],
+        "match_id": message["match_id"],
+        "player_id": "P01",
+        "arrival_timestamp": "2026-03-14T09:01:00Z",
+        "accept": True,
+        "parity_choice": "even",
+        "status": "ACKNOWLEDGED",
+    }
+
+
+def changed(kind: str, **changes: Any) -> Callable[[Json], Any]:
+    return lambda call: good(call) | (changes if call["params"].get("message_type") == kind else {})
+
+
+def test_an_agent_that_never_registers_is_played_with_and_every_message_shown(league: Any) -> None:
+    with agent(good) as url:
+        done = league("try", url, "--opponent", "always_odd")
+    assert done.code == 0, done.stderr
+    shown = [line.split()[1:3] for line in done.stdout.splitlines() if line.startswith(" ")]
+    assert shown == [
+        ["→", "GAME_INVITATION"],
+        ["←", "GAME_JOIN_ACK"],
+        ["→", "CHOOSE_PARITY_CALL"],
+        ["←", "CHOOSE_PARITY_RESPONSE"],
+        ["→", "GAME_OVER"],
+        ["←", "GAME_OVER_ACK"],
+    ]
+    assert done.stdout.splitlines()[-1].startswith(("Your agent won: ", "Your agent lost: "))
+
+
+def test_messages_come_in_full_where_a_program_reads_them(league: Any) -> None:
+    with agent(good) as url:
+        done = league("try", url, "--json", "--opponent", "always_even")
+    assert done.code == 0, done.stderr
+    *messages, outcome = map(json.loads, done.stdout.splitlines())
+    assert messages[3]["message"]["result"] == good(messages[2]["message"])
+    assert all(set(line) == {"seconds", "way", "message", "wrong"} for line in messages)
+    assert outcome["result"] == "DRAW"
+    assert outcome["faults"] == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong", "end"),
+    [
+        (lambda call: b"hello", "wrong: ", "Your agent lost without play: P01 gave no valid answer in time"),
+        (changed("GAME_INVITATION", accept=False), None, "Your agent lost without play: P01 refused the invitation"),
+        (
+            lambda call: good(call) if call["method"] == "ping" else b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}',
+            "wrong: a refusal, and a result was expected",
+            "Your agent lost without play: ",
+        ),
+    ],
+)
+@pytest.mark.long
+def test_an_agent_that_answers_wrongly_is_told_what_was_wrong(
+    league: Any, answer: Any, wrong: str | None, end: str
+) -> None:
+    """The referee waits for a better answer until the time is over: six seconds each."""
+    with agent(answer) as url:
+        done = league("try", url)
+    assert done.code == 1
+    assert wrong is None or wrong in done.stdout
+    assert end in done.stdout
+
+
+def test_a_mistake_that_the_agent_corrects_is_shown_and_counts(league: Any) -> None:
+    calls: list[str] = []
+
+    def at_last(call: Json) -> Any:
+        calls.append(call["params"].get("message_type", ""))
+        first = calls.count("CHOOSE_PARITY_CALL") == 1
+        return good(call) | ({"parity_choice": "EVEN"} if first and calls[-1] == "CHOOSE_PARITY_CALL" else {})
+
+    with agent(at_last) as url:
+        done = league("try", url)
+    assert done.code == 1
+    assert 'wrong: E004 result.parity_choice: got "EVEN"; expected "even" or "odd"' in done.stdout
+    assert "→ GAME_ERROR               E004 INVALID_PARITY_CHOICE" in done.stdout
+    assert "Something was wrong 1 times" in done.stdout
+
+
+def test_where_nothing_answers_is_said_at_once(league: Any) -> None:
+    done = league("try", "http://127.0.0.1:1/mcp")
+    assert done.code == 2
+    assert "start the agent first" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [(["--opponent", "clever"], "There is no strategy 'clever'"), (["--game", "chess"], "invalid choice: 'chess'")],
+)
+def test_a_wrong_call_says_what_there_is(league: Any, arguments: list[str], text: str) -> None:
+    done = league("try", *arguments)
+    assert done.code == 2
+    assert text in done.stderr
+
+
+def test_an_agent_that_registers_plays_a_whole_league_of_one_match_and_ends(tmp_path: Path) -> None:
+    with Program("try", "--port", "0", "--game", "tic_tac_toe") as trying:
+        manager = trying.said(r"register at (http://127\.0\.0\.1:\d+/mcp)")[1]
+        with Program("player", "--manager", manager, "--port", "0", "--name", "Mine", "--data-dir", tmp_path) as mine:
+            assert mine.ended() == 0, mine.stderr
+        assert trying.ended() == 0, trying.stdout
+    kinds = [line.split()[2] for line in trying.stdout.splitlines() if line.startswith(" ")]
+    assert [kind for kind in kinds if kind not in ("ping", "answer", "GAME_MOVE_CALL", "GAME_MOVE_RESPONSE")] == [
+        "LEAGUE_REGISTER_REQUEST",
+        "LEAGUE_REGISTER_RESPONSE",
+        "ROUND_ANNOUNCEMENT",
+        "ROUND_ANNOUNCEMENT_ACK",
+        "GAME_INVITATION",
+        "GAME_JOIN_ACK",
+        "GAME_OVER",
+        "GAME_OVER_ACK",
+        "LEAGUE_STANDINGS_UPDATE",
+        "STANDINGS_UPDATE_ACK",
+        "ROUND_COMPLETED",
+        "ROUND_COMPLETED_ACK",
+        "LEAGUE_COMPLETED",
+        "LEAGUE_COMPLETED_ACK",
+    ]
+    assert "ACCEPTED as P02" in trying.stdout
+
+
+def test_ctrl_c_ends_it_cleanly_while_nobody_comes() -> None:
+    with Program("try", "--port", "0") as trying:
+        trying.said("Waiting for an agent")
+    assert (trying.ended(), trying.stdout) == (130, "")
+    assert "Traceback" not in trying.stderr
