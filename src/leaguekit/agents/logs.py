@@ -83,6 +83,14 @@ def restored() -> Iterator[logging.Logger]:
         package.setLevel(level)
 
 
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Keep what the package logs off the terminal, where there is no log file to take it."""
+    with restored() as package:
+        package.addHandler(logging.NullHandler())
+        yield
+
+
 def about(message: m.Message) -> dict[str, Any]:
     """What the log says of a message besides its text."""
     conversation_id = getattr(message, "conversation_id", None) or None

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import logging
 import secrets
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from leaguekit.agents import friendly
 from leaguekit.agents.calls import reachable, said_to_be
 from leaguekit.agents.context import PastMatch
-from leaguekit.agents.logs import restored
+from leaguekit.agents.logs import silenced
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_server import manager_server
 from leaguekit.agents.player import Player, PlayerAgent
@@ -72,16 +70,9 @@ def run(options: argparse.Namespace) -> int:
         opponent = Player(OPPONENT, load(options.opponent))
     except NoSuchStrategy as error:
         raise CommandError(str(error)) from None
-    with _quiet():
+    # What matters of our own agents is shown.
+    with silenced():
         return program.run(lambda stop: _try(options, opponent, stop))
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what our own agents log to themselves: what matters is shown."""
-    with restored() as package:
-        package.addHandler(logging.NullHandler())
-        yield
 
 
 async def _try(options: argparse.Namespace, opponent: Player, stop: program.Stop) -> int:

@@ -1,0 +1,169 @@
+"""``league players``: many players in one process, for load and practice."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import socket
+from pathlib import Path
+
+from leaguekit.agents.logs import log_to, silenced
+from leaguekit.agents.player import Player, PlayerAgent
+from leaguekit.agents.registration import RegistrationRefused
+from leaguekit.agents.server import agent_server, names_of
+from leaguekit.agents.serving import until
+from leaguekit.agents.strategies import STRATEGIES, load
+from leaguekit.agents.world import World
+from leaguekit.cli import CommandError, program
+from leaguekit.protocol.codes import without_codes
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.store.base import StoreError
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import Peer
+from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.server import CannotListen, listen
+
+EXAMPLES = f"""examples:
+  league players --count 7                                  opponents to practise with
+  league players --count 200 --port 0 --manager http://127.0.0.1:8000/mcp
+  league players --count 10 --strategy frequency,random --name Bot
+
+Player n listens at port BASE + n - 1 and is called PREFIX n; strategies are given out in turn. All share one process,
+so an author's own strategy that blocks slows the others down. Strategies: {", ".join(STRATEGIES)}, or module:function.
+It ends when the league is over for all of them: 0 if all took part, 1 if some were refused, 130 after Ctrl-C.
+"""
+# As many registrations at once: the manager calls each applicant back, and takes so many of one address a second.
+AT_ONCE = 8
+PROGRESS_SECONDS = 2.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("--count", metavar="N", type=int, default=2, help="how many players (default 2)")
+    parser.add_argument(
+        "--manager", metavar="URL", default="http://127.0.0.1:8000/mcp", help="default http://127.0.0.1:8000/mcp"
+    )
+    parser.add_argument("--strategy", metavar="A,B,…", default="random", help="default random")
+    parser.add_argument("--name", metavar="PREFIX", default="Player", help="default Player")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
+    parser.add_argument("--port", metavar="BASE", type=int, default=8101, help="default 8101; 0 takes free ones")
+    parser.add_argument("--seed", metavar="N", type=int, help="make the strategies' chance repeatable")
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, default=Path("SHARED"), help="default SHARED")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.count < 1:
+        raise CommandError(f"--count must be at least 1, got {options.count}")
+    if options.port and options.port + options.count - 1 > 65_535:
+        raise CommandError(f"{options.count} ports from {options.port} on go beyond 65535; take a lower --port, or 0")
+    if options.count > 1 and without_codes(options.manager) != options.manager:
+        raise CommandError("a seat is one player's: give the manager's URL without a code, or --count 1")
+    try:
+        strategies = [load(name) for name in options.strategy.split(",")]
+        players = [
+            Player(f"{options.name} {number + 1}", strategies[number % len(strategies)])
+            for number in range(options.count)
+        ]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    return program.run(lambda stop: _serve(options, players, stop))
+
+
+async def _serve(options: argparse.Namespace, players: list[Player], stop: program.Stop) -> int:
+    with contextlib.ExitStack() as opened:
+        sockets = _sockets(options, len(players), opened)
+        caller = HttpCaller(AddressPolicy.only(options.manager))
+        world = World(caller, options.data_dir)
+        crowd = _Crowd(
+            [
+                PlayerAgent(
+                    player, world, options.manager, program.reached_at(sock, options.manager), seed=options.seed
+                )
+                for player, sock in zip(players, sockets, strict=True)
+            ],
+            sockets,
+        )
+        try:
+            return await crowd.serve(stop)
+        finally:
+            await caller.close()
+
+
+def _sockets(options: argparse.Namespace, count: int, opened: contextlib.ExitStack) -> list[socket.socket]:
+    try:
+        return [
+            opened.enter_context(contextlib.closing(listen(options.host, options.port and options.port + number)))
+            for number in range(count)
+        ]
+    except CannotListen as error:
+        raise CommandError(str(error)) from None
+
+
+class _Crowd:
+    """Many players behind one server, told apart by the port at which they are called."""
+
+    def __init__(self, agents: list[PlayerAgent], sockets: list[socket.socket]) -> None:
+        self._agents = agents
+        self._sockets = sockets
+        self._by_port = {sock.getsockname()[1]: agent for agent, sock in zip(agents, sockets, strict=True)}
+        self._door = asyncio.Semaphore(AT_ONCE)
+        self._registered = 0
+        self._refusals: list[str] = []
+
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        return await self._by_port[peer.server[1]].handle(body, peer)
+
+    async def serve(self, stop: program.Stop) -> int:
+        """Register all and serve them until their league is over, or until ``stop``; the exit code."""
+        registrar = self._agents[0].registrar
+        server = agent_server(self.handle, self._sockets, player_refusal, names_of(registrar.endpoint))
+        await server.start()
+        program.say(
+            f"{len(self._agents)} players listen at ports {min(self._by_port)} to {max(self._by_port)} "
+            f"and register at {without_codes(registrar.manager_url)}"
+        )
+        progress = asyncio.create_task(self._tell_progress())
+        try:
+            await until(stop, self._take_part(progress))
+        finally:
+            progress.cancel()
+            await server.stop()
+            for agent in self._agents:
+                await agent.close()
+        if stop.is_set():
+            return 130
+        program.say("The league is over.")
+        return 1 if self._refusals else 0
+
+    async def _take_part(self, progress: asyncio.Task[None]) -> None:
+        # Of two hundred the same need not be told two hundred times.
+        with silenced():
+            await asyncio.gather(*map(self._register, self._agents))
+        progress.cancel()
+        if not self._registered:
+            raise CommandError(self._refusals[0])
+        program.say(f"{self._registered} players are registered")
+        taken = [agent for agent in self._agents if agent.identity is not None]
+        # One log for all: what is logged does not say by whom, but the match and the conversation do.
+        with log_to(taken[0].registrar.folder(taken[0].league_id).with_name("players") / "log.jsonl", "players"):
+            await asyncio.gather(*(agent.finished.wait() for agent in taken))
+
+    async def _register(self, agent: PlayerAgent) -> None:
+        async with self._door:
+            try:
+                await agent.register()
+                self._registered += 1
+            except (RegistrationRefused, StoreError) as error:
+                self._refusals.append(str(error))
+                if len(self._refusals) == 1:
+                    program.say(f"{agent.player.name} is not taken: {error}")
+
+    async def _tell_progress(self) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_SECONDS)
+            note = f", {len(self._refusals)} refused" if self._refusals else ""
+            if not (self._registered or self._refusals):
+                note = "; is the manager there?"
+            program.say(f"{self._registered} of {len(self._agents)} are registered{note}")
