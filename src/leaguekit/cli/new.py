@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     written = _write(starter, folder, name)
     print(
         f"{folder} has {', '.join(written)}. The strategy is the function choose.\n\n"
-        f"  cd {folder}\n"
+        f"  cd {shlex.quote(str(folder))}\n"
         f"  {starter.test:24} try the strategy\n"
         f"  {starter.start:24} serve the agent; it waits for a league at port 8000\n"
         f"  {'league try':24} in another terminal: a friendly match, with every message shown"

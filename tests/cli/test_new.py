@@ -1,0 +1,73 @@
+"""``league new``: what is written, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leaguekit.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "files"),
+    [
+        ([], {"README.md", "agent.py", "test_agent.py"}),
+        (["--plain"], {"README.md", "agent.py", "test_agent.py"}),
+        (["--lang", "javascript"], {"README.md", "agent.mjs", "agent.test.mjs"}),
+    ],
+)
+def test_a_starter_is_written_into_a_folder_after_its_name(
+    options: list[str], files: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "player", "Alice's  Agent", *options]) == 0
+    folder = Path("alice-s-agent")
+    assert {path.name for path in folder.iterdir()} == files
+    texts = "".join(path.read_text() for path in folder.iterdir())
+    assert "My agent" not in texts
+    assert '"Alice\'s Agent"' in texts
+    assert "cd alice-s-agent\n" in capsys.readouterr().out
+    assert ("leaguekit import" in texts) == (options == [])
+
+
+def test_nothing_is_ever_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine").mkdir()
+    Path("mine", "agent.py").write_text("mine")
+    assert main(["new", "player", "Alice", "--dir", "mine"]) == 2
+    assert "mine has agent.py already, and nothing is overwritten; choose another --dir" in capsys.readouterr().err
+    assert [path.name for path in Path("mine").iterdir()] == ["agent.py"]
+    # What is none of its own files may stay.
+    assert main(["new", "player", "Alice", "--dir", "mine", "--lang", "javascript"]) == 0
+    assert Path("mine", "agent.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "it has no visible character"),
+        ("a\nb", "U+000A at character 2 is a control character"),
+        ("x" * 51, "it has 51 characters, which is too many"),
+    ],
+)
+def test_a_name_that_no_league_would_take_is_refused_before_anything_is_written(
+    name: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "player", name]) == 2
+    assert f"{why}; choose another one" in capsys.readouterr().err
+    assert [*Path().iterdir()] == []
+
+
+def test_a_folder_that_cannot_be_made_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").write_text("")
+    assert main(["new", "player", "Alice", "--dir", "file/mine"]) == 2
+    assert "file/mine cannot be written: Not a directory; choose another --dir" in capsys.readouterr().err
+
+
+def test_a_name_without_latin_letters_has_a_folder_too() -> None:
+    assert main(["new", "player", "Жук"]) == 0
+    assert 'Player("Жук", choose)' in Path("agent", "agent.py").read_text()

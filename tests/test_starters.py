@@ -1,0 +1,117 @@
+"""The starters that ``league new`` writes, as a newcomer has them: tried, checked, and in a running league."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from leaguekit.cli import main
+from tests.programs import Program, league
+
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no node here")
+
+
+class Starter(NamedTuple):
+    """How one is asked for, tried and started."""
+
+    options: tuple[str, ...]
+    test: tuple[str, ...]
+    start: tuple[str, ...]
+    # What it plays in a whole league; all of them play everything.
+    game: str
+
+
+PYTHON = Starter(
+    (), (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"), (sys.executable, "agent.py"), "even_odd"
+)
+PLAIN = Starter(("--plain",), (sys.executable, "-m", "unittest"), (sys.executable, "agent.py"), "tic_tac_toe")
+JAVASCRIPT = Starter(("--lang", "javascript"), (str(NODE), "--test"), (str(NODE), "agent.mjs"), "rock_paper_scissors")
+STARTERS = [
+    pytest.param(PYTHON, id="python"),
+    pytest.param(PLAIN, id="plain python"),
+    pytest.param(JAVASCRIPT, id="javascript", marks=needs_node),
+]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(starter: Starter, name: str = "Alice") -> Path:
+    """A starter in a folder of its own."""
+    assert main(["new", "player", name, *starter.options, "--dir", "mine"]) == 0
+    return Path("mine").absolute()
+
+
+def started(starter: Starter, folder: Path, manager: str) -> Program:
+    return Program("--manager", manager, "--port", "0", command=starter.start, cwd=folder)
+
+
+@pytest.mark.parametrize("starter", STARTERS)
+def test_a_starters_own_test_passes_as_it_is_written(starter: Starter) -> None:
+    done = subprocess.run(starter.test, cwd=written(starter), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("starter", STARTERS)
+@pytest.mark.long
+def test_a_starter_passes_every_check(starter: Starter) -> None:
+    """Two seconds each; those that are only recommended too."""
+    folder = written(starter)
+    with Program("check", "player", "--port", "0", "--json", "--game", "tic_tac_toe") as check:
+        with started(starter, folder, check.said(r"(http://127\.0\.0\.1:\d+/mcp)")[1]) as player:
+            assert player.ended() == 0, player.stderr
+        assert check.ended() == 0, check.stdout
+    failed = [one for one in json.loads(check.stdout)["checks"] if one["state"] == "failed"]
+    assert failed == []
+
+
+# What Python, JavaScript and the terminal each have their own ideas of.
+HOSTILE = "Al\"ice \\n ${x} '`"
+
+
+@pytest.mark.parametrize("starter", STARTERS[1:])
+def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_path: Path) -> None:
+    folder = written(starter, HOSTILE)
+    own, _ = league_with(starter, folder, tmp_path, HOSTILE)
+    assert (own["played"], own["technical_losses"]) == (2, 0)
+
+
+def test_the_newcomers_path_leads_from_an_empty_folder_to_a_place_in_a_league(tmp_path: Path) -> None:
+    folder = written(PYTHON)
+    with Program("check", "player", "--port", "0") as check:
+        with started(PYTHON, folder, check.said(r"(http://127\.0\.0\.1:\d+/mcp)")[1]) as checked:
+            assert checked.ended() == 0, checked.stderr
+        assert check.ended() == 0, check.stdout
+    assert "OK: nothing that is required of Alice failed." in check.stdout
+    with Program("try", "--port", "0") as trying:
+        with started(PYTHON, folder, trying.said(r"register at (http://127\.0\.0\.1:\d+/mcp)")[1]) as tried:
+            assert tried.ended() == 0, tried.stderr
+        assert trying.ended() == 0, trying.stdout
+    own, said = league_with(PYTHON, folder, tmp_path, "Alice")
+    assert (own["played"], own["technical_losses"]) == (2, 0)
+    assert f"Alice is number {own['rank']} with {own['points']} points" in said
+
+
+def league_with(starter: Starter, folder: Path, tmp_path: Path, name: str) -> tuple[dict[str, Any], str]:
+    """Join a running league: the own row in its final table, and what the agent said."""
+    shared = ["--port", "0", "--data-dir", tmp_path / "files"]
+    when = ["--start-when", "players=3,referees=1", "--announce-lead", "0"]
+    with Program("host", *shared, "--game", starter.game, *when) as host:
+        manager = host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]
+        with (
+            Program("players", *shared, "--count", "2", "--manager", manager) as others,
+            started(starter, folder, manager) as mine,
+        ):
+            assert (mine.ended(), others.ended()) == (0, 0), mine.stderr
+        table = json.loads(league("standings", "--manager", manager, "--json").stdout)["standings"]
+    (own,) = [row for row in table if row["display_name"] == name]
+    return own, mine.stderr
