@@ -47,6 +47,7 @@ COMMANDS = {
 }
 EXAMPLES = """examples:
   league run                           four players, two referees, and a champion
+  league new player Alice              an agent of your own to go on from
   league explain message.json          what is this, and is it right?
   curl … | league explain -            the same from a pipe
   league schema --out schemas          one JSON Schema file a message type
