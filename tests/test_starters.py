@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -94,3 +95,30 @@ def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_p
         table = json.loads(league("standings", "--manager", manager, "--json").stdout)["standings"]
     (own,) = [row for row in table if row["display_name"] == HOSTILE]
     assert (own["played"], own["technical_losses"]) == (2, 0)
+
+
+@pytest.mark.parametrize("starter", STARTERS[1:])
+@pytest.mark.long
+def test_a_starter_that_is_killed_comes_back_as_who_it_was(starter: Starter, tmp_path: Path) -> None:
+    """Two seconds each."""
+    folder = written(starter)
+    with Program("host", "--port", "0", "--data-dir", tmp_path / "files") as host:
+        manager = host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]
+        with Program("players", "--count", "1", "--port", "0", "--manager", manager) as first:
+            first.said("1 players are registered")
+            for _ in range(2):
+                with started(starter, folder, manager) as mine:
+                    assert mine.said(r"Alice is (P\d+) in ")[1] == "P02"
+                    mine.process.kill()
+
+
+@pytest.mark.parametrize("starter", STARTERS)
+def test_a_starter_that_no_league_takes_says_why(starter: Starter, tmp_path: Path) -> None:
+    folder = written(starter)
+    with (
+        Program("host", "--port", "0", "--require-seat", "--data-dir", tmp_path / "files") as host,
+        started(starter, folder, host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]) as mine,
+    ):
+        assert mine.ended() != 0
+    assert re.search("seat", mine.stderr, re.IGNORECASE)
+    assert "Traceback" not in mine.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -153,6 +154,27 @@ def test_a_mistake_that_the_agent_corrects_is_shown_and_counts(league: Any) -> N
     assert "Something was wrong 1 times" in done.stdout
 
 
+def test_an_agent_of_another_league_is_played_with_under_its_own_id(league: Any) -> None:
+    def elsewhere(call: Json) -> Any:
+        if call["method"] == "ping":
+            return {"status": "ok", "player_id": "P02", "league_id": "spring_cup"}
+        return good(call) | {"sender": "player:P02", "player_id": "P02"}
+
+    with agent(elsewhere) as url:
+        done = league("try", url)
+    assert done.code == 0, done.stdout
+    assert "The agent is P02 in spring_cup." in done.stderr
+    assert "you are PLAYER_A against P01" in done.stdout
+
+
+def test_an_agent_that_answers_with_bare_messages_can_be_tried_in_the_open_profile(league: Any) -> None:
+    """In the other profile it would lose without play."""
+    with agent(lambda call: json.dumps(good(call)).encode()) as url:
+        done = league("try", url, "--profile", "open", "--opponent", "always_odd")
+    assert done.code == 1
+    assert re.search(r"^Your agent (won|lost): ", done.stdout, re.MULTILINE)
+
+
 def test_where_nothing_answers_is_said_at_once(league: Any) -> None:
     done = league("try", "http://127.0.0.1:1/mcp")
     assert done.code == 2
@@ -193,6 +215,14 @@ def test_an_agent_that_registers_plays_a_whole_league_of_one_match_and_ends(tmp_
         "LEAGUE_COMPLETED_ACK",
     ]
     assert "ACCEPTED as P02" in trying.stdout
+
+
+def test_an_agent_that_says_it_has_not_registered_is_waited_for(tmp_path: Path) -> None:
+    files = ["--data-dir", tmp_path]
+    with agent(lambda _call: {"player_id": None}) as url, Program("try", url, "--port", "0") as trying:
+        manager = trying.said(rf"The agent at {url} has not registered yet. Waiting for .* (http.*)")[1]
+        with Program("player", "--manager", manager, "--port", "0", "--name", "Mine", *files) as mine:
+            assert (mine.ended(), trying.ended()) == (0, 0), trying.stdout
 
 
 def test_ctrl_c_ends_it_cleanly_while_nobody_comes() -> None:

@@ -12,7 +12,7 @@ from leaguekit.cli.tables import json_line
 from leaguekit.agents.transcripts import in_words
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain import harmless, harmless_lines
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
 
@@ -27,6 +27,7 @@ class Show:
         self._as_json = as_json
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
+        self._is_read = True
         self.faults = 0
 
     def to_agent(self, body: bytes) -> None:
@@ -43,7 +44,9 @@ class Show:
 
     def end(self, outcome: dict[str, Any], text: str) -> None:
         """How the match ended."""
-        print(json_line(outcome) if self._as_json else f"\n{harmless(text)}", flush=True)
+        self._print(json_line(outcome) if self._as_json else f"\n{harmless_lines(text)}")
+        if not self._is_read:
+            raise BrokenPipeError
 
     def _tell(self, way: str, body: bytes, wrong: list[str]) -> None:
         try:
@@ -58,11 +61,19 @@ class Show:
     def _line(self, whole: dict[str, Any], short: str, below: Iterable[str]) -> None:
         seconds = self._loop.time() - self._began
         if self._as_json:
-            print(json_line({"seconds": round(seconds, 3)} | whole), flush=True)
+            self._print(json_line({"seconds": round(seconds, 3)} | whole))
             return
-        print(f"{seconds:8.3f}  {harmless(short)}", flush=True)
+        self._print(f"{seconds:8.3f}  {harmless(short)}")
         for text in below:
-            print(f"{'':10}wrong: {harmless(text)}", flush=True)
+            self._print(f"{'':10}wrong: {harmless(text)}")
+
+    def _print(self, line: str) -> None:
+        """Who read the beginning may have seen enough; the match is still played to its end."""
+        if self._is_read:
+            try:
+                print(line, flush=True)
+            except BrokenPipeError:
+                self._is_read = False
 
 
 def _in_words(value: Any) -> tuple[str, str]:

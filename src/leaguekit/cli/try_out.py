@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import secrets
 import socket
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,11 +17,13 @@ from leaguekit.agents.context import PastMatch
 from leaguekit.agents.logs import silenced
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_server import manager_server
+from leaguekit.agents.open_speaking import Memory, OpenSpeaker
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.refereeing import Refereeing
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
+from leaguekit.agents.speaking import PlainSpeaker
 from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
@@ -28,9 +31,11 @@ from leaguekit.cli.shown import Show, ShownCaller
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
+from leaguekit.protocol.fields import PlayerId
+from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.store.memory import MemoryLog
-from leaguekit.transport.base import CallerLate, CallFailed, Peer
+from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import CannotListen, listen
 
@@ -60,7 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="every message in full, one JSON object a line")
     parser.add_argument("--host", default=HERE, help=f"the address to listen at (default {HERE})")
     parser.add_argument("--port", type=int, default=8000, help="the port (default 8000; 0 takes a free one)")
-    parser.add_argument("--profile", choices=["spec", "open"], default="spec", help="how the manager takes the agent")
+    parser.add_argument(
+        "--profile",
+        choices=["spec", "open"],
+        default="spec",
+        help="open: forgive what agents in the field do (default spec)",
+    )
     program.add_policy(parser)
     parser.set_defaults(run=run)
 
@@ -119,27 +129,30 @@ class _Trial:
         url = self._options.url
         if url is None:
             return await self._as_its_manager("")
-        if await self._awaits_registration(url):
-            return await self._as_its_manager(f"The agent at {url} has not registered yet. ")
-        return await self._as_its_referee(url)
-
-    async def _awaits_registration(self, url: str) -> bool:
-        """Whether an agent says that it is nobody yet. Raises CommandError if nothing answers."""
         try:
-            said = said_to_be(await reachable(self.caller, url, PING_SECONDS))
+            player_id, league_id = said_to_be(await reachable(self.caller, url, PING_SECONDS)) or ("P01", None)
         except (CallFailed, CallerLate) as failure:
             raise CommandError(f"{failure}; start the agent first, and give its URL as http://HOST:PORT/mcp") from None
-        return said == (None, None)
+        if player_id is None:
+            return await self._as_its_manager(f"The agent at {url} has not registered yet. ")
+        if league_id is not None:
+            program.say(
+                f"The agent is {player_id} in {league_id}. If it plays with nobody else, run `league try` without a "
+                "URL, and start it again with the manager's URL that is printed."
+            )
+        return await self._as_its_referee(url, player_id if valid(PlayerId, player_id) else "P01")
 
-    async def _as_its_referee(self, url: str) -> int:
-        """Play without a league: no manager has told the agent who it is."""
+    async def _as_its_referee(self, url: str, player_id: str) -> int:
+        """Play without a league, under the id that the agent says it has."""
         world, own = World(self._shown, self._folder), World(self.caller, self._folder)
-        ours = friendly.guest(self._opponent, own, "P02", self._urls["opponent"])
-        seats = (friendly.seat("P01", url), friendly.seat("P02", self._urls["opponent"]))
+        other = "P02" if player_id != "P02" else "P01"
+        ours = friendly.guest(self._opponent, own, other, self._urls["opponent"])
+        seats = (friendly.seat(player_id, url), friendly.seat(other, self._urls["opponent"]))
         assignment = friendly.assignment(world, seats, self._options.game, secrets.token_bytes(32))
         server = agent_server(ours.handle, [self._sockets["opponent"]], player_refusal)
         await server.start()
-        match = Refereeing(world, assignment, friendly.REFEREE, lambda _match: None)
+        speaker = partial(OpenSpeaker, memory=Memory()) if self._options.profile == "open" else PlainSpeaker
+        match = Refereeing(world, assignment, friendly.REFEREE, lambda _match: None, speaker)
         try:
             await friendly.play(match)
         finally:
@@ -164,10 +177,10 @@ class _Trial:
         )
         code = new_code(secrets.token_bytes(ENTROPY_BYTES))
         world = World(self._shown, self._folder)
-        manager = _ShownManager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
-        manager.show, manager.door = self._show, door.getsockname()[1]
-        manager.conductor.start_when = (2, 1)
+        manager = Manager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
         await manager.open()
+        manager.conductor.start_when = (2, 1)
+        manager.handle = _shown_at(door.getsockname()[1], manager.handle, self._show)
         own_url = self._urls["manager"]
         referee = RefereeAgent(
             world, manager_url=with_code(own_url, "referee", code), endpoint=self._urls["referee"], name="Referee"
@@ -216,17 +229,16 @@ class _Trial:
         return int(bool(self._show.faults) or lost_technically)
 
 
-class _ShownManager(Manager):
-    """A manager that shows what is asked of it at the agent's door."""
+def _shown_at(door: int, handle: Handler, show: Show) -> Handler:
+    """The same handler, which shows what is asked at one port and what is answered."""
 
-    show: Show
-    door: int
-
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        if peer.server[1] != self.door:
-            return await super().handle(body, peer)
-        self.show.from_agent(body)
-        given = await super().handle(body, peer)
+    async def shown(body: bytes, peer: Peer) -> bytes | None:
+        if peer.server[1] != door:
+            return await handle(body, peer)
+        show.from_agent(body)
+        given = await handle(body, peer)
         if given is not None:
-            self.show.to_agent(given)
+            show.to_agent(given)
         return given
+
+    return shown

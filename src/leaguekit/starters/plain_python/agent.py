@@ -120,7 +120,8 @@ class Agent:
     def ask(self, method: str, params: Json) -> Json:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         request = urllib.request.Request(self.manager, body, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        # Straight to it: a proxy for web pages has no business here.
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
             return dict(json.load(answer))
 
     def introduction(self, league_id: str | None) -> Json:
@@ -315,7 +316,10 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8101, help="0 takes a free one")
     parser.add_argument("--file", type=Path, default=Path("state.json"), help="what outlives a restart")
     options = parser.parse_args()
-    server = ThreadingHTTPServer((options.host, options.port), Door)
+    try:
+        server = ThreadingHTTPServer((options.host, options.port), Door)
+    except OSError as error:
+        sys.exit(f"{options.host} port {options.port} cannot be used: {error.strerror}. Choose another --port.")
     Door.agent = agent = Agent(options.manager, f"http://{options.host}:{server.server_port}/mcp", options.file)
     # It listens before it registers, for the manager calls it at once.
     threading.Thread(target=server.serve_forever, daemon=True).start()
