@@ -80,7 +80,8 @@ def _in_words(value: Any) -> tuple[str, str]:
     """What a request or an answer of JSON-RPC is, and what it says."""
     if not isinstance(value, dict):
         return "?", value if isinstance(value, str) else json_line(value)
-    inner = value.get("params", value.get("result"))
+    # What is no JSON-RPC at all may be a message by itself.
+    inner = value.get("params", value.get("result", value))
     if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
         return kind, in_words(kind, inner)
     if isinstance(error := value.get("error"), dict):
@@ -98,8 +99,12 @@ def _wrong(body: bytes, answering: bytes | None) -> list[str]:
     except ProtocolError as error:
         return [error.detail]
     found = [f"{one.code} {one}" for part in parts for one in part.wrong]
-    refused = answering is not None and b'"error"' in body and "JSON-RPC error" in parts[-1].what
-    return [*found, "a refusal, and a result was expected"] if refused else found
+    what = parts[-1].what
+    if answering is not None and "JSON-RPC error" in what:
+        found.append("a refusal, and a result was expected")
+    elif answering is not None and "JSON-RPC" not in what:
+        found.append("E041 this is no answer of JSON-RPC 2.0: the message belongs into its result")
+    return found
 
 
 class ShownCaller:
