@@ -43,7 +43,9 @@ def test_many_players_in_one_process_play_a_league_to_its_end(tmp_path: Path) ->
     assert [len(json.loads(file.read_text())["matches"]) for file in histories] == [5] * 6
 
 
+@pytest.mark.long
 def test_those_that_the_league_does_not_take_are_told_and_the_others_play(tmp_path: Path) -> None:
+    """Two seconds."""
     with hosted(tmp_path / "host", "--start-when", "players=3,referees=1", "--max-players", "3") as manager:
         options = ["--port", "0", "--manager", manager, "--data-dir", tmp_path / "players"]
         with Program("players", "--count", "5", *options) as players:

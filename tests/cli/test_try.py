@@ -218,7 +218,9 @@ def test_an_agent_that_registers_plays_a_whole_league_of_one_match_and_ends(tmp_
     assert "ACCEPTED as P02" in trying.stdout
 
 
+@pytest.mark.long
 def test_an_agent_that_says_it_has_not_registered_is_waited_for(tmp_path: Path) -> None:
+    """Two seconds."""
     files = ["--data-dir", tmp_path]
     with agent(lambda _call: {"player_id": None}) as url, Program("try", url, "--port", "0") as trying:
         manager = trying.said(rf"The agent at {url} has not registered yet. Waiting for .* (http.*)")[1]
