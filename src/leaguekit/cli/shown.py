@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from leaguekit.cli.tables import json_line
 from leaguekit.agents.transcripts import in_words
+from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.plain import harmless, harmless_lines
@@ -83,10 +84,36 @@ def _in_words(value: Any) -> tuple[str, str]:
     # What is no JSON-RPC at all may be a message by itself.
     inner = value.get("params", value.get("result", value))
     if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
-        return kind, in_words(kind, inner)
+        return kind, (_OF_LEAGUE.get(kind) or partial(in_words, kind))(inner)
     if isinstance(error := value.get("error"), dict):
         return "error", f"{error.get('code')} {error.get('message')}: {json_line(error.get('data'))}"
     return (str(value["method"]), "") if "method" in value else ("answer", json_line(inner))
+
+
+def _applicant(body: dict[str, Any]) -> str:
+    meta = body.get("player_meta")
+    return json_line(meta.get("display_name")) if isinstance(meta, dict) else ""
+
+
+def _admission(body: dict[str, Any]) -> str:
+    return f"{body.get('status')} as {body.get('player_id')}" if body.get("player_id") else str(body.get("reason"))
+
+
+def _table(rows: object) -> str:
+    """The first places of a table."""
+    found = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return ", ".join(f"{row.get('player_id')} {row.get('points')}" for row in found[:5])
+
+
+# What matters in the messages of the league; those of matches are put into words as in transcripts.
+_OF_LEAGUE: dict[str, Callable[[dict[str, Any]], str]] = {
+    "LEAGUE_REGISTER_REQUEST": _applicant,
+    "LEAGUE_REGISTER_RESPONSE": _admission,
+    "ROUND_ANNOUNCEMENT": lambda body: f"round {body.get('round_id')}",
+    "ROUND_COMPLETED": lambda body: f"round {body.get('round_id')}",
+    "LEAGUE_STANDINGS_UPDATE": lambda body: _table(body.get("standings")),
+    "LEAGUE_COMPLETED": lambda body: _table(body.get("final_standings")),
+}
 
 
 def _wrong(body: bytes, answering: bytes | None) -> list[str]:
