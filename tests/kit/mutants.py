@@ -154,6 +154,4 @@ def answering(kind: str, path: str, wrong: Any = WRONG) -> Mutant:
 
 def dropping(kind: str, when: Callable[[Json], bool] = lambda _params: True) -> Mutant:
     """Never sends a message, and believes that it was taken."""
-    return Mutant(
-        sends=lambda request: DROPPED if type_of(request) == kind and when(request["params"]) else request
-    )
+    return Mutant(sends=lambda request: DROPPED if type_of(request) == kind and when(request["params"]) else request)

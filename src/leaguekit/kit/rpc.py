@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -45,6 +45,15 @@ class Wrong(NamedTuple):
     number: int
     code: str
     is_required: bool = True
+
+
+class Body(NamedTuple):
+    """A body that is refused with a number of JSON-RPC's own."""
+
+    name: str
+    what: str
+    text: bytes
+    number: int
 
 
 _WRONG = (
@@ -109,14 +118,13 @@ _WRONG = (
         is_required=False,
     ),
 )
-# Bodies that are refused with a number of JSON-RPC's own.
 _BODIES = (
-    ("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
-    ("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
-    ("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
-    ("no_request", "JSON that is no request", b'"league.v2"', -32600),
-    ("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
-    ("empty_batch", "An empty batch", b"[]", -32600),
+    Body("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
+    Body("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
+    Body("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
+    Body("no_request", "JSON that is no request", b'"league.v2"', -32600),
+    Body("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
+    Body("empty_batch", "An empty batch", b"[]", -32600),
 )
 # Of these no answer is expected but that the agent lives.
 RUBBISH: tuple[bytes, ...] = (
@@ -132,9 +140,26 @@ RUBBISH: tuple[bytes, ...] = (
 
 
 def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]]) -> None:
-    """Add the checks of JSON-RPC to an area; ``who`` is the agent in words, such as "the referee"."""
+    """Add the checks of JSON-RPC to an area; ``who`` is the agent in words, such as "The referee"."""
     needs = [*needs]
+    _add_ids(area, who, needs)
+    _add_forms(area, who, needs)
+    for wrong in _WRONG:
+        _add_wrong(area, wrong, needs)
+    for body in _BODIES:
+        _add_body(area, body, needs)
+    _add_many(area, who, needs)
 
+    @area.required(
+        "alive", f"After all that nobody should send, {who.lower()} still answers.", "000-L1542", needs=needs
+    )
+    async def alive(scene: SceneT) -> Evidence:
+        for body in RUBBISH:
+            await scene.line.post(scene.url, body, SECONDS)
+        return is_result(await _called(scene, 40_962))
+
+
+def _add_ids(area: Area[SceneT], who: str, needs: list[Check[SceneT]]) -> None:
     @area.required("ids", f"{who} repeats an id that is a number.", "001-L0045", "002-L0073", needs=needs)
     async def number_id(scene: SceneT) -> Evidence:
         return _echoed(await _called(scene, 40_961), 40_961)
@@ -143,6 +168,8 @@ def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]]) -> None
     async def string_id(scene: SceneT) -> Evidence:
         return _echoed(await _called(scene, STRING_ID), STRING_ID)
 
+
+def _add_forms(area: Area[SceneT], who: str, needs: list[Check[SceneT]]) -> None:
     @area.recommended(
         "type_as_method",
         f"{who} also takes the message type as the method, as document 002 has it.",
@@ -164,11 +191,8 @@ def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]]) -> None
     async def unknown_method(scene: SceneT) -> Evidence:
         return is_refusal(await scene.line.call(scene.url, "no_such_method", {}, SECONDS), -32601)
 
-    for wrong in _WRONG:
-        _add_wrong(area, wrong, needs)
-    for name, what, body, number in _BODIES:
-        _add_body(area, name, f"{what} is refused with {number}.", body, number, needs)
 
+def _add_many(area: Area[SceneT], who: str, needs: list[Check[SceneT]]) -> None:
     @area.recommended(
         "batch", f"{who} answers a batch with a list, an answer for each id.", "001-L0009", "decision 2", needs=needs
     )
@@ -176,8 +200,8 @@ def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]]) -> None
         calls = [json.loads(request(*_good(scene), number)) for number in (901, 902)]
         exchange = await scene.line.post(scene.url, encode(calls), SECONDS)
         members = exchange.value if isinstance(exchange.value, list) else []
-        ids = [one.get("id") for one in members if isinstance(one, dict)]
-        return _expect(exchange, "a list of two answers, with the ids 901 and 902", sorted(map(str, ids)) == ["901", "902"])  # fmt: skip
+        ids = sorted(str(one.get("id")) for one in members if isinstance(one, dict))
+        return _expect(exchange, "a list of two answers, with the ids 901 and 902", is_so=ids == ["901", "902"])
 
     @area.recommended(
         "notification",
@@ -189,15 +213,7 @@ def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]]) -> None
     async def notification(scene: SceneT) -> Evidence:
         exchange = await scene.line.post(scene.url, request(*_good(scene), None), SECONDS)
         is_silent = exchange.answer is not None and not exchange.answer.body.strip()
-        return _expect(exchange, "an HTTP answer with an empty body", is_silent)
-
-    @area.required(
-        "alive", f"After all that nobody should send, {who.lower()} still answers.", "000-L1542", needs=needs
-    )
-    async def alive(scene: SceneT) -> Evidence:
-        for body in RUBBISH:
-            await scene.line.post(scene.url, body, SECONDS)
-        return is_result(await _called(scene, 40_962))
+        return _expect(exchange, "an HTTP answer with an empty body", is_so=is_silent)
 
 
 def _add_wrong(area: Area[SceneT], wrong: Wrong, needs: list[Check[SceneT]]) -> None:
@@ -215,12 +231,12 @@ def _add_wrong(area: Area[SceneT], wrong: Wrong, needs: list[Check[SceneT]]) -> 
             return has_code(await changed(scene, wrong.changes), wrong.code)
 
 
-def _add_body(
-    area: Area[SceneT], name: str, sentence: str, body: bytes, number: int, needs: list[Check[SceneT]]
-) -> None:
-    @area.recommended(name, sentence, "001-L0009", "001-L1860", needs=needs)
+def _add_body(area: Area[SceneT], body: Body, needs: list[Check[SceneT]]) -> None:
+    sentence = f"{body.what} is refused with {body.number}."
+
+    @area.recommended(body.name, sentence, "001-L0009", "001-L1860", needs=needs)
     async def refused(scene: SceneT) -> Evidence:
-        return is_refusal(await scene.line.post(scene.url, body, SECONDS), number)
+        return is_refusal(await scene.line.post(scene.url, body.text, SECONDS), body.number)
 
 
 def has_code(exchange: Exchange, code: str) -> Evidence:
@@ -228,7 +244,7 @@ def has_code(exchange: Exchange, code: str) -> Evidence:
     is_refusal(exchange)
     data = exchange.error.get("data")
     found = data.get("error_code") if isinstance(data, dict) else None
-    return _expect(exchange, f'"error": {{"data": {{"error_code": "{code}", …}}}}', found == code)
+    return _expect(exchange, f'"error": {{"data": {{"error_code": "{code}", …}}}}', is_so=found == code)
 
 
 def _good(scene: Scene) -> tuple[str, Request]:
@@ -251,10 +267,10 @@ async def changed(scene: Scene, changes: Json) -> Exchange:
 def _echoed(exchange: Exchange, call_id: int | str) -> Evidence:
     value = exchange.value
     came = value.get("id") if isinstance(value, dict) else None
-    return _expect(exchange, f'"id": {json.dumps(call_id)}', same(came, call_id))
+    return _expect(exchange, f'"id": {json.dumps(call_id)}', is_so=same(came, call_id))
 
 
-def _expect(exchange: Exchange, expected: str, is_so: Any) -> Evidence:
+def _expect(exchange: Exchange, expected: str, *, is_so: bool) -> Evidence:
     if not is_so:
         raise exchange.failed(expected)
     return exchange.evidence(expected)

@@ -97,15 +97,18 @@ def judged(
     name: str,
     kind: type[Message],
     parts: Sequence[Part],
+    *,
     needs: Iterable[Check[SceneT]],
     methods: tuple[str, ...] = (),
 ) -> list[Check[SceneT]]:
     """Add a check of the request itself (its id ends in ``request``), and one for each field, whose id is its path."""
     method = BY_REQUEST[kind].name
     sentence = f"{message_type(kind)} is a JSON-RPC 2.0 request by {method}, or by the message type."
-    made = [area.required("request", sentence, *methods, "001-L0035", "001-L0037", "002-L0064", needs=needs)(
-        _request(name, kind)
-    )]  # fmt: skip
+    made = [
+        area.required("request", sentence, *methods, "001-L0035", "001-L0037", "002-L0064", needs=needs)(
+            _request(name, kind)
+        )
+    ]
     for part in parts:
         add = area.required if part.is_required else area.recommended
         made.append(add(part.path, part.sentence, *part.requirements, needs=needs)(_looking_at(name, kind, part)))
@@ -113,9 +116,10 @@ def judged(
 
 
 def envelope(kind: type[Message], sender: str, requirements: Sequence[str], *more: str) -> list[Part]:
-    """The fields that every message has, each with its own requirement: type, protocol, sender, timestamp, conversation.
+    """The fields that every message has.
 
-    ``more`` is the requirement of a token, where there is to be one.
+    ``requirements`` are of the type, the protocol, the sender, the timestamp and the conversation; ``more`` is of the
+    token, where there is to be one.
     """
     name = message_type(kind)
     own_type, protocol, who, when, conversation = requirements

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import Check, Outcome, examine
 from leaguekit.kit.exchanges import Ground
-from leaguekit.kit.referee import faults, manners, matches, posts, registration
+from leaguekit.kit.referee import faults, manners, matches, posts, registration, results, retries
 from leaguekit.kit.referee.scene import RefereeScene
 from leaguekit.kit.report import Report
 
@@ -18,17 +18,17 @@ AREAS = (
     matches.ROUND,
     matches.INVITATION,
     matches.CALL,
-    matches.OVER,
-    matches.REPORT,
-    matches.DRAW,
+    results.OVER,
+    results.REPORT,
+    results.DRAW,
     faults.ERROR,
     faults.LOSS,
-    faults.RETRY,
+    retries.RETRY,
     faults.RUBBISH,
     posts.POST,
     manners.REPEAT,
     manners.SEVERAL,
-    faults.LIMITS,
+    retries.LIMITS,
     manners.END,
 )
 # In the order in which they are made.

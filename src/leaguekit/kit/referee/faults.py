@@ -1,4 +1,4 @@
-"""Players that do wrong or nothing: what the referee tells them, how often it asks again, and how it rules."""
+"""Players that do wrong: what the referee tells them, whether they may try again, and how it rules."""
 
 from __future__ import annotations
 
@@ -7,27 +7,22 @@ from typing import Any
 from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
-from leaguekit.kit.referee.matches import CAN_PLAY
-from leaguekit.kit.referee.scene import QUICK, REAL, REFEREE_ID, Bout, RefereeScene
-from leaguekit.kit.referee.seats import Plan, chooses, in_turn, joins, never, plan, says
+from leaguekit.kit.referee.results import CAN_PLAY
+from leaguekit.kit.referee.scene import REFEREE_ID, STRANGER, Bout, RefereeScene
+from leaguekit.kit.referee.seats import Seat, chooses, in_turn, joins, plan, says
 from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 
 ERROR: Area[RefereeScene] = Area("error", "Wrong choices")
 LOSS: Area[RefereeScene] = Area("loss", "Technical losses")
-RETRY: Area[RefereeScene] = Area("retry", "Retries")
 RUBBISH: Area[RefereeScene] = Area("rubbish", "Players that answer nonsense")
-LIMITS: Area[RefereeScene] = Area("limits", "The documents' limits for real")
 
 # A choice is wrong by its case, as an abbreviation, by its type, or because it is none.
 WRONG_CHOICES: tuple[Any, ...] = ("EVEN", "e", "maybe", 0, False, None, "")
 # How long a referee may take to tell of an error, and to call again before the player posts its choice by itself.
 TELLING_SECONDS = 5.0
 AGAIN_SECONDS = 0.3
-# How far from the time that it should be a retry may come.
-PAUSE_SLACK = 0.25
 
 
 async def _choose_wrongly(scene: RefereeScene, name: str, choice: Any) -> Bout:
@@ -117,9 +112,7 @@ async def again(scene: RefereeScene) -> Evidence:
     return evidence(bout.report, expected)
 
 
-@ERROR.recommended(
-    "alone", "Only the player that chose wrongly is told of it.", "000-L1297", "001-L1562", needs=[told]
-)
+@ERROR.recommended("alone", "Only the player that chose wrongly is told of it.", "000-L1297", "001-L1562", needs=[told])
 async def alone(scene: RefereeScene) -> Evidence:
     others = scene.bouts["wrong choice"].got("B", m.GameError)
     if others:
@@ -148,32 +141,28 @@ async def every(scene: RefereeScene) -> Evidence:
     return evidence(errors[0], "GAME_ERROR with E004")
 
 
-@ERROR.recommended(
-    "other_match", "An answer with another match's id is E015.", "000-L1316", "000-L1440", needs=[told]
-)
+@ERROR.recommended("other_match", "An answer with another match's id is E015.", "000-L1316", "000-L1440", needs=[told])
 async def other_match(scene: RefereeScene) -> Evidence:
-    async def for_another(seat: Any, _arrived: Arrived) -> Any:
+    async def for_another(seat: Seat, _arrived: Arrived) -> Any:
         return seat.join(match_id="R99M9")
 
     bout = await scene.play("other match", plan("even", join=in_turn(for_another, joins())), plan("odd"))
-    return _told_of(bout, "E015")
+    return told_of(bout, "E015")
 
 
-@ERROR.recommended(
-    "wrong_token", "An answer with a wrong token is E012.", "000-L1326", "decision 19", needs=[told]
-)
+@ERROR.recommended("wrong_token", "An answer with a wrong token is E012.", "000-L1326", "decision 19", needs=[told])
 async def wrong_token(scene: RefereeScene) -> Evidence:
     if scene.manner != "assignment":
         raise NotRun("the referee was not told by which tokens to know the players")
 
-    async def as_a_stranger(seat: Any, _arrived: Arrived) -> Any:
-        return seat.join(auth_token="drv-made-by-nobody")
+    async def as_a_stranger(seat: Seat, _arrived: Arrived) -> Any:
+        return seat.join(auth_token=STRANGER)
 
     bout = await scene.play("wrong token", plan("even", join=in_turn(as_a_stranger, joins())), plan("odd"))
-    return _told_of(bout, "E012")
+    return told_of(bout, "E012")
 
 
-def _told_of(bout: Bout, code: str) -> Evidence:
+def told_of(bout: Bout, code: str) -> Evidence:
     if not (errors := _errors(bout, "A", code)):
         others = ", ".join(str(one.message.get("error_code")) for one in bout.got("A", m.GameError))
         raise Failed(Evidence(came=others or "no GAME_ERROR", expected=f"GAME_ERROR with {code}"))
@@ -207,9 +196,12 @@ async def declined(scene: RefereeScene) -> Evidence:
 
 
 @LOSS.required(
-    "told", "After a technical loss both players get GAME_OVER with the status TECHNICAL_LOSS.",
-    "001-L1667", "000-L0703", needs=[declined],
-)  # fmt: skip
+    "told",
+    "After a technical loss both players get GAME_OVER with the status TECHNICAL_LOSS.",
+    "001-L1667",
+    "000-L0703",
+    needs=[declined],
+)
 async def loss_told(scene: RefereeScene) -> Evidence:
     bout = scene.bouts["declined"]
     expected = "GAME_OVER with TECHNICAL_LOSS to both"
@@ -222,9 +214,7 @@ async def loss_told(scene: RefereeScene) -> Evidence:
     return evidence(over, expected)
 
 
-@LOSS.required(
-    "winner", "GAME_OVER names the other player as the winner.", "000-L0708", needs=[declined, loss_told]
-)
+@LOSS.required("winner", "GAME_OVER names the other player as the winner.", "000-L0708", needs=[declined, loss_told])
 async def loss_winner(scene: RefereeScene) -> Evidence:
     bout = scene.bouts["declined"]
     winner = bout.seats["B"].player_id
@@ -235,9 +225,13 @@ async def loss_winner(scene: RefereeScene) -> Evidence:
 
 
 @LOSS.recommended(
-    "number", "No number is shown after a technical loss: number and parity are null.", "000-L0711", "000-L0716",
-    "decision 33", needs=[declined, loss_told],
-)  # fmt: skip
+    "number",
+    "No number is shown after a technical loss: number and parity are null.",
+    "000-L0711",
+    "000-L0716",
+    "decision 33",
+    needs=[declined, loss_told],
+)
 async def loss_number(scene: RefereeScene) -> Evidence:
     for over in scene.bouts["declined"].overs().values():
         shown = [value(over.message, f"game_result.{name}") for name in ("drawn_number", "number_parity")]
@@ -254,24 +248,23 @@ async def loss_status(scene: RefereeScene) -> Evidence:
     return evidence(bout.report, "result.details.status: TECHNICAL_LOSS")
 
 
-@LOSS.required(
-    "unreachable", "Who cannot be reached has a technical loss.", "001-L1958", "000-L1315", needs=CAN_PLAY
-)
+@LOSS.required("unreachable", "Who cannot be reached has a technical loss.", "001-L1958", "000-L1315", needs=CAN_PLAY)
 async def unreachable(scene: RefereeScene) -> Evidence:
     return lost_by(await scene.play("unreachable", plan(), plan("odd"), absent="A", slow=True), "A")
 
 
 @LOSS.required(
-    "wrong_choices", "Who has made no valid choice when the time is up has a technical loss.", "000-L0857",
-    "000-L0878", needs=CAN_PLAY,
-)  # fmt: skip
+    "wrong_choices",
+    "Who has made no valid choice when the time is up has a technical loss.",
+    "000-L0857",
+    "000-L0878",
+    needs=CAN_PLAY,
+)
 async def hopeless(scene: RefereeScene) -> Evidence:
     return lost_by(await scene.play("hopeless", plan("even"), plan(choose=chooses("maybe")), slow=True), "B")
 
 
-@LOSS.recommended(
-    "both", "When neither player comes, nobody wins: 0–0.", "decision 33", needs=CAN_PLAY
-)
+@LOSS.recommended("both", "When neither player comes, nobody wins: 0–0.", "decision 33", needs=CAN_PLAY)
 async def both_lost(scene: RefereeScene) -> Evidence:
     bout = await scene.play("nobody", plan(join=joins(accept=False)), plan(join=joins(accept=False)))
     expected = "no winner, and a score of 0–0"
@@ -280,93 +273,6 @@ async def both_lost(scene: RefereeScene) -> Evidence:
     if bout.result.get("winner") is not None or [*dict(bout.result.get("score") or {}).values()] != [0, 0]:
         raise Failed(evidence(bout.report, expected))
     return evidence(bout.report, expected)
-
-
-# Retries
-
-
-def _asks(area_name: str, kind: type[Message], silent: Plan, lines: dict[str, tuple[str, ...]]) -> None:
-    """Add the checks of how a referee asks a player again that never answers one kind of request."""
-    name, match = message_type(kind), f"silent {area_name}"
-    limit = QUICK.join_seconds if kind is m.GameInvitation else QUICK.choice_seconds
-
-    @RETRY.required(
-        f"{area_name}_loss", f"Who never answers {name} has a technical loss.", *lines["loss"], needs=CAN_PLAY
-    )
-    async def loss(scene: RefereeScene) -> Evidence:
-        return lost_by(await scene.play(match, silent, plan("odd"), slow=True), "A")
-
-    @RETRY.required(
-        f"{area_name}_count",
-        f"{name} is sent again 3 times, and no more, to a player that does not answer.",
-        *lines["count"],
-        "000-L1581",
-        needs=[*CAN_PLAY, loss],
-    )
-    async def count(scene: RefereeScene) -> Evidence:
-        asked = scene.bouts[match].got("A", kind)
-        if len(asked) != 1 + QUICK.max_retries:
-            raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
-        return evidence(asked[-1], "one and 3 retries")
-
-    @RETRY.recommended(
-        f"{area_name}_pause",
-        f"Each try has the whole limit, and the next comes 2 seconds later, or what the assignment says ({name}).",
-        "000-L1582",
-        "003-L0262",
-        "decision 30",
-        needs=[*CAN_PLAY, loss, count],
-    )
-    async def pause(scene: RefereeScene) -> Evidence:
-        if scene.manner != "assignment":
-            raise NotRun("it cannot be told of limits; see the check of the real ones (--full)")
-        return spaced(scene.bouts[match].got("A", kind), limit + QUICK.retry_seconds)
-
-    @RETRY.required(
-        f"{area_name}_told",
-        f"A player that does not answer {name} is told so by GAME_ERROR with E001.",
-        *lines["told"],
-        "003-L0300",
-        needs=[*CAN_PLAY, loss],
-    )
-    async def told_of_timeout(scene: RefereeScene) -> Evidence:
-        return _told_of(scene.bouts[match], "E001")
-
-    @RETRY.recommended(
-        f"{area_name}_other",
-        f"The other player, which has answered, is not sent {name} again.",
-        "000-L0568",
-        "decision 30",
-        needs=[*CAN_PLAY, loss],
-    )
-    async def other_player(scene: RefereeScene) -> Evidence:
-        asked = scene.bouts[match].got("B", kind)
-        if len(asked) > 1:
-            raise Failed(evidence(asked[1], "one only", f"{len(asked)} of them"))
-        return Evidence(came=f"{len(asked)}", expected="one only")
-
-
-_asks(
-    "invitation",
-    m.GameInvitation,
-    plan(join=never),
-    {"loss": ("000-L0624", "001-L1036"), "count": ("001-L1035",), "told": ("001-L1037",)},
-)
-_asks(
-    "call",
-    m.ChooseParityCall,
-    plan(choose=never),
-    {"loss": ("000-L0878", "001-L1194"), "count": ("001-L1193",), "told": ("001-L1195",)},
-)
-
-
-def spaced(asked: list[Arrived], seconds: float) -> Evidence:
-    """That requests came so many seconds apart."""
-    pauses = [after.at - before.at for before, after in zip(asked, asked[1:], strict=False)]
-    found = Evidence(came=", ".join(f"{one:.2f} s" for one in pauses), expected=f"{seconds:g} s between them")
-    if any(abs(one - seconds) > PAUSE_SLACK for one in pauses):
-        raise Failed(found)
-    return found
 
 
 # Nonsense
@@ -403,50 +309,3 @@ async def nonsense_again(scene: RefereeScene) -> Evidence:
     if is_technical(bout):
         raise Failed(evidence(bout.report, "a match that was played"))
     return evidence(bout.report, "a match that was played")
-
-
-# The real limits
-
-
-@LIMITS.required(
-    "slow_player",
-    "A player that joins after 4 seconds and chooses after 28 is waited for.",
-    "001-L0078",
-    "001-L0079",
-    "000-L1573",
-    "000-L1574",
-    needs=CAN_PLAY,
-    full=True,
-)
-async def slow_player(scene: RefereeScene) -> Evidence:
-    slow = plan(join=joins(after=4.0), choose=chooses("even", after=28.0))
-    bout = await scene.play("slow player", slow, plan("odd"), limits=REAL, slow=True)
-    expected = "a match that was played"
-    if not bout.reports:
-        raise Failed(Evidence(came="no report", expected=expected))
-    if is_technical(bout):
-        raise Failed(evidence(bout.report, expected))
-    return evidence(bout.report, expected)
-
-
-def _real(name: str, kind: type[Message], silent: Plan, seconds: float, *lines: str) -> None:
-    wait = seconds + REAL.retry_seconds
-
-    @LIMITS.required(
-        name,
-        f"{message_type(kind)} waits {seconds:g} seconds for its answer, and comes again 2 seconds later, 3 times.",
-        *lines,
-        "000-L1582",
-        needs=CAN_PLAY,
-        full=True,
-    )
-    async def real(scene: RefereeScene) -> Evidence:
-        bout = await scene.play(f"real {name}", silent, plan("odd"), limits=REAL, slow=True)
-        asked = bout.got("A", kind)
-        if len(asked) != 1 + REAL.max_retries:
-            raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
-        return spaced(asked, wait)
-
-
-_real("invitation", m.GameInvitation, plan(join=never), REAL.join_seconds, "001-L0078", "001-L1001")
-_real("call", m.ChooseParityCall, plan(choose=never), REAL.choice_seconds, "001-L0079", "001-L1158")

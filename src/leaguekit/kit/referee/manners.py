@@ -12,9 +12,10 @@ from leaguekit.kit.answers import Field, came_in_time, is_refusal
 from leaguekit.kit.answers import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Refusal
-from leaguekit.kit.referee.matches import CAN_PLAY, accepted, takes
+from leaguekit.kit.referee.matches import accepted, takes
 from leaguekit.kit.referee.registration import ping
-from leaguekit.kit.referee.scene import REFEREE_ID, SLACK_SECONDS, Bout, RefereeScene
+from leaguekit.kit.referee.results import CAN_PLAY
+from leaguekit.kit.referee.scene import REFEREE_ID, SLACK_SECONDS, STRANGER, Bout, RefereeScene
 from leaguekit.kit.referee.seats import joins, plan
 from leaguekit.kit.told import evidence, is_a, value
 from leaguekit.protocol import messages as m
@@ -135,7 +136,7 @@ async def stranger(scene: RefereeScene) -> Evidence:
     if scene.manner != "assignment":
         raise NotRun("it begins its matches by the announcement")
     bout = await scene.bout("by a stranger", plan("even"), plan("odd"))
-    wrong = structs.replace(bout.assignment, auth_token="drv-made-by-nobody")
+    wrong = structs.replace(bout.assignment, auth_token=STRANGER)
     exchange = await scene.say("assignment by a stranger", wrong)
     invited = await bout.seats["A"].desk.until(is_a(m.GameInvitation), QUIET_SECONDS)
     if invited is not None:

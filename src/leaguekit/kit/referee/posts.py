@@ -5,9 +5,10 @@ from __future__ import annotations
 from leaguekit.kit.answers import is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.referee.faults import LOSS, is_technical
-from leaguekit.kit.referee.matches import CAN_PLAY
-from leaguekit.kit.referee.scene import RefereeScene
+from leaguekit.kit.referee.faults import is_technical
+from leaguekit.kit.referee.results import CAN_PLAY
+from leaguekit.kit.referee.retries import silent_call
+from leaguekit.kit.referee.scene import STRANGER, RefereeScene
 from leaguekit.kit.referee.seats import joins, never, plan
 from leaguekit.kit.rpc import has_code
 from leaguekit.kit.told import evidence, is_a, value
@@ -21,7 +22,6 @@ LIMITS = m.TimeLimits(join_seconds=10, choice_seconds=10, game_over_seconds=1, m
 SECONDS = 10.0
 JOIN = BY_REQUEST[m.GameJoinAck].name
 CHOICE = BY_REQUEST[m.ChooseParityResponse].name
-STRANGER = "drv-made-by-nobody"
 
 
 async def _post(scene: RefereeScene, name: str, method: str, message: Json) -> Exchange:
@@ -64,9 +64,12 @@ async def join(scene: RefereeScene) -> Evidence:
 
 
 @POST.recommended(
-    "choice", "A player may post CHOOSE_PARITY_RESPONSE by itself, with its token.", "000-L0812", "decision 32",
+    "choice",
+    "A player may post CHOOSE_PARITY_RESPONSE by itself, with its token.",
+    "000-L0812",
+    "decision 32",
     needs=[*CAN_PLAY, join],
-)  # fmt: skip
+)
 async def choice(scene: RefereeScene) -> Evidence:
     _acknowledged(scene.seen["choice"])
     bout = scene.bouts["posts"]
@@ -91,7 +94,7 @@ async def stranger(scene: RefereeScene) -> Evidence:
 
 
 def _numbers(name: str, posted: str, number: int, sentence: str, *requirements: str) -> None:
-    @POST.recommended(name, sentence, *requirements, "decision 32", needs=[*CAN_PLAY, join])
+    @POST.recommended(name, sentence, *requirements, "decision 32", needs=[*CAN_PLAY, join, stranger])
     async def refused(scene: RefereeScene) -> Evidence:
         return is_refusal(scene.seen[posted], number)
 
@@ -104,9 +107,12 @@ _numbers("over", "choice after the end", 4005, "A choice after the end is refuse
 
 
 @POST.recommended(
-    "no_token", "What is posted without a token is refused with E011.", "000-L1228", "decision 32",
-    needs=[*CAN_PLAY, join],
-)  # fmt: skip
+    "no_token",
+    "What is posted without a token is refused with E011.",
+    "000-L1228",
+    "decision 32",
+    needs=[*CAN_PLAY, join, stranger],
+)
 async def no_token(scene: RefereeScene) -> Evidence:
     return has_code(scene.seen["join without a token"], "E011")
 
@@ -118,11 +124,11 @@ async def no_token(scene: RefereeScene) -> Evidence:
     "001-L1169",
     "001-L1170",
     "decision 32",
-    needs=[*CAN_PLAY, join, *(one for one in LOSS.checks if one.id == "loss.declined")],
+    needs=[*CAN_PLAY, join, silent_call],
 )
 async def late(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts.get("silent call")
-    if bout is None or not bout.reports:
+    bout = scene.bouts["silent call"]
+    if not bout.reports:
         raise NotRun("no match was lost by a choice that did not come")
     seat = bout.seats["A"]
     exchange = await _post(scene, "choice too late", CHOICE, seat.choice("even"))

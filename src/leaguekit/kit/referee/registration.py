@@ -35,7 +35,7 @@ async def comes(scene: RefereeScene) -> Evidence:
     return evidence(arrived, expected)
 
 
-judged(
+_fields = judged(
     REGISTER,
     "registration",
     m.RefereeRegisterRequest,
@@ -67,6 +67,9 @@ judged(
 )
 
 
+_endpoint = next(one for one in _fields if one.id.endswith("contact_endpoint"))
+
+
 @REGISTER.required("even_odd", "The referee's games include even_odd.", "000-L0145", "decision 16", needs=[comes])
 async def even_odd(scene: RefereeScene) -> Evidence:
     games = value(scene.registration.message, "referee_meta.game_types")
@@ -83,6 +86,7 @@ async def even_odd(scene: RefereeScene) -> Evidence:
     "000-L0126",
     "000-L0146",
     "decision 20",
+    needs=[_endpoint],
 )
 async def ping(scene: RefereeScene) -> Evidence:
     return came_in_time(await scene.line.call(scene.url, PING, {}, PING_SECONDS))

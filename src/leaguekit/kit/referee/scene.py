@@ -28,6 +28,8 @@ GAME = "even_odd"
 # The limits of the documents, and the short ones of most matches here.
 REAL = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
 QUICK = m.TimeLimits(join_seconds=0.6, choice_seconds=0.8, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
+# What somebody shows who has been given nothing.
+STRANGER = "drv-made-by-nobody"
 # Where nobody listens: a port of the referee's own machine that the system keeps for something long gone.
 NOWHERE = "http://127.0.0.1:9/mcp"
 # How long a referee may take to start by the announcement alone, for a report to follow, and for what comes after it.
@@ -75,6 +77,13 @@ class Bout:
         return {side: got[0] for side in SIDES if (got := self.got(side, m.GameOver))}
 
 
+class Bouts(dict[str, Bout]):
+    """Matches by name, for all checks that look at the same one; in the order in which they began."""
+
+    def __missing__(self, name: str) -> Bout:
+        raise NotRun(f"the match to look at ({name}) was not played")
+
+
 class RefereeScene:
     """Everything the checks of a referee need. ``open`` puts its desk up."""
 
@@ -101,8 +110,7 @@ class RefereeScene:
         self.league_id = f"league_check_{world.entropy(4).hex()}"
         self.token = tokens.new_token(REFEREE_ID, world.entropy(tokens.ENTROPY_BYTES))
         self.manner: Manner | None = None
-        # The matches by the name under which checks look at them, and in the order in which they began.
-        self.bouts: dict[str, Bout] = {}
+        self.bouts = Bouts()
         self._ground = ground
         self._registration: Arrived | None = None
         self._answered = asyncio.Event()
@@ -266,13 +274,14 @@ class RefereeScene:
         given = {one: tokens.new_token(one, self.world.entropy(tokens.ENTROPY_BYTES)) for one in ids.values()}
         purpose = (self.league_id, match, 1, REFEREE_ID)
         seats: dict[Side, Seat] = {}
-        for side, plan in (("A", a), ("B", b)):
+        plans: dict[Side, Plan] = {"A": a, "B": b}
+        for side, plan in plans.items():
             one = ids[side]
             token = tokens.player_to_referee(tokens.signing_key(given[one]), *purpose)
             seats[side] = Seat(self.world, one, match, token, plan)
             seats[side].url = NOWHERE if side == absent else await self._ground.open(seats[side].desk)
-        sides = {
-            f"player_{side}": m.AssignedPlayer(
+        assigned = {
+            side: m.AssignedPlayer(
                 player_id=seat.player_id,
                 endpoint=seat.url,
                 state="ACTIVE",
@@ -292,7 +301,8 @@ class RefereeScene:
             attempt=1,
             match_seed=self.world.entropy(32).hex(),
             time_limits=limits,
-            **sides,
+            player_A=assigned["A"],
+            player_B=assigned["B"],
         )
         self.bouts[name] = Bout(assignment, seats, answered)
         return self.bouts[name]
@@ -328,6 +338,8 @@ class RefereeScene:
 
     async def play(self, name: str, a: Plan, b: Plan, *, slow: bool = False, **more: Any) -> Bout:
         """Play a match to its report, or for as long as one could take; ``slow`` if a limit has to pass in it."""
+        if not self.url:
+            raise NotRun("nobody knows where the referee listens")
         if slow and self.manner == "announcement" and not self.full:
             raise NotRun("it begins by the announcement and cannot be told of short limits: use --full")
         bout = await self.bout(name, a, b, **more)

@@ -21,7 +21,7 @@ Plan = Mapping[type[Message], Reply]
 
 
 class Seat:
-    """One player in one match. What it is sent is in its desk, in order; it answers under its own ids, not the referee's."""
+    """One player in one match. Its desk has what it is sent; it answers under its own ids, whatever a message says."""
 
     def __init__(self, world: World, player_id: str, match_id: str, token: str, plan: Plan) -> None:
         self.player_id = player_id
