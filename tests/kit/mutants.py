@@ -1,7 +1,7 @@
-"""Our own referee and manager on a network in memory, with one thing about them changed on the wire.
+"""Agents with one thing about them changed on the wire.
 
-A mutant sees every request that its agent sends and every answer that it gives, and may change, drop, delay or repeat
-them; everything else about the agent is as it is.
+A mutant stands between a real agent and the network: it sees every request that its agent sends, every request that it
+gets and the answers to both, and may change, drop, delay, fake or repeat them. All else about the agent is as it is.
 """
 
 from __future__ import annotations
@@ -9,79 +9,67 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from leaguekit.kit.exchanges import Desk
-from leaguekit.transport.base import Caller, Handler, HttpAnswer, Peer
+from leaguekit.transport.base import CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 
 Json = dict[str, Any]
-BEGAN = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
-# In the place of a message: it is not sent, and whoever sends it believes that it was taken.
+# In the place of a request: it is never answered, or not sent at all.
 DROPPED = object()
+# What stands at a path that is wrong: neither text nor list nor object, and no number that is allowed.
+WRONG = -1
 
 
-def clock() -> datetime:
-    return BEGAN + timedelta(seconds=asyncio.get_running_loop().time())
+class Also(NamedTuple):
+    """A request that is sent, and then others, each to a URL."""
+
+    request: Json
+    others: list[tuple[str, Json]]
 
 
-class MemoryGround:
-    """The kit on a network in memory."""
+class Faked(NamedTuple):
+    """A request that is sent, if there is one, while its agent at once gets an answer that nobody gave."""
 
-    def __init__(self, network: MemoryNetwork) -> None:
-        self.caller: Caller = MemoryCaller(network)
-        self._network = network
-        self._ports = iter(range(9_000, 60_000))
-
-    async def open(self, desk: Desk, port: int = 0) -> str:
-        url = f"http://127.0.0.1:{port or next(self._ports)}/mcp"
-        self._network.listen(url, desk.handle)
-        return url
-
-    async def close(self) -> None: ...
-
-
-# What a mutant makes of a request that its agent sends, or of the answer to one that it gets (request, answer): the
-# body in its place, several, or DROPPED. Coroutines may wait.
-Outgoing = Callable[[Json], Any]
-Answering = Callable[[Json, Any], Any]
-Incoming = Callable[[Json], Any]
+    request: Json | None
+    result: Json
 
 
 @dataclass
 class Mutant:
-    """One thing that is changed. ``calls`` is what came of it, for those who count."""
+    """What is changed; each may be a coroutine function."""
 
-    sends: Outgoing = lambda request: request
-    answers: Answering = lambda _request, answer: answer
-    # What it hears, in the place of what was sent to it: a request, or DROPPED for one that it never answers.
-    hears: Incoming = lambda request: request
-    # What it takes for the answer to its own request.
-    gets: Answering = lambda _request, answer: answer
-    seen: dict[str, int] = field(default_factory=dict)
+    # (request, URL) → what is sent in its place: a request, DROPPED, Also or Faked.
+    sends: Callable[[Json, str], Any] = lambda request, _url: request
+    # (request, answer) → what is answered in its place; bytes go out as they are.
+    answers: Callable[[Any, Any], Any] = lambda _request, answer: answer
+    # request → what its agent hears in its place, or DROPPED.
+    hears: Callable[[Any], Any] = lambda request: request
+    # (request, answer) → what its agent gets in the place of an answer, which is None if none came.
+    gets: Callable[[Json, Any], Any] = lambda _request, answer: answer
+    # Whether its program goes on when the league is over.
+    stays: bool = False
 
     def handler(self, handle: Handler) -> Handler:
         async def handled(body: bytes, peer: Peer) -> bytes | None:
             try:
                 request = json.loads(body)
             except (ValueError, RecursionError):
-                request = {"not JSON": body}
+                request = body
             heard = await _settled(self.hears(request))
             if heard is DROPPED:
                 await asyncio.Event().wait()
-            changed = body if heard is request or not isinstance(heard, dict) else json.dumps(heard).encode()
-            answer = await handle(changed, peer)
-            value = None if answer is None else json.loads(answer)
-            given = await _settled(self.answers(request, value))
-            if isinstance(given, bytes):
+            answer = await handle(body if heard is request else json.dumps(heard).encode(), peer)
+            given = await _settled(self.answers(request, None if answer is None else json.loads(answer)))
+            if given is None or isinstance(given, bytes):
                 return given
-            return None if given is None else json.dumps(given).encode()
+            return json.dumps(given).encode()
 
         return handled
 
-    def caller(self, network: MemoryNetwork) -> Caller:
+    def caller(self, network: MemoryNetwork) -> MemoryCaller:
         return _MutantCaller(network, self)
 
 
@@ -89,18 +77,39 @@ class _MutantCaller(MemoryCaller):
     def __init__(self, network: MemoryNetwork, mutant: Mutant) -> None:
         super().__init__(network)
         self._mutant = mutant
+        self._background: set[asyncio.Task[HttpAnswer]] = set()
 
     async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
         request = json.loads(body)
-        sent = await _settled(self._mutant.sends(request))
+        if "method" not in request:
+            return await super().post(url, body, seconds, most_bytes)
+        sent = await _settled(self._mutant.sends(request, url))
         if sent is DROPPED:
-            return HttpAnswer(200, json.dumps({"jsonrpc": "2.0", "result": {}, "id": request.get("id")}).encode())
-        bodies = sent if isinstance(sent, list) else [sent]
-        for one in bodies:
-            came = await super().post(url, json.dumps(one).encode(), seconds, most_bytes)
-        if self._mutant.gets is not Mutant.gets and came.body:
-            return came._replace(body=json.dumps(self._mutant.gets(request, json.loads(came.body))).encode())
-        return came
+            return _answered(request, {})
+        if isinstance(sent, Faked):
+            if sent.request is not None:
+                body = json.dumps(sent.request).encode()
+                self._background.add(asyncio.ensure_future(super().post(url, body, seconds)))
+            return _answered(request, sent.result)
+        if isinstance(sent, Also):
+            for other, more in sent.others:
+                self._background.add(asyncio.ensure_future(super().post(other, json.dumps(more).encode(), seconds)))
+            sent = sent.request
+        try:
+            came = await super().post(url, json.dumps(sent).encode(), seconds, most_bytes)
+        except CallFailed:
+            if (answer := self._mutant.gets(request, None)) is None:
+                raise
+            return HttpAnswer(200, json.dumps(answer).encode())
+        try:
+            answer = json.loads(came.body)
+        except (ValueError, RecursionError):
+            return came
+        return came._replace(body=json.dumps(self._mutant.gets(request, answer)).encode())
+
+
+def _answered(request: Json, result: Json) -> HttpAnswer:
+    return HttpAnswer(200, json.dumps({"jsonrpc": "2.0", "result": result, "id": request.get("id")}).encode())
 
 
 async def _settled(value: Any) -> Any:
@@ -109,49 +118,187 @@ async def _settled(value: Any) -> Any:
 
 # What mutants are made of
 
-WRONG = -1
+When = Callable[[Json], bool]
 
 
-def type_of(request: Any) -> str:
+def params_of(request: Any) -> Json:
     params = request.get("params") if isinstance(request, dict) else None
-    return str(params.get("message_type", "")) if isinstance(params, dict) else ""
+    return params if isinstance(params, dict) else {}
+
+
+def is_a(kind: str, **fields: Any) -> When:
+    """Whether a request has a message of a type, with these values in some fields; __ stands for a dot."""
+
+    def holds(request: Json) -> bool:
+        params = params_of(request)
+        found = {name: at(params, name.replace("__", ".")) for name in fields}
+        return params.get("message_type") == kind and found == fields
+
+    return holds
+
+
+def at(value: Any, path: str) -> Any:
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def put(value: Any, path: str, wrong: Any = WRONG) -> Any:
     """A value with another one at a path; ... takes the field away, and ``[]`` stands for every member of a list."""
     head, _, rest = path.partition(".")
     if head.endswith("[]"):
-        members = value[head[:-2]]
-        return value | {head[:-2]: [put(one, rest, wrong) for one in members]}
+        return value | {head[:-2]: [put(one, rest, wrong) for one in value[head[:-2]]]}
     if rest:
         return value | {head: put(value.get(head) or {}, rest, wrong)}
     return {name: one for name, one in value.items() if name != head} if wrong is ... else value | {head: wrong}
 
 
-def sending(kind: str, path: str, wrong: Any = WRONG, match: str | None = None) -> Mutant:
-    """Sends a field of a message wrongly, in one match or in all. ``wrong`` may be made from the message."""
+def made(wrong: Any, message: Json) -> Any:
+    return wrong(message) if callable(wrong) else wrong
 
-    def change(request: Json) -> Json:
-        if type_of(request) != kind or match not in (None, request["params"].get("match_id")):
+
+def once(when: When) -> When:
+    """The first time only."""
+    done: list[bool] = []
+
+    def holds(request: Json) -> bool:
+        if done or not when(request):
+            return False
+        done.append(True)
+        return True
+
+    return holds
+
+
+def sending(when: When, path: str, wrong: Any = WRONG) -> Mutant:
+    """Sends a field of a message wrongly; ``wrong`` may be made from the message."""
+
+    def change(request: Json, _url: str) -> Json:
+        if not when(request):
             return request
-        value = wrong(request["params"]) if callable(wrong) else wrong
-        return request | {"params": put(request["params"], path, value)}
+        return request | {"params": put(request["params"], path, made(wrong, request["params"]))}
 
     return Mutant(sends=change)
 
 
-def answering(kind: str, path: str, wrong: Any = WRONG) -> Mutant:
-    """Answers a message with a field of the result wrong."""
+def answering(when: When, path: str, wrong: Any = WRONG) -> Mutant:
+    """Gives an answer with something wrong in it; the path begins with result or error."""
 
-    def change(request: Json, answer: Any) -> Any:
-        if type_of(request) != kind or not isinstance(answer, dict) or "result" not in answer:
+    def change(request: Any, answer: Any) -> Any:
+        if not isinstance(answer, dict) or not isinstance(request, dict) or not when(request):
             return answer
-        value = wrong(answer["result"]) if callable(wrong) else wrong
-        return answer | {"result": put(answer["result"], path, value)}
+        if path.partition(".")[0] not in answer:
+            return answer
+        return put(answer, path, made(wrong, answer))
 
     return Mutant(answers=change)
 
 
-def dropping(kind: str, when: Callable[[Json], bool] = lambda _params: True) -> Mutant:
-    """Never sends a message, and believes that it was taken."""
-    return Mutant(sends=lambda request: DROPPED if type_of(request) == kind and when(request["params"]) else request)
+def taking(when: Callable[[Any], bool]) -> Mutant:
+    """Takes what it should refuse."""
+
+    def change(request: Any, answer: Any) -> Any:
+        if not when(request):
+            return answer
+        return {"jsonrpc": "2.0", "result": {}, "id": request.get("id") if isinstance(request, dict) else None}
+
+    return Mutant(answers=change)
+
+
+def refusing(when: Callable[[Any], bool], code: int = -32603) -> Mutant:
+    """Refuses what it should take."""
+
+    def change(request: Any, answer: Any) -> Any:
+        if not when(request):
+            return answer
+        return {"jsonrpc": "2.0", "error": {"code": code, "message": "no"}, "id": request.get("id")}
+
+    return Mutant(answers=change)
+
+
+def dropping(when: When) -> Mutant:
+    """Never sends a message."""
+    return Mutant(sends=lambda request, _url: DROPPED if when(request) else request)
+
+
+def deaf(when: Callable[[Any], bool]) -> Mutant:
+    """Never answers a message."""
+    return Mutant(hears=lambda request: DROPPED if when(request) else request)
+
+
+def delaying(when: When, seconds: float) -> Mutant:
+    """Sends a message later."""
+
+    async def later(request: Json, _url: str) -> Json:
+        await asyncio.sleep(seconds if when(request) else 0)
+        return request
+
+    return Mutant(sends=later)
+
+
+def repeating(when: When) -> Mutant:
+    """Sends a message twice."""
+    return Mutant(sends=lambda request, url: Also(request, [(url, request)]) if when(request) else request)
+
+
+# The mutants of kit.rpc, which are the same for every agent: ``good`` recognises the call that it is tried with.
+
+
+def of_rpc(good: When) -> dict[str, Callable[[], Mutant]]:
+    def with_field(name: str, *values: Any) -> When:
+        return lambda request: good(request) and params_of(request).get(name, ...) in values
+
+    wrong: dict[str, When] = {
+        "missing_field": with_field("league_id", ...),
+        "null_field": with_field("league_id", None),
+        "wrong_type": with_field("league_id", 7),
+        "wrong_protocol": with_field("protocol", "league.v1"),
+        "no_zone": with_field("timestamp", "2025-01-15T10:30:00"),
+        "wrong_zone": with_field("timestamp", "2025-01-15T10:30:00+02:00"),
+    }
+    mutants: dict[str, Callable[[], Mutant]] = {f"rpc.{name}": partial(taking, when) for name, when in wrong.items()}
+    mutants |= {
+        f"rpc.{name}_code": partial(answering, when, "error.data", ...)
+        for name, when in wrong.items()
+        if name != "wrong_type"
+    }
+    bodies: dict[str, Callable[[Any], bool]] = {
+        "no_json": lambda body: body == b'{"jsonrpc": "2.0", "method": ',
+        "not_utf8": lambda body: isinstance(body, bytes) and b'\xff"' in body,
+        "too_deep": lambda body: isinstance(body, bytes) and body.startswith(b"[[["),
+        "no_request": lambda body: body == "league.v2",
+        "no_method": lambda body: isinstance(body, dict) and "method" not in body,
+        "empty_batch": lambda body: body == [],
+    }
+    mutants |= {f"rpc.{name}": partial(taking, when) for name, when in bodies.items()}
+
+    def of_id(call_id: Any) -> Callable[[Any], bool]:
+        return lambda request: isinstance(request, dict) and request.get("id") == call_id
+
+    def talkative(request: Any, answer: Any) -> Any:
+        is_notification = isinstance(request, dict) and "id" not in request and good(request)
+        return {"jsonrpc": "2.0", "result": {}, "id": None} if is_notification else answer
+
+    def short(_request: Any, answer: Any) -> Any:
+        return answer[:1] if isinstance(answer, list) else answer
+
+    return mutants | {
+        "rpc.ids": lambda: answering(of_id(40_961), "id", 7),
+        "rpc.string_id": lambda: answering(of_id("check-7f3a"), "id", 7),
+        "rpc.type_as_method": lambda: refusing(
+            lambda request: good(request) and request["method"] == params_of(request)["message_type"]
+        ),
+        "rpc.unknown_fields": lambda: refusing(lambda request: "from_a_later_version" in params_of(request)),
+        "rpc.unknown_method": lambda: taking(
+            lambda request: isinstance(request, dict) and request.get("method") == "no_such_method"
+        ),
+        "rpc.other_message": lambda: taking(
+            lambda request: (
+                params_of(request).get("message_type") == "GAME_JOIN_ACK"
+                and request["method"] not in ("game_join_ack", "GAME_JOIN_ACK")
+            )
+        ),
+        "rpc.batch": lambda: Mutant(answers=short),
+        "rpc.notification": lambda: Mutant(answers=talkative),
+        "rpc.alive": lambda: refusing(of_id(40_962)),
+    }

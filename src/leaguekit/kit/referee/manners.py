@@ -140,6 +140,7 @@ async def stranger(scene: RefereeScene) -> Evidence:
     exchange = await scene.say("assignment by a stranger", wrong)
     invited = await bout.seats["A"].desk.until(is_a(m.GameInvitation), QUIET_SECONDS)
     if invited is not None:
+        await scene.ended(bout)
         raise Failed(evidence(invited, "a refusal, and no invitation"))
     return is_refusal(exchange)
 
@@ -169,7 +170,7 @@ async def two(scene: RefereeScene) -> Evidence:
             if mixed:
                 raise Failed(evidence(mixed[0], f"the match_id {bout.match_id}"))
     invited = max(bout.got("B", m.GameInvitation)[0].at for bout in (one, other))
-    if invited > min(bout.report.at for bout in (one, other)):
+    if invited >= min(bout.report.at for bout in (one, other)):
         raise Failed(Evidence(came="one match after the other", expected=expected))
     return evidence(other.report, expected)
 
