@@ -102,12 +102,11 @@ def judged(
     methods: tuple[str, ...] = (),
 ) -> list[Check[SceneT]]:
     """Add a check of the request itself (its id ends in ``request``), and one for each field, whose id is its path."""
-    method = BY_REQUEST[kind].name
-    sentence = f"{message_type(kind)} is a JSON-RPC 2.0 request by {method}, or by the message type."
+    is_required = any(part.is_required for part in parts)
+    add = area.required if is_required else area.recommended
+    sentence = f"{message_type(kind)} is a JSON-RPC 2.0 request by {BY_REQUEST[kind].name}, or by the message type."
     made = [
-        area.required("request", sentence, *methods, "001-L0035", "001-L0037", "002-L0064", needs=needs)(
-            _request(name, kind)
-        )
+        add("request", sentence, *methods, "001-L0035", "001-L0037", "002-L0064", needs=needs)(_request(name, kind))
     ]
     for part in parts:
         add = area.required if part.is_required else area.recommended
