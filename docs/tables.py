@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from leaguekit.kit import player
+from leaguekit.kit import manager, player, referee
 from leaguekit.kit.checks import Area
 from leaguekit.protocol.errors import CATALOGUE, documented_number, rpc_number
 from leaguekit.protocol.fields import REQUIREMENT
@@ -134,7 +134,11 @@ def checks(areas: Iterable[Area[Any]]) -> str:
 
 PROTOCOL: Tables = {made.__name__: made for made in (envelope, methods, errors, numbers)}
 PROTOCOL |= {name: partial(message, name) for name in message_schemas()}
-CHECKS: Tables = {"player": partial(checks, player.AREAS)}
+CHECKS: Tables = {
+    "player": partial(checks, player.AREAS),
+    "referee": partial(checks, referee.AREAS),
+    "manager": partial(checks, manager.AREAS),
+}
 PAGES: dict[str, Tables] = {"protocol.md": PROTOCOL, "checks.md": CHECKS}
 
 

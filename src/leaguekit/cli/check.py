@@ -24,6 +24,8 @@ EXAMPLES = """examples:
   league check player --full                     the same with everything that takes its time
   league check player http://127.0.0.1:8101/mcp  one that never registers
   league check player --json --junit report.xml
+  league check referee                           wait for a referee to register here, then check it
+  league check manager http://127.0.0.1:8000/mcp a manager whose league has nobody in it yet
 
 Each check is a sentence with the requirement behind it (document and line). What is required decides the exit code:
 0 if nothing of it failed, 1 if something did, 2 if the checks could not be made. What is only recommended is shown
@@ -40,22 +42,58 @@ printed, and start it: it registers, plays a small league, and is told of its en
 never registers; what is asked of registrations is then not run. The exit code is 0 if nothing that is required failed,
 1 if something did, 2 if the checks could not be made.
 """
+REFEREE = """examples:
+  league check referee
+  league check referee --port 8000 --timeout 120
+  league check referee --full                    with the limits of 5 and 30 seconds for real: 5 minutes more
+  league check referee http://127.0.0.1:8001/mcp
+
+The command is the referee's manager and all of its players. Point your referee at the manager's URL that is printed,
+and start it: it registers, is given matches by start_match (or by ROUND_ANNOUNCEMENT, if it begins by that), referees
+players that do right, do wrong and do nothing, and is told of the league's end. Give a URL only for a referee that
+never registers; what is asked of registrations is then not run. The exit code is 0 if nothing that is required failed,
+1 if something did, 2 if the checks could not be made.
+"""
+MANAGER = """examples:
+  league manager --port 8000 --announce-lead 0 --start-when players=4,referees=2
+  league check manager http://127.0.0.1:8000/mcp
+  league check manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN' --host 0.0.0.0 --allow lan=10.0.0.0/24
+  league check manager http://127.0.0.1:8000/mcp --admin-token-file SHARED/agents/…/manager/admin_token
+
+The command is four players and two referees of the manager's league, which must be new: nobody in it, and not started.
+It registers them, asks what agents may ask, and plays the league to its end. The league has to start when they are
+there: by itself, by --admin-token-file if the manager is leaguekit's, or by you, when the command says so. Announced a
+minute ahead, its three rounds take three minutes. The exit code is 0 if nothing that is required failed, 1 if something
+did, 2 if the checks could not be made.
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     agents = parser.add_subparsers(dest="agent", metavar="AGENT", title="agents", required=True)
-    player = agents.add_parser(
-        "player",
-        help="check a player",
-        description="check a player",
-        epilog=PLAYER,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    player, referee, manager = (
+        agents.add_parser(
+            name,
+            help=f"check a {name}",
+            description=f"check a {name}",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        for name, epilog in (("player", PLAYER), ("referee", REFEREE), ("manager", MANAGER))
     )
     player.add_argument("url", metavar="URL", nargs="?", help="where the player listens, if it never registers")
     player.add_argument("--game", choices=[*GAMES], default="even_odd", help="what is played (default even_odd)")
     _add_options(player, port=8000)
     player.set_defaults(run=check_player)
+    referee.add_argument("url", metavar="URL", nargs="?", help="where the referee listens, if it never registers")
+    _add_options(referee, port=8000)
+    referee.set_defaults(run=check_referee)
+    manager.add_argument("url", metavar="URL", help="the manager's; with ?referee=CODE if its referees need one")
+    manager.add_argument(
+        "--admin-token-file", metavar="FILE", type=Path, help="start the league as its operator, with this token"
+    )
+    _add_options(manager, port=0)
+    manager.set_defaults(run=check_manager)
 
 
 def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -87,6 +125,47 @@ def check_player(options: argparse.Namespace) -> int:
             game(options.game),
             port=port_of(options),
             url=options.url,
+            patience=options.timeout,
+            full=options.full,
+            tell=program.say,
+            heard=heard,
+        )
+
+    return examined(options, work)
+
+
+def check_referee(options: argparse.Namespace) -> int:
+    from leaguekit.agents.world import World
+    from leaguekit.kit.referee import check_referee as check
+
+    async def work(ground: HttpGround, heard: Callable[[Outcome], None]) -> Report:
+        return await check(
+            World(ground.caller),
+            ground,
+            port=port_of(options),
+            url=options.url,
+            patience=options.timeout,
+            full=options.full,
+            tell=program.say,
+            heard=heard,
+        )
+
+    return examined(options, work)
+
+
+def check_manager(options: argparse.Namespace) -> int:
+    from leaguekit.agents.world import World
+    from leaguekit.cli.operate import admin_token
+    from leaguekit.kit.manager import check_manager as check
+
+    token = None if options.admin_token_file is None else admin_token(options)
+
+    async def work(ground: HttpGround, heard: Callable[[Outcome], None]) -> Report:
+        return await check(
+            World(ground.caller),
+            ground,
+            options.url,
+            admin_token=token,
             patience=options.timeout,
             full=options.full,
             tell=program.say,

@@ -58,8 +58,8 @@ class HttpGround:
         return url
 
     async def close(self) -> None:
-        for server in self._servers:
-            await server.stop(seconds=1.0)
+        # All at once: some may be in the middle of an answer that never comes.
+        await asyncio.gather(*(server.stop(seconds=1.0) for server in self._servers))
         for caller in self._callers:
             await caller.close()
 

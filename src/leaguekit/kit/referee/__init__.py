@@ -53,6 +53,6 @@ async def check_referee(
     scene = RefereeScene(world, ground, url=url, patience=patience, full=full, tell=tell)
     await scene.open(port)
     if url is None:
-        tell(f"Waiting for a referee to register at {scene.here}, for {patience:g} s.")
+        tell(f"Start your referee with {scene.here} as its manager's URL; waiting {patience:g} s for it to register.")
     outcomes = await examine(CHECKS, scene, full=full, tell=heard)
     return Report("referee", scene.name, outcomes)
