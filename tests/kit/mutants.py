@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from leaguekit.kit.checks import Check, Outcome
 from leaguekit.transport.base import CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
+from tests.requirements import REQUIREMENTS
 
 Json = dict[str, Any]
 # In the place of a request: it is never answered, or not sent at all.
@@ -24,10 +26,11 @@ WRONG = -1
 
 
 class Also(NamedTuple):
-    """A request that is sent, and then others, each to a URL."""
+    """A request that is sent, and others, each to a URL, after so many seconds."""
 
     request: Json
     others: list[tuple[str, Json]]
+    after: float = 0.0
 
 
 class Faked(NamedTuple):
@@ -35,6 +38,7 @@ class Faked(NamedTuple):
 
     request: Json | None
     result: Json
+    after: float = 0.0
 
 
 @dataclass
@@ -51,6 +55,8 @@ class Mutant:
     gets: Callable[[Json, Any], Any] = lambda _request, answer: answer
     # Whether its program goes on when the league is over.
     stays: bool = False
+    # For a manager: from the announcement of a round to its first match.
+    lead: float = 60.0
 
     def handler(self, handle: Handler) -> Handler:
         async def handled(body: bytes, peer: Peer) -> bytes | None:
@@ -88,12 +94,11 @@ class _MutantCaller(MemoryCaller):
             return _answered(request, {})
         if isinstance(sent, Faked):
             if sent.request is not None:
-                body = json.dumps(sent.request).encode()
-                self._background.add(asyncio.ensure_future(super().post(url, body, seconds)))
+                self._later(url, sent.request, sent.after)
             return _answered(request, sent.result)
         if isinstance(sent, Also):
             for other, more in sent.others:
-                self._background.add(asyncio.ensure_future(super().post(other, json.dumps(more).encode(), seconds)))
+                self._later(other, more, sent.after)
             sent = sent.request
         try:
             came = await super().post(url, json.dumps(sent).encode(), seconds, most_bytes)
@@ -106,6 +111,13 @@ class _MutantCaller(MemoryCaller):
         except (ValueError, RecursionError):
             return came
         return came._replace(body=json.dumps(self._mutant.gets(request, answer)).encode())
+
+    def _later(self, url: str, request: Json, after: float) -> None:
+        async def post() -> HttpAnswer:
+            await asyncio.sleep(after)
+            return await MemoryCaller.post(self, url, json.dumps(request).encode(), 10.0)
+
+        self._background.add(asyncio.ensure_future(post()))
 
 
 def _answered(request: Json, result: Json) -> HttpAnswer:
@@ -302,3 +314,40 @@ def of_rpc(good: When) -> dict[str, Callable[[], Mutant]]:
         "rpc.notification": lambda: Mutant(answers=talkative),
         "rpc.alive": lambda: refusing(of_id(40_962)),
     }
+
+
+# What the tests of mutants share
+
+
+def failed(outcomes: Sequence[Outcome]) -> set[str]:
+    """The checks that failed; that the kit itself did not is a condition."""
+    assert not [one for one in outcomes if one.is_our_fault], [one.reason for one in outcomes if one.is_our_fault]
+    return {one.check.id for one in outcomes if one.state == "failed"}
+
+
+def about(check: Check[Any], checks: Sequence[Check[Any]]) -> list[Check[Any]]:
+    """The checks of the same area, and all that they rest on."""
+    wanted: set[str] = set()
+
+    def add(one: Check[Any]) -> None:
+        if one.id not in wanted:
+            wanted.add(one.id)
+            for need in one.needs:
+                add(need)
+
+    for one in checks:
+        if one.area == check.area:
+            add(one)
+    return [one for one in checks if one.id in wanted]
+
+
+def check_registry(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> None:
+    """Ids are of their own, sources exist, each check has its mutant, and nothing required rests on advice."""
+    assert mutants.keys() == {check.id for check in checks}
+    assert len(mutants) == len(checks)
+    for check in checks:
+        assert check.sentence.endswith("."), check.id
+        assert check.requirements, check.id
+        assert not check.is_required or all(need.is_required for need in check.needs), check.id
+        for requirement in check.requirements:
+            assert requirement in REQUIREMENTS or requirement.startswith("decision "), (check.id, requirement)

@@ -18,7 +18,7 @@ from leaguekit.kit.manager.reports import (
     first,
     rest,
 )
-from leaguekit.kit.manager.rounds import told_to_all
+from leaguekit.kit.manager.rounds import round_number, told_to_all
 from leaguekit.kit.manager.scene import ROUND_SECONDS, ManagerScene
 from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.protocol import messages as m
@@ -35,7 +35,7 @@ QUIET_SECONDS = 2.0
     "Round follows round, each announced under the next number.",
     "000-L0360",
     "003-L0158a",
-    needs=[accepted, rest, completed],
+    needs=[accepted, rest, completed, round_number],
 )
 async def rounds(scene: ManagerScene) -> Evidence:
     total = len(scene.players) - 1 + len(scene.players) % 2

@@ -115,7 +115,7 @@ async def status(scene: ManagerScene) -> Evidence:
     return exchange.evidence("data.status.state: RUNNING_LEAGUE")
 
 
-@QUERY.recommended("referee", "A referee may ask as well.", "000-L1029", "000-L1107", needs=[*NEEDS, referee])
+@QUERY.recommended("referee", "A referee may ask as well.", "000-L1029", "000-L1107", needs=[*NEEDS, *referee])
 async def by_referee(scene: ManagerScene) -> Evidence:
     exchange = await scene.say("a referee's query", scene.query("GET_STANDINGS", scene.referees[0]))
     return is_result(exchange)

@@ -20,7 +20,7 @@ TOKEN: Area[ManagerScene] = Area("token", "Tokens")
 
 STRANGER = "tok-p01-made-by-nobody"
 
-letter(RPC, "The manager", [player])
+letter(RPC, "The manager", player)
 
 
 @RPC.recommended(
@@ -28,7 +28,7 @@ letter(RPC, "The manager", [player])
     "A message of more than 10 KB is refused, by HTTP 413 or an error.",
     "000-L1566",
     "decision 6",
-    needs=[player],
+    needs=player,
 )
 async def large(scene: ManagerScene) -> Evidence:
     message = msgspec.to_builtins(scene.good_call()) | {"from_a_later_version": "x" * MOST_BYTES}
@@ -46,7 +46,7 @@ def _queried(scene: ManagerScene, **changes: Any) -> Json:
     return {name: one for name, one in whole.items() if one is not ...}
 
 
-@TOKEN.required("wrong", "A query with a wrong token is refused.", "000-L1229", "001-L1940", needs=[player])
+@TOKEN.required("wrong", "A query with a wrong token is refused.", "000-L1229", "001-L1940", needs=player)
 async def wrong(scene: ManagerScene) -> Evidence:
     return is_refusal(await scene.say("wrong token", _queried(scene, auth_token=STRANGER)))
 
@@ -74,7 +74,7 @@ async def error(scene: ManagerScene) -> Evidence:
     return exchange.evidence(expected)
 
 
-@TOKEN.required("missing", "A query without a token is refused.", "000-L1228", "000-L1098", needs=[player])
+@TOKEN.required("missing", "A query without a token is refused.", "000-L1228", "000-L1098", needs=player)
 async def missing(scene: ManagerScene) -> Evidence:
     return is_refusal(await scene.say("no token", _queried(scene, auth_token=...)))
 
@@ -95,18 +95,18 @@ async def other(scene: ManagerScene) -> Evidence:
     return is_refusal(await scene.say("other's name", _queried(scene, sender=scene.players[1].sender)))
 
 
-@TOKEN.recommended("league", "A query about another league is refused with 6003.", "001-L1790", needs=[player])
+@TOKEN.recommended("league", "A query about another league is refused with 6003.", "001-L1790", needs=player)
 async def league(scene: ManagerScene) -> Evidence:
     return is_refusal(await scene.say("other league", _queried(scene, league_id="league_of_others")), 6003)
 
 
-@TOKEN.recommended("type", "A query of an unknown type is refused with 6002.", "001-L1789", needs=[player])
+@TOKEN.recommended("type", "A query of an unknown type is refused with 6002.", "001-L1789", needs=player)
 async def wrong_type(scene: ManagerScene) -> Evidence:
     return is_refusal(await scene.say("other type", _queried(scene, query_type="GET_RICH")), 6002)
 
 
 def _fails(name: str, sentence: str, code: str, *lines: str, **params: Any) -> None:
-    @TOKEN.recommended(name, sentence, *lines, "decision 29", needs=[player])
+    @TOKEN.recommended(name, sentence, *lines, "decision 29", needs=player)
     async def unsuccessful(scene: ManagerScene) -> Evidence:
         exchange = await scene.say(name, scene.query("GET_PLAYER_STATS", **params))
         expected = f"success: false, with the error {code}"

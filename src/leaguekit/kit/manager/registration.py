@@ -31,8 +31,8 @@ async def ping(scene: ManagerScene) -> Evidence:
 
 def _registration(
     area: Area[ManagerScene], role: Role, kind: type[m.Message], lines: dict[str, tuple[str, ...]]
-) -> Check[ManagerScene]:
-    """Add the checks of the answer to the first registration of a role."""
+) -> list[Check[ManagerScene]]:
+    """Add the checks of the answer to the first registration of a role; those that all others rest on."""
     name = message_type(kind)
 
     @area.required("answer", f"A {role}'s registration is answered with a result.", *lines["answer"], needs=[ping])
@@ -51,7 +51,7 @@ def _registration(
             raise exchange.failed("status: ACCEPTED")
         return exchange.evidence("status: ACCEPTED")
 
-    judged_answer(
+    fields = judged_answer(
         area,
         role,
         lambda _scene: kind,
@@ -74,7 +74,8 @@ def _registration(
         ],
         needs=[accepted],
     )
-    return accepted
+    vital = {f"{area.name}.{name}" for name in (f"{role}_id", "auth_token", "league_id")}
+    return [accepted, *(one for one in fields if one.id in vital)]
 
 
 referee = _registration(
@@ -127,14 +128,14 @@ def _different(scene: ManagerScene, role: Role, exchanges: list[Exchange]) -> Ev
     "A second referee is taken, with an id and a token of its own.",
     "000-L0187",
     "002-L0040",
-    needs=[referee],
+    needs=referee,
 )
 async def other_referees(scene: ManagerScene) -> Evidence:
     return _different(scene, "referee", [await scene.register("second referee", "referee", "Kit referee 2")])
 
 
 @PLAYER.required(
-    "others", "Further players are taken, each with an id and a token of its own.", "000-L0297", needs=[player]
+    "others", "Further players are taken, each with an id and a token of its own.", "000-L0297", needs=player
 )
 async def other_players(scene: ManagerScene) -> Evidence:
     names = [f"Kit player {number}" for number in (2, 3)]
@@ -152,9 +153,7 @@ async def repeated(scene: ManagerScene) -> Evidence:
     return _keeps_id(member.id, await scene.ask_in(member, member.asked))
 
 
-@PLAYER.recommended(
-    "return", "A player that registers again with its token keeps its id.", "decision 15", needs=[player]
-)
+@PLAYER.recommended("return", "A player that registers again with its token keeps its id.", "decision 15", needs=player)
 async def returns(scene: ManagerScene) -> Evidence:
     member = scene.players[0]
     return _keeps_id(member.id, await scene.ask_in(member, member.registration()))
@@ -194,7 +193,7 @@ def _refused(
 ) -> Check[ManagerScene]:
     add = REFUSED.required if is_required else REFUSED.recommended
 
-    @add(name, sentence, *lines, needs=[player if role == "player" else referee])
+    @add(name, sentence, *lines, needs=player if role == "player" else referee)
     async def refused(scene: ManagerScene) -> Evidence:
         return is_refused(await scene.register(name, role, f"Kit {name}", **meta))
 
@@ -251,14 +250,14 @@ async def reason(scene: ManagerScene) -> Evidence:
 
 
 @REFUSED.required(
-    "missing", "A registration without a name is refused with -32602.", "001-L0327", "000-L1506", needs=[player]
+    "missing", "A registration without a name is refused with -32602.", "001-L0327", "000-L1506", needs=player
 )
 async def missing(scene: ManagerScene) -> Evidence:
     return is_refusal(await scene.register("missing", "player", "Kit nameless", display_name=...), -32602)
 
 
 @REFUSED.recommended(
-    "duplicate", "A second player of the same name is refused with 2002.", "001-L0330", "decision 15", needs=[player]
+    "duplicate", "A second player of the same name is refused with 2002.", "001-L0330", "decision 15", needs=player
 )
 async def duplicate(scene: ManagerScene) -> Evidence:
     taken = scene.players[0].name

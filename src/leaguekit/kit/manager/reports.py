@@ -12,7 +12,7 @@ from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, Json
 from leaguekit.kit.manager.members import Member
 from leaguekit.kit.manager.questions import STRANGER
-from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all
+from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all, whole
 from leaguekit.kit.manager.scene import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
 from leaguekit.kit.rpc import has_code
 from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
@@ -23,7 +23,7 @@ STANDINGS: Area[ManagerScene] = Area("standings", "Standings")
 COMPLETED: Area[ManagerScene] = Area("completed", "End of a round")
 
 # What the announcement must be for its matches to be reported.
-_CAN_REPORT = [announced, numbers, pairs, endpoints]
+_CAN_REPORT = [announced, numbers, pairs, whole, endpoints]
 COUNTS = ("played", "wins", "draws", "losses", "points")
 
 
@@ -200,6 +200,7 @@ async def soon(scene: ManagerScene) -> Evidence:
 
 @STANDINGS.required("rest", "The other matches of the round are taken as well.", "001-L1406", needs=[accepted])
 async def rest(scene: ManagerScene) -> Evidence:
+    scene.heard_before = {player.id: len(player.got(m.LeagueStandingsUpdate)) for player in scene.players}
     answers: list[Exchange] = [await scene.reported(fixture) for fixture in scene.rounds[1][1:]]
     for answer in answers:
         is_result(answer)
@@ -213,7 +214,7 @@ async def standings_sent(scene: ManagerScene) -> Evidence:
     expected = "LEAGUE_STANDINGS_UPDATE after the last report"
     for player in scene.players:
         await player.desk.until(_counted(scene, player), SECONDS)
-        if not player.got(m.LeagueStandingsUpdate):
+        if len(player.got(m.LeagueStandingsUpdate)) <= scene.heard_before[player.id]:
             raise Failed(Evidence(came=f"nothing came to {player.id}", expected=expected))
     wanted = {"message_type": "LEAGUE_STANDINGS_UPDATE", "league_id": scene.league_id, "round_id": 1}
     scene.told["standings"] = [Came(player.got(m.LeagueStandingsUpdate)[-1], wanted) for player in scene.players]
@@ -423,7 +424,7 @@ async def completed_count(scene: ManagerScene) -> Evidence:
     "The standings of the round come before its end.",
     "001-L1468",
     "001-L0653",
-    needs=[completed, standings_sent],
+    needs=[completed, standings_sent, *_row_fields],
 )
 async def after_standings(scene: ManagerScene) -> Evidence:
     for player in scene.players:

@@ -92,6 +92,7 @@ _fields = judged(
 _by_path = {one.id.partition(".")[2]: one for one in _fields}
 _ids = [_by_path[f"matches[].{name}"] for name in ("match_id", "player_A_id", "player_B_id")]
 _endpoint = _by_path["matches[].referee_endpoint"]
+round_number = _by_path["round_id"]
 
 
 @ROUND.required("players", "Every player is told of the round.", "000-L0394", "001-L0370", needs=[announced])
@@ -166,7 +167,7 @@ async def endpoints(scene: ManagerScene) -> Evidence:
 
 
 @ROUND.recommended(
-    "copy", "The referees' copy tells where the players listen.", "decision 22", needs=[announced, to_referees, *_ids]
+    "copy", "The referees' copy tells where the players listen.", "decision 22", needs=[announced, to_referees, pairs]
 )
 async def copy(scene: ManagerScene) -> Evidence:
     arrived = scene.referees[0].got(m.RoundAnnouncement)[0]
@@ -202,7 +203,7 @@ async def late_code(scene: ManagerScene) -> Evidence:
     "A referee that registers after the start is refused.",
     "000-L0194",
     "decision 21",
-    needs=[announced, referee],
+    needs=[announced, *referee],
 )
 async def late_referee(scene: ManagerScene) -> Evidence:
     return is_refused(await scene.register("late referee", "referee", "Kit late referee"))
@@ -215,7 +216,7 @@ async def late_referee(scene: ManagerScene) -> Evidence:
     "comes",
     "Each match is given to the referee that was announced, by start_match.",
     "decision 22",
-    needs=[announced, *_ids, _endpoint],
+    needs=[announced, numbers, pairs, endpoints],
 )
 async def comes(scene: ManagerScene) -> Evidence:
     await scene.given_out(1)

@@ -33,6 +33,8 @@ SECONDS = 10.0
 ROUND_SECONDS = 90.0
 # How long a broadcast may take to be everywhere.
 BROADCAST_SECONDS = 5.0
+# How long a league may take to start by itself when all are there.
+STARTING_SECONDS = 1.0
 # What is chosen and drawn where the referee was given no seed.
 NUMBER = 8
 
@@ -50,12 +52,12 @@ class Fixture(NamedTuple):
 # How the matches of the league end, in their order; a league with more players begins again. In the end two of four
 # players have equal points, and the order of their ids would be wrong.
 OUTCOMES: tuple[tuple[str | None, bool], ...] = (
-    ("a", False),
+    ("A", False),
     (None, False),
-    ("b", True),
-    ("b", False),
+    ("B", True),
+    ("B", False),
     (None, False),
-    ("a", False),
+    ("A", False),
 )
 
 
@@ -90,6 +92,8 @@ class ManagerScene:
         self.table = Table(Settings(league_id="check").tie_breaks)
         # Whether the manager gives matches out by start_match; None while that is not known.
         self.assigns: bool | None = None
+        # How many standings each player had before the last results of the first round.
+        self.heard_before: dict[str, int] = {}
         self._ground = ground
         self._outcomes = itertools.cycle(OUTCOMES)
         self._suffix = world.entropy(2).hex()
@@ -109,7 +113,9 @@ class ManagerScene:
         result = exchange.result if isinstance(exchange.result, dict) else {}
         given, token = result.get(f"{member.role}_id"), result.get("auth_token")
         if result.get("status") == "ACCEPTED" and isinstance(given, str):
-            member.id, member.token = given, token if isinstance(token, str) else ""
+            # Who comes back keeps its id, whatever it is told; that it is the same has a check of its own.
+            member.id = member.id or given
+            member.token = token if isinstance(token, str) else ""
             member.asked = message
             self.members[member.id] = member
             league = result.get("league_id")
@@ -184,7 +190,7 @@ class ManagerScene:
         if self.admin_token is not None:
             command = {"command": "start", "admin_token": self.admin_token}
             self.seen["start"] = await self.line.call(self.url, "operator", command, SECONDS)
-        elif not self.players[0].got(m.RoundAnnouncement):
+        elif await self.announced(1, STARTING_SECONDS) is None:
             counts = f"{len(self.players)} players and {len(self.referees)} referees"
             self.tell(f"Start your league now: it has {counts}. (Waiting for {self.patience:g} s.)")
 
@@ -243,8 +249,15 @@ class ManagerScene:
         """How a match ends, which is made up when it is first asked for."""
         if fixture.match_id not in self.results:
             winner, is_technical = next(self._outcomes)
-            self.results[fixture.match_id] = _made_up(fixture, winner, is_technical, self._drawn(fixture))
+            self.results[fixture.match_id] = _made_up(self._sides(fixture), winner, is_technical, self._drawn(fixture))
         return self.results[fixture.match_id]
+
+    def _sides(self, fixture: Fixture) -> dict[str, str]:
+        """Who plays: as the assignment says, or else the announcement."""
+        given = self.assignment_of(fixture)
+        told = {} if given is None else {side: value(given[1].message, f"player_{side}.player_id") for side in "AB"}
+        announced = {"A": fixture.a, "B": fixture.b}
+        return {side: told[side] if told.get(side) in self.members else one for side, one in announced.items()}
 
     def _drawn(self, fixture: Fixture) -> int:
         given = self.assignment_of(fixture)
@@ -290,11 +303,10 @@ def _fixture(match: Json, round_id: int) -> Fixture:
     return Fixture(match_id, round_id, a, b, endpoint)
 
 
-def _made_up(fixture: Fixture, winner: str | None, is_technical: bool, drawn: int) -> m.MatchResult:
+def _made_up(sides: dict[str, str], winner: str | None, is_technical: bool, drawn: int) -> m.MatchResult:
     """A result that fits the rules of even/odd and the number."""
     right = number_parity(drawn)
     wrong = PARITIES[1 - PARITIES.index(right)]
-    sides = {"a": fixture.a, "b": fixture.b}
     score: dict[str, Any] = {player: 1 if winner is None else 3 * (side == winner) for side, player in sides.items()}
     choices: dict[str, str | None] = {
         player: None if is_technical else right if winner in (None, side) else wrong for side, player in sides.items()
