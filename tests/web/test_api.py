@@ -21,7 +21,7 @@ from leaguekit.web import pages, shapes
 from leaguekit.web.app import API, Dashboard
 from leaguekit.web.openapi import document
 from leaguekit.web.projection import KEYED, Projection, change
-from tests.agents.leagues import BEGAN, Hall, in_virtual_time
+from tests.agents.leagues import BEGAN, Hall, HeldLog, in_virtual_time
 from tests.league.play import Play, whole
 from tests.played import FOUR, Transcripts
 from tests.web.visitors import Got, clumsy, get, shown
@@ -260,6 +260,26 @@ async def test_an_answer_is_made_once_for_all_who_ask_at_the_same_time_and_again
         assert second.headers["etag"] != first.headers["etag"]
         again = await get(dashboard, "/api/standings", if_none_match=second.headers["etag"])
         assert (again.status, again.body) == (304, b"")
+
+
+@in_virtual_time
+async def test_many_who_ask_at_once_are_given_the_same_answer_and_one_who_gives_up_takes_it_from_nobody(
+    tmp_path: Path,
+) -> None:
+    log = HeldLog()
+    async with Hall(tmp_path, log=log) as hall:
+        dashboard = Dashboard(hall.manager)
+        await dashboard.opened()
+        log.hold()
+        hall.manager.ledger.record(commands.pause(hall.league, "lunch", hall.timestamp))
+        asking = [asyncio.create_task(get(dashboard, "/api/league")) for _ in range(10)]
+        await asyncio.sleep(1)
+        assert len(dashboard._making) == 1
+        asking.pop(0).cancel()
+        log.release()
+        answers = await asyncio.gather(*asking)
+        assert len({one.body for one in answers}) == 1
+        assert answers[0].json["league"]["paused"] is True
 
 
 @in_virtual_time

@@ -10,6 +10,7 @@ import gzip
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,11 +31,10 @@ from leaguekit.web.matches import match_page
 from leaguekit.web.openapi import Described, Parameter, document
 from leaguekit.web.operations import LoopLag, exposition
 from leaguekit.web.projection import Projection, news_of
-from leaguekit.web.stream import HEAD, Watchers
+from leaguekit.web.stream import HEAD, PAUSE, SHARE, Watchers
 from leaguekit.web.success import metrics
 
-# An answer is as fresh as the stream, and made once for all who ask within that time.
-FRESH_SECONDS = 0.25
+# Answers are made once for all who ask within the time that the stream too takes its time, and so many are kept.
 MOST_KEPT = 256
 # A shorter text is not worth compressing.
 COMPRESS_FROM = 1_000
@@ -147,6 +147,7 @@ class Dashboard:
         self.lag = LoopLag()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._answers: dict[str, Answer] = {}
+        self._making: dict[str, asyncio.Task[Answer]] = {}
         self._opening: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -247,21 +248,32 @@ class Dashboard:
         return described.path, _sent(answer.body, answer.compressed, headers, request)
 
     async def _answered(self, described: Described, asked: dict[str, Any]) -> Answer:
-        key, clock = f"{described.path} {asked}", asyncio.get_running_loop().time
+        key = f"{described.path} {asked}"
         kept = self._answers.get(key)
-        if kept is not None and clock() < kept.until:
+        if kept is not None and asyncio.get_running_loop().time() < kept.until:
             return kept
+        making = self._making.get(key)
+        if making is None:
+            making = self._making[key] = asyncio.create_task(self._made(key, described, asked))
+            making.add_done_callback(lambda _: self._making.pop(key))
+        return await asyncio.shield(making)
+
+    async def _made(self, key: str, described: Described, asked: dict[str, Any]) -> Answer:
         if described.path in _FROM_LOG:
             await self.manager.ledger.settled()
-        made = await API[described](self, asked)
-        body = msgspec.json.encode(made)
+        began = perf_counter()
+        body = msgspec.json.encode(await API[described](self, asked))
+        took = perf_counter() - began
         # Nothing is shown before it is written down.
         await self.manager.ledger.settled()
+        began = perf_counter()
         compressed = gzip.compress(body, 6, mtime=0) if len(body) >= COMPRESS_FROM else None
         etag = f'W/"{blake2b(body, digest_size=9).hexdigest()}"'
+        took += perf_counter() - began
         if len(self._answers) >= MOST_KEPT:
             self._answers.clear()
-        answer = self._answers[key] = Answer(clock() + FRESH_SECONDS, body, compressed, etag)
+        until = asyncio.get_running_loop().time() + max(PAUSE, took / SHARE)
+        answer = self._answers[key] = Answer(until, body, compressed, etag)
         return answer
 
 

@@ -50,4 +50,4 @@ class Exposition:
 
 
 def _number(value: float) -> str:
-    return f"{value:g}" if isinstance(value, int) or abs(value) < 1e6 else repr(value)
+    return str(value) if isinstance(value, int) else f"{value:.12g}"

@@ -27,11 +27,6 @@ class LoopLag:
         if self._timer is None:
             self._set()
 
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _set(self) -> None:
         # Not the loop's own clock: that stands still while the loop is busy.
         due = perf_counter() + LAG_PAUSE
