@@ -14,10 +14,10 @@ import pytest
 
 from leaguekit.league import commands
 from leaguekit.league.events import decode
-from leaguekit.league.standings import Table
+from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule
-from leaguekit.web import pages, shapes
+from leaguekit.web import app, pages, shapes
 from leaguekit.web.app import API, Dashboard
 from leaguekit.web.openapi import document
 from leaguekit.web.projection import KEYED, Projection, change
@@ -192,6 +192,24 @@ async def test_an_agents_page_has_its_record_its_times_and_its_matches(tmp_path:
 
 
 @in_virtual_time
+async def test_ratings_and_what_they_mean_are_those_of_the_leagues_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Visit(tmp_path) as visit:
+        page, found = await visit.json("/api/figures"), figures(visit.hall.league)
+        assert page["sentences"] == found.sentences
+        assert "luck" in page["sentences"][0]
+        assert page["champions_chance"] == pytest.approx(found.champions_chance)
+        assert [(one["id"], one["rating"], one["low"], one["high"]) for one in page["players"]] == [
+            (line.player_id, line.rating, line.rating_low, line.rating_high) for line in found.lines
+        ]
+        monkeypatch.setattr(app, "MOST_RATED", 3)
+        too_many = await visit.json("/api/figures?limit=4")
+        assert too_many["players"] == []
+        assert "`league report`" in too_many["sentences"][0]
+
+
+@in_virtual_time
 async def test_an_author_reads_what_to_fix(tmp_path: Path) -> None:
     async with Hall(tmp_path, max_retries=0) as hall:
         await hall.fill("random")
@@ -337,26 +355,19 @@ def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
     assert changes > 40
 
 
-def test_movement_is_since_the_round_before_and_follows_a_correction() -> None:
-    play = Play(players=4, referees=2).begin()
-    projection = Projection(play.league)
-    assert [row.movement for row in projection.standings()] == [None] * 4
-    play.play_round()
-    play.announce()
-    assert [row.movement for row in projection.standings()] == [0] * 4
-    play.play_round()
-    before = Table(play.settings.tie_breaks)
-    for name in play.league.table.rows:
-        before.enter(name, name)
-    for name in ("R1M1", "R1M2"):
-        result = play.match(name).result
-        assert result is not None
-        before.count(result)
-    ranks = {name: row.rank for name, row in before.standings().items()}
-    assert any(row.movement for row in projection.standings())
-    assert {row.id: row.movement for row in projection.standings()} == {
-        row.id: ranks[row.id] - row.rank for row in projection.standings()
-    }
+def test_movement_is_since_the_round_before_whatever_happens() -> None:
+    """As the league's figures have it, which are made from scratch."""
+    league = League()
+    projection = Projection(league)
+    seen = set()
+    for number, text in enumerate(whole().log, start=1):
+        event = decode(text)
+        league.apply(event)
+        projection.take(number, event)
+        movements = {row.id: row.movement for row in projection.standings()}
+        assert movements == {line.player_id: line.movement for line in figures(league).lines}
+        seen |= set(movements.values())
+    assert {None, 0, 1, -1} <= seen
 
 
 def test_a_league_of_a_hundred_fits_into_a_page_load() -> None:

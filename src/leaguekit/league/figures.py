@@ -89,7 +89,7 @@ def figures(league: League) -> Figures:
         technical_losses=len(ended) - len(played),
         lines=lines,
         cross_table=_cross_table(league, ended),
-        points=_points(league),
+        points=points_after_rounds(league),
         equality=in_doubt,
         champions_chance=chance,
         sentences=[
@@ -143,11 +143,12 @@ def _cross_table(league: League, ended: list[Match]) -> dict[str, dict[str, list
     cross: dict[str, dict[str, list[Meeting]]] = {name: {} for name in league.table.standings()}
     for match in ended:
         for player, opponent in (match.players, match.players[::-1]):
-            cross[player].setdefault(opponent, []).append(Meeting(match.id, _mark(match, player)))
+            cross[player].setdefault(opponent, []).append(Meeting(match.id, mark(match, player)))
     return cross
 
 
-def _mark(match: Match, player_id: str) -> Mark:
+def mark(match: Match, player_id: str) -> Mark:
+    """How a match that has ended did so, as one of its players sees it."""
     points = _points_in(match, player_id)
     if _played(match) is None:
         return "+" if points else "-"
@@ -161,7 +162,8 @@ def _points_in(match: Match, player_id: str) -> int:
     return match.outcome.points_a if player_id == match.a else match.outcome.points_b
 
 
-def _points(league: League) -> dict[str, list[int]]:
+def points_after_rounds(league: League) -> dict[str, list[int]]:
+    """The points of each player after each round so far, in the order of the table."""
     points: dict[str, list[int]] = {name: [] for name in league.table.standings()}
     totals = dict.fromkeys(points, 0)
     for round_ in league.rounds[: league.current_round]:

@@ -21,6 +21,8 @@ from starlette.types import Receive, Scope, Send
 from leaguekit.agents.ledger import PAGE
 from leaguekit.agents.manager import Manager
 from leaguekit.league import events as e
+from leaguekit.league.figures import Figures, figures
+from leaguekit.league.snapshot import restore, save
 from leaguekit.store.base import StoreError
 from leaguekit.transport.http_protocol import LINE
 from leaguekit.transport.origins import neighbourhood
@@ -39,6 +41,8 @@ MOST_KEPT = 256
 # A shorter text is not worth compressing.
 COMPRESS_FROM = 1_000
 MOST_NEWS = 100
+# Fitting ratings takes a third of a second for a hundred players, and eight times that for twice as many.
+MOST_RATED = 200
 
 Make = Callable[["Dashboard", dict[str, Any]], Awaitable[shapes.Shape]]
 
@@ -91,6 +95,22 @@ async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
     return shapes.NewsPage(seq=number, after=after, news=told)
 
 
+async def _figures(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+    league, number = dashboard.shown.league, dashboard.shown.number
+    if len(league.table.rows) > MOST_RATED:
+        too_many = f"Ratings of more than {MOST_RATED} players take long: `league report` makes them."
+        return shapes.FiguresPage(
+            seq=number, sentences=[too_many], champions_chance=None, alike_chance=None, total=0, offset=0, players=[]
+        )
+    # Of a copy, for meanwhile the league goes on.
+    found = await dashboard.manager.world.blocking(_fitted, save(league, number))
+    return pages.figures(number, found, **asked)
+
+
+def _fitted(snapshot: bytes) -> Figures:
+    return figures(restore(snapshot)[0])
+
+
 async def _metrics(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape:
     manager = dashboard.manager
     return metrics(dashboard.shown, manager.meters, manager.conductor.standings_delays)
@@ -124,6 +144,9 @@ API: dict[Described, Make] = {
         pages.crosstable
     ),
     Described("/api/points", "Points over the rounds", shapes.PointsPage, _ROWS): _page(pages.points),
+    Described("/api/figures", "Ratings, and what of the table is more than chance", shapes.FiguresPage, _ROWS): (
+        _figures
+    ),
     Described("/api/times", "The distribution of answer times", shapes.TimesPage, _ROWS): _page(pages.times),
     Described(
         "/api/news",

@@ -6,10 +6,9 @@ Whatever grows with the league is paged: ``offset`` and ``limit``, in the order 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Literal
 
+from leaguekit.league.figures import Figures, mark, points_after_rounds
 from leaguekit.league.records import Match, Player, Referee
-from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.tokens import redacted
@@ -20,9 +19,11 @@ from leaguekit.web.shapes import (
     AgentsPage,
     Cell,
     CrossTable,
+    FiguresPage,
     LeaguePage,
     PointsLine,
     PointsPage,
+    RatingLine,
     RoundLine,
     RoundPage,
     RoundsPage,
@@ -40,7 +41,6 @@ MOST_ROUNDS = 500
 MOST_MATCHES = 200
 # Of an agent's matches that are still to come.
 NEXT = 20
-Mark = Literal["1", "½", "0", "+", "-"]
 
 
 class NotThere(Exception):
@@ -117,9 +117,8 @@ def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) 
     for match in state.matches.values():
         for player, opponent in (match.players, match.players[::-1]):
             if player in row_of and opponent in column_of:
-                cells[row_of[player]].append(
-                    Cell(column=column_of[opponent], match_id=match.id, mark=mark(match, player))
-                )
+                ended = mark(match, player) if match.has_ended else None
+                cells[row_of[player]].append(Cell(column=column_of[opponent], match_id=match.id, mark=ended))
     return CrossTable(
         seq=shown.number,
         total=len(state.table.rows),
@@ -131,36 +130,38 @@ def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) 
     )
 
 
-def mark(match: Match, player_id: str) -> Mark | None:
-    """How a match ended, as one of its players sees it."""
-    outcome = match.outcome
-    if outcome is None:
-        return None
-    points = outcome.points_a if player_id == match.a else outcome.points_b
-    if outcome.status == "TECHNICAL_LOSS":
-        return "+" if points else "-"
-    return "1" if points == WIN_POINTS else "½" if points else "0"
-
-
 def points(shown: Projection, offset: int, limit: int) -> PointsPage:
-    state = shown.league
-    players = _ranked(state, offset, limit)
-    totals = dict.fromkeys((one.id for one in players), 0)
-    after: dict[str, list[int]] = {name: [] for name in totals}
-    for found in state.rounds[: state.current_round]:
-        for match in (state.matches[name] for name in found.matches):
-            if match.outcome is not None:
-                for player, gained in zip(match.players, (match.outcome.points_a, match.outcome.points_b), strict=True):
-                    if player in totals:
-                        totals[player] += gained
-        for player, total in totals.items():
-            after[player].append(total)
+    state, after = shown.league, points_after_rounds(shown.league)
     return PointsPage(
         seq=shown.number,
-        total=len(state.table.rows),
+        total=len(after),
         offset=offset,
         rounds=state.current_round,
-        players=[PointsLine(id=one.id, name=one.name, points=after[one.id]) for one in players],
+        players=[PointsLine(id=one.id, name=one.name, points=after[one.id]) for one in _ranked(state, offset, limit)],
+    )
+
+
+def figures(number: int, found: Figures, offset: int, limit: int) -> FiguresPage:
+    return FiguresPage(
+        seq=number,
+        sentences=found.sentences,
+        champions_chance=found.champions_chance,
+        alike_chance=None if found.equality is None else found.equality.chance,
+        total=len(found.lines),
+        offset=offset,
+        players=[
+            RatingLine(
+                rank=line.rank,
+                id=line.player_id,
+                name=line.display_name,
+                points=line.points,
+                rating=line.rating,
+                low=line.rating_low,
+                high=line.rating_high,
+                matches=line.rated_matches,
+            )
+            for line in found.lines[offset : offset + limit]
+        ],
     )
 
 

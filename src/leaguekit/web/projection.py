@@ -84,7 +84,7 @@ class Projection:
         self._latest: deque[str] = deque(maxlen=LATEST)
         self._news: deque[News] = deque(maxlen=LATEST)
         self._stories: dict[str, tuple[int, ...]] = {}
-        # The table as it was when all rounds before the present one were over.
+        # The table as it was when all rounds before the latest one were over.
         self._before: Table | None = None
         self._rounds_before = 0
 
@@ -122,9 +122,11 @@ class Projection:
     # The table
 
     def ranks_before(self) -> dict[str, int]:
-        """Everybody's rank before the present round; nothing in the first."""
+        """Everybody's rank before the latest round of which anything is known; nothing if that was the first."""
         league = self.league
         wanted = league.current_round - 1
+        if wanted > 0 and league.rounds[wanted].remaining == len(league.rounds[wanted].matches):
+            wanted -= 1
         if wanted < 1:
             return {}
         if self._before is None or self._rounds_before > wanted:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from leaguekit.league.figures import Mark
 from leaguekit.protocol.fields import AgentState, LeagueState, MatchState, ResultStatus
 
 
@@ -260,7 +261,7 @@ class Cell(Shape, array_like=True):
 
     column: int
     match_id: str
-    mark: Literal["1", "½", "0", "+", "-"] | None
+    mark: Mark | None
 
 
 class CrossTable(Shape):
