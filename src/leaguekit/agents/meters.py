@@ -41,7 +41,8 @@ class Histogram:
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.count += 1
         self.sum += seconds
-        self.longest = max(self.longest, seconds)
+        if seconds > self.longest:  # noqa: PLR1730 - a call would take longer than all the rest
+            self.longest = seconds
 
     def quantile(self, share: float) -> float | None:
         """The bound within which such a share lies; None while there is nothing."""
@@ -84,10 +85,9 @@ class Meters:
     def took(self, call: Call, result: Any, seconds: float) -> None:
         """A call was answered with a result."""
         method = _NAMES.get(call.method, OTHER)
-        histogram = self.answered.get(method)
-        if histogram is None:
-            histogram = self.answered[method] = Histogram()
-        histogram.add(seconds)
+        if method not in self.answered:
+            self.answered[method] = Histogram()
+        self.answered[method].add(seconds)
         if method in _REGISTRATIONS:
             self._applied(call.params, admitted=result.status == "ACCEPTED")
 
