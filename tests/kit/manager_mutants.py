@@ -138,7 +138,7 @@ def _is_copy(request: Json) -> bool:
     return FIRST_ROUND(request) and "player_A_endpoint" in request["params"]["matches"][0]
 
 
-def _ack(request: Json) -> Json:
+def ack_of(request: Json) -> Json:
     params = request["params"]
     shared = {name: params[name] for name in ("protocol", "timestamp", "match_id", "attempt")}
     return shared | {"message_type": "MATCH_ASSIGNMENT_ACK", "status": "ACCEPTED"}
@@ -147,7 +147,7 @@ def _ack(request: Json) -> Json:
 def _forgetful() -> Mutant:
     """Does not give the first match out, and believes that it did."""
     is_first = is_a("MATCH_ASSIGNMENT", match_id="R1M1")
-    return Mutant(sends=lambda request, _url: Faked(None, _ack(request)) if is_first(request) else request)
+    return Mutant(sends=lambda request, _url: Faked(None, ack_of(request)) if is_first(request) else request)
 
 
 def _leaking() -> Mutant:

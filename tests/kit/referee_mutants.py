@@ -393,13 +393,13 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
         once(is_a("MATCH_RESULT_REPORT", result__details__status="DRAW")), "result.score", {"P03": 3, "P04": 0}
     ),
     "error.told": lambda: dropping(is_a("GAME_ERROR", error_code="E004")),
-    "error.again": lambda: _after_error("E004", _changed("result.details.choices", {})),
+    "wrong.again": lambda: _after_error("E004", _changed("result.details.choices", {})),
     "error.alone": _to_the_other,
-    "error.every": lambda: sending(
+    "wrong.every": lambda: sending(
         lambda request: ERROR(request) and at(request, "params.context.invalid_choice") == 0, "error_code", "E043"
     ),
-    "error.other_match": lambda: sending(is_a("GAME_ERROR", error_code="E015"), "error_code", "E044"),
-    "error.wrong_token": lambda: sending(is_a("GAME_ERROR", error_code="E012"), "error_code", "E044"),
+    "wrong.other_match": lambda: sending(is_a("GAME_ERROR", error_code="E015"), "error_code", "E044"),
+    "wrong.token": lambda: sending(is_a("GAME_ERROR", error_code="E012"), "error_code", "E044"),
     "loss.declined": lambda: _no_winner("REFUSED_INVITATION"),
     "loss.told": lambda: sending(
         once(is_a("GAME_OVER", game_result__status="TECHNICAL_LOSS")), "game_result.status", "WIN"

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import Check, Outcome, examine
-from leaguekit.kit.manager import CHECKS
+from leaguekit.kit.manager import CHECKS, check_manager
 from leaguekit.kit.manager.scene import ManagerScene
 from leaguekit.league.settings import Settings
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
-from tests.kit.manager_mutants import MUTANTS
+from tests.kit.manager_mutants import MUTANTS, ack_of
 from tests.kit.memory_ground import MemoryGround
-from tests.kit.mutants import Mutant, about, check_registry, failed
+from tests.kit.mutants import Faked, Json, Mutant, about, check_registry, failed, is_a
 
 URL = "http://127.0.0.1:7000/mcp"
 ADMIN = "adm-the-operators-own"
@@ -62,3 +63,74 @@ def test_each_check_has_a_manager_that_fails_it_and_nothing_else(check: Check[Ma
 
 def test_every_mutant_is_of_a_check_and_every_check_has_its_sources() -> None:
     check_registry(CHECKS, MUTANTS)
+
+
+def _without_assignments() -> Mutant:
+    """A manager whose referees learn of their matches in some other way."""
+    is_one = is_a("MATCH_ASSIGNMENT")
+    return Mutant(sends=lambda request, _url: Faked(None, ack_of(request)) if is_one(request) else request, lead=0.0)
+
+
+def test_a_manager_that_assigns_otherwise_is_not_asked_about_assignments(tmp_path: Path) -> None:
+    outcomes = loop.run(_checked(tmp_path, _without_assignments()))
+    assert failed(outcomes) == set()
+    not_run = {one.check.id: one.reason for one in outcomes if one.state == "not run"}
+    about_assignments = {check.id for check in CHECKS if check.id.startswith("assign.")} - {"assign.tokens"}
+    assert not_run.keys() == about_assignments
+    assert "no start_match came" in not_run["assign.comes"]
+
+
+def test_somebody_is_told_to_start_the_league_when_all_are_there(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    async def main() -> list[Outcome]:
+        ground = MemoryGround()
+        settings = Settings(league_id="league_under_test", announce_lead=0.0)
+        manager = Manager(ground.world(tmp_path, seed=2), MemoryLog(), settings, URL, ADMIN)
+        await manager.open()
+        ground.network.listen(URL, manager.handle)
+        running = asyncio.ensure_future(manager.run())
+
+        def tell(text: str) -> None:
+            said.append(text)
+            # As the person at the terminal does.
+            manager.conductor.start_when = (4, 2)
+            manager.conductor.look_again()
+
+        report = await check_manager(ground.world(), ground, URL, patience=30.0, tell=tell)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await manager.close()
+        return [*report.outcomes]
+
+    assert failed(loop.run(main())) == set()
+    assert said == ["Start your league now: it has 4 players and 2 referees. (Waiting for 30 s.)"]
+
+
+RUBBISH: tuple[Any, ...] = (None, [], [7], {}, "", "\ud800", 1e308, True, -1)
+
+
+@pytest.mark.parametrize(
+    "rubbish", [{"status": []}, *(pytest.param(one, marks=pytest.mark.long) for one in RUBBISH)], ids=repr
+)
+def test_the_kit_survives_whatever_a_manager_answers_and_sends(rubbish: Any, tmp_path: Path) -> None:
+    def answer(request: Any, _answer: Any) -> Any:
+        return {"jsonrpc": "2.0", "result": rubbish, "id": request.get("id") if isinstance(request, dict) else None}
+
+    def fault(request: Any, _answer: Any) -> Any:
+        return {"jsonrpc": "2.0", "error": rubbish, "id": request.get("id") if isinstance(request, dict) else None}
+
+    def message(request: Json, _url: str) -> Json:
+        return request | {"params": dict.fromkeys(request["params"], rubbish)}
+
+    def within(request: Json, _url: str) -> Json:
+        inner = {
+            name: [dict.fromkeys(one, rubbish) if isinstance(one, dict) else rubbish for one in value]
+            if isinstance(value, list)
+            else value
+            for name, value in request["params"].items()
+        }
+        return request | {"params": inner}
+
+    for mutant in (Mutant(answers=answer), Mutant(answers=fault), Mutant(sends=message), Mutant(sends=within)):
+        failed(loop.run(_checked(tmp_path / str(id(mutant)), mutant)))

@@ -31,10 +31,14 @@ class Came(NamedTuple):
 
 
 class Told(dict[str, list[Came]]):
-    """What has come, by name, for all checks that look at it."""
+    """What has come, by name, for all checks that look at it; ``why`` says of some why they are not there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.why: dict[str, str] = {}
 
     def __missing__(self, name: str) -> list[Came]:
-        raise NotRun(f"there is no {name} to look at")
+        raise NotRun(self.why.get(name, f"there is no {name} to look at"))
 
 
 class Scene(Protocol):
@@ -84,6 +88,11 @@ def values(message: Any, path: str) -> list[Any]:
         else:
             found = [one.get(step, MISSING) if isinstance(one, dict) else MISSING for one in found]
     return found
+
+
+def has(message: Any, wanted: Json) -> bool:
+    """Whether a message has these values."""
+    return isinstance(message, dict) and all(same(message.get(name), one) for name, one in wanted.items())
 
 
 def value(message: Any, path: str) -> Any:

@@ -76,5 +76,7 @@ class Member:
             "status": "ACCEPTED" if kind is m.MatchAssignment else "ACKNOWLEDGED",
             f"{self.role}_id": self.id,
         }
-        echoed = ("match_id", "attempt", "round_id")
-        return answer | {name: arrived.message[name] for name in echoed if name in arrived.message}
+        echoed = {name: arrived.message[name] for name in ("match_id", "round_id") if name in arrived.message}
+        attempt = arrived.message.get("attempt")
+        # A manager may get it wrong, and still be able to read an answer.
+        return answer | echoed | {"attempt": attempt if type(attempt) is int and attempt > 0 else 1}

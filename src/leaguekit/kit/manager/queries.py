@@ -11,7 +11,7 @@ from leaguekit.kit.manager.members import Member
 from leaguekit.kit.manager.registration import referee
 from leaguekit.kit.manager.reports import completed, standings_right
 from leaguekit.kit.manager.scene import Fixture, ManagerScene, rows_of
-from leaguekit.kit.told import value
+from leaguekit.kit.told import has, value
 
 QUERY: Area[ManagerScene] = Area("query", "Queries")
 
@@ -90,7 +90,7 @@ async def next_match(scene: ManagerScene) -> Evidence:
     expected = _next(fixture, asker.id)
     if expected is None:
         return exchange.evidence("whatever comes: it rests in the next round")
-    if not isinstance(found, dict) or expected.items() - found.items():
+    if not has(found, expected):
         raise exchange.failed(f"next_match with {expected}")
     return exchange.evidence(f"next_match with {expected}")
 
@@ -102,7 +102,7 @@ async def player_stats(scene: ManagerScene) -> Evidence:
     row = scene.table.rows[asker.id]
     wanted = {"player_id": row.player_id, "wins": row.wins, "points": row.points}
     found = value(exchange.result, "data.player_stats")
-    if not isinstance(found, dict) or wanted.items() - found.items():
+    if not has(found, wanted):
         raise exchange.failed(f"player_stats with {wanted}")
     return exchange.evidence(f"player_stats with {wanted}")
 

@@ -424,7 +424,7 @@ async def completed_count(scene: ManagerScene) -> Evidence:
     "The standings of the round come before its end.",
     "001-L1468",
     "001-L0653",
-    needs=[completed, standings_sent, *_row_fields],
+    needs=[completed, standings_sent, standings_rows, *_row_fields],
 )
 async def after_standings(scene: ManagerScene) -> Evidence:
     for player in scene.players:

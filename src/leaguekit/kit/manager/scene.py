@@ -35,6 +35,8 @@ ROUND_SECONDS = 90.0
 BROADCAST_SECONDS = 5.0
 # How long a league may take to start by itself when all are there.
 STARTING_SECONDS = 1.0
+# How long a match takes that is begun by the announcement: no referee has a result at once.
+PLAYING_SECONDS = 1.0
 # What is chosen and drawn where the referee was given no seed.
 NUMBER = 8
 
@@ -94,6 +96,7 @@ class ManagerScene:
         self.assigns: bool | None = None
         # How many standings each player had before the last results of the first round.
         self.heard_before: dict[str, int] = {}
+        self._given_out: set[int] = set()
         self._ground = ground
         self._outcomes = itertools.cycle(OUTCOMES)
         self._suffix = world.entropy(2).hex()
@@ -117,7 +120,7 @@ class ManagerScene:
             member.id = member.id or given
             member.token = token if isinstance(token, str) else ""
             member.asked = message
-            self.members[member.id] = member
+            self.members.setdefault(member.id, member)
             league = result.get("league_id")
             self.league_id = league if isinstance(league, str) else self.league_id
             if member.role == "player" and member.id not in self.table.rows:
@@ -219,7 +222,11 @@ class ManagerScene:
 
     async def given_out(self, round_id: int) -> None:
         """Wait until the matches of a round are given out, unless the manager starts them otherwise."""
+        if round_id in self._given_out:
+            return
+        self._given_out.add(round_id)
         if self.assigns is False:
+            await asyncio.sleep(PLAYING_SECONDS)
             return
         loop = asyncio.get_running_loop()
         until = loop.time() + ROUND_SECONDS

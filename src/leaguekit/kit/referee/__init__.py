@@ -22,6 +22,7 @@ AREAS = (
     results.REPORT,
     results.DRAW,
     faults.ERROR,
+    faults.WRONG,
     faults.LOSS,
     retries.RETRY,
     faults.RUBBISH,

@@ -14,7 +14,8 @@ from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, val
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST
 
-ERROR: Area[RefereeScene] = Area("error", "Wrong choices")
+ERROR: Area[RefereeScene] = Area("error", "Errors that players are told of")
+WRONG: Area[RefereeScene] = Area("wrong", "Wrong answers")
 LOSS: Area[RefereeScene] = Area("loss", "Technical losses")
 RUBBISH: Area[RefereeScene] = Area("rubbish", "Players that answer nonsense")
 
@@ -99,7 +100,7 @@ judged(
 )
 
 
-@ERROR.required(
+@WRONG.required(
     "again", "After a wrong choice, a right one in time counts.", "000-L0856", "000-L0877", "000-L1334", needs=[told]
 )
 async def again(scene: RefereeScene) -> Evidence:
@@ -120,7 +121,7 @@ async def alone(scene: RefereeScene) -> Evidence:
     return Evidence(came="no GAME_ERROR to the other player", expected="none")
 
 
-@ERROR.required(
+@WRONG.required(
     "every",
     "Every wrong choice is E004: another case, an abbreviation, another word, 0, false, null, and the empty text.",
     "000-L0834",
@@ -141,7 +142,7 @@ async def every(scene: RefereeScene) -> Evidence:
     return evidence(errors[0], "GAME_ERROR with E004")
 
 
-@ERROR.recommended("other_match", "An answer with another match's id is E015.", "000-L1316", "000-L1440", needs=[told])
+@WRONG.recommended("other_match", "An answer with another match's id is E015.", "000-L1316", "000-L1440", needs=[told])
 async def other_match(scene: RefereeScene) -> Evidence:
     async def for_another(seat: Seat, _arrived: Arrived) -> Any:
         return seat.join(match_id="R99M9")
@@ -150,16 +151,21 @@ async def other_match(scene: RefereeScene) -> Evidence:
     return told_of(bout, "E015")
 
 
-@ERROR.recommended("wrong_token", "An answer with a wrong token is E012.", "000-L1326", "decision 19", needs=[told])
+@WRONG.recommended("token", "An answer with a wrong token is E012.", "000-L1326", "decision 19", needs=[told])
 async def wrong_token(scene: RefereeScene) -> Evidence:
-    if scene.manner != "assignment":
-        raise NotRun("the referee was not told by which tokens to know the players")
+    check_knows_tokens(scene)
 
     async def as_a_stranger(seat: Seat, _arrived: Arrived) -> Any:
         return seat.join(auth_token=STRANGER)
 
     bout = await scene.play("wrong token", plan("even", join=in_turn(as_a_stranger, joins())), plan("odd"))
     return told_of(bout, "E012")
+
+
+def check_knows_tokens(scene: RefereeScene) -> None:
+    """Raises NotRun for a referee that cannot know its players by their tokens."""
+    if scene.manner != "assignment":
+        raise NotRun("the referee was not told by which tokens to know the players")
 
 
 def told_of(bout: Bout, code: str) -> Evidence:

@@ -12,7 +12,7 @@ from leaguekit.kit.exchanges import Json
 from leaguekit.kit.referee.registration import ping
 from leaguekit.kit.referee.scene import GAME, PLAYED_BEFORE, REAL, REFEREE_ID, Bout, RefereeScene
 from leaguekit.kit.referee.seats import chooses, joins, plan
-from leaguekit.kit.told import Came, Part, envelope, evidence, judged
+from leaguekit.kit.told import Came, Part, envelope, evidence, has, judged
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 
@@ -130,10 +130,9 @@ def takes(scene: RefereeScene, bout: Bout, name: str) -> Evidence:
     if scene.manner != "assignment":
         raise NotRun("it begins its matches by the announcement")
     exchange = scene.seen[name]
-    result = exchange.result if isinstance(exchange.result, dict) else {}
     wanted = {"message_type": "MATCH_ASSIGNMENT_ACK", "status": "ACCEPTED", "match_id": bout.match_id, "attempt": 1}
     expected = ", ".join(f"{name}: {one}" for name, one in wanted.items())
-    if wanted.items() - {name: result.get(name) for name in wanted}.items():
+    if not has(exchange.result, wanted):
         raise exchange.failed(expected)
     return exchange.evidence(expected)
 

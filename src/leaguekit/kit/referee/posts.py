@@ -5,7 +5,7 @@ from __future__ import annotations
 from leaguekit.kit.answers import is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Json
-from leaguekit.kit.referee.faults import is_technical
+from leaguekit.kit.referee.faults import check_knows_tokens, is_technical
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.kit.referee.retries import silent_call
 from leaguekit.kit.referee.scene import STRANGER, RefereeScene
@@ -41,8 +41,7 @@ def _acknowledged(exchange: Exchange) -> Evidence:
     "join", "A player may post GAME_JOIN_ACK by itself, with its token.", "000-L0577", "decision 32", needs=CAN_PLAY
 )
 async def join(scene: RefereeScene) -> Evidence:
-    if scene.manner != "assignment":
-        raise NotRun("the referee was not told by which tokens to know the players")
+    check_knows_tokens(scene)
     bout = await scene.bout("posts", plan(join=never, choose=never), plan("odd", join=joins(after=0.1)), limits=LIMITS)
     a, b = bout.seats["A"], bout.seats["B"]
     await scene.begin(bout)
@@ -127,6 +126,7 @@ async def no_token(scene: RefereeScene) -> Evidence:
     needs=[*CAN_PLAY, join, silent_call],
 )
 async def late(scene: RefereeScene) -> Evidence:
+    check_knows_tokens(scene)
     bout = scene.bouts["silent call"]
     if not bout.reports:
         raise NotRun("no match was lost by a choice that did not come")

@@ -10,7 +10,7 @@ from leaguekit.games.even_odd import HIGHEST, number_parity
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Json
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, came, of_match
-from leaguekit.kit.referee.scene import GAME, REFEREE_ID, Bout, RefereeScene
+from leaguekit.kit.referee.scene import AFTER_SECONDS, GAME, REFEREE_ID, Bout, RefereeScene
 from leaguekit.kit.referee.seats import plan
 from leaguekit.kit.told import Came, Part, envelope, evidence, judged, value
 from leaguekit.match.draw import opens
@@ -313,6 +313,7 @@ async def report_after_over(scene: RefereeScene) -> Evidence:
 @REPORT.required("once", "A report that was accepted is not sent again.", "001-L1471", "001-L1441", needs=[reported])
 async def reported_once(scene: RefereeScene) -> Evidence:
     bout = scene.bouts[FIRST]
+    await scene.desk.until(lambda _one: len(bout.reports) > 1, AFTER_SECONDS)
     if len(bout.reports) > 1:
         raise Failed(evidence(bout.reports[1], "one report", f"{len(bout.reports)} reports"))
     return evidence(bout.report, "one report")

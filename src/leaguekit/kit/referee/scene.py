@@ -105,6 +105,8 @@ class RefereeScene:
         self.here = ""
         self.seen = Seen()
         self.told = Told()
+        if url is not None:
+            self.told.why["registration"] = _NEVER
         self.line = Line(ground.caller)
         self.desk = Desk(self._script, world.now)
         self.league_id = f"league_check_{world.entropy(4).hex()}"
