@@ -84,7 +84,59 @@ def test_it_ends_cleanly_when_it_is_interrupted() -> None:
     assert "Traceback" not in check.stderr
 
 
-@pytest.mark.parametrize("arguments", [["check", "--help"], ["check", "player", "--help"]])
+@pytest.mark.long
+def test_a_referee_is_checked_by_starting_it_with_the_url_that_is_printed(tmp_path: Path) -> None:
+    with Program("check", "referee", "--port", "0", "--json") as check:
+        url = check.said(r"http://127\.0\.0\.1:\d+/mcp")[0]
+        with Program("referee", "--manager", url, "--port", "0", "--data-dir", tmp_path) as referee:
+            assert check.ended(120) == 0
+            assert referee.ended() == 0
+    report = json.loads(check.stdout)
+    assert (report["ok"], report["subject"]) == (True, "Referee")
+    assert [one["id"] for one in report["checks"] if one["state"] == "failed"] == []
+    assert {one["reason"] for one in report["checks"]} == {None, "it takes its time and is made with --full only"}
+    assert "Traceback" not in check.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by_operator", [True, False])
+def test_a_manager_is_checked_in_a_league_that_starts_by_itself_or_by_its_operator(
+    by_operator: bool, tmp_path: Path
+) -> None:
+    folder = ["--data-dir", tmp_path, "--league-id", "checked"]
+    starts = [] if by_operator else ["--start-when", "players=4,referees=2"]
+    with Program("manager", "--port", "0", "--announce-lead", "0", *folder, *starts) as manager:
+        url = manager.said(r"http://127\.0\.0\.1:\d+/mcp")[0]
+        token = tmp_path / "agents" / "checked" / "manager" / "admin_token"
+        options = ["--admin-token-file", token] if by_operator else []
+        with Program("check", "manager", url, "--json", *options) as check:
+            assert check.ended(120) == 0
+    report = json.loads(check.stdout)
+    assert (report["ok"], report["subject"]) == (True, url)
+    assert [one["id"] for one in report["checks"] if one["state"] != "passed"] == ["assign.lead"]
+    assert "Start your league now" not in check.stderr
+    assert "Traceback" not in check.stderr
+
+
+def test_a_manager_that_is_not_there_is_said_to_be_unreachable(command: Command) -> None:
+    with listen("127.0.0.1", 0) as sock:
+        port = sock.getsockname()[1]
+    said = command("check", "manager", f"http://127.0.0.1:{port}/mcp", "--json")
+    assert said.code == 1
+    states = [check["state"] for check in json.loads(said.out)["checks"]]
+    assert (states[0], {*states[1:]}) == ("failed", {"not run"})
+
+
+def test_an_admin_token_that_is_not_there_is_said_to_be_missing(command: Command) -> None:
+    said = command("check", "manager", "http://127.0.0.1:9/mcp", "--admin-token-file", "nowhere")
+    assert said.code == 2
+    assert "cannot read the admin token" in said.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["check", "--help"], *(["check", agent, "--help"] for agent in ("player", "referee", "manager"))],
+)
 def test_the_help_has_examples_and_exit_codes(arguments: list[str], command: Command) -> None:
     said = command(*arguments)
     assert said.code == 0

@@ -341,6 +341,18 @@ def about(check: Check[Any], checks: Sequence[Check[Any]]) -> list[Check[Any]]:
     return [one for one in checks if one.id in wanted]
 
 
+def quick(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> list[Check[Any]]:
+    """All checks but those of fields that are made from tables, of which one a message stands for the others.
+
+    All of them are tried by the long tests.
+    """
+    return [
+        one
+        for one in checks
+        if not isinstance(mutants[one.id], partial) or one.id.endswith((".message_type", "s[].points"))
+    ]
+
+
 def check_registry(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> None:
     """Ids are of their own, sources exist, each check has its mutant, and nothing required rests on advice."""
     assert mutants.keys() == {check.id for check in checks}

@@ -19,7 +19,7 @@ from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from tests.kit.manager_mutants import MUTANTS, ack_of
 from tests.kit.memory_ground import MemoryGround
-from tests.kit.mutants import Faked, Json, Mutant, about, check_registry, failed, is_a
+from tests.kit.mutants import Faked, Json, Mutant, about, check_registry, failed, is_a, quick
 
 URL = "http://127.0.0.1:7000/mcp"
 ADMIN = "adm-the-operators-own"
@@ -48,7 +48,7 @@ def test_our_own_manager_passes_every_check(tmp_path: Path) -> None:
     assert [(one.check.id, one.evidence, one.reason) for one in outcomes if one.state != "passed"] == []
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@pytest.mark.parametrize("check", quick(CHECKS, MUTANTS), ids=lambda check: check.id)
 def test_each_check_has_a_manager_that_fails_it_and_nothing_else_about_that_matter(
     check: Check[ManagerScene], tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from leaguekit.kit.referee import CHECKS
 from leaguekit.kit.referee.scene import RefereeScene
 from leaguekit.sim import loop
 from tests.kit.memory_ground import KIT_URL, MemoryGround
-from tests.kit.mutants import Json, Mutant, about, check_registry, failed, params_of
+from tests.kit.mutants import Json, Mutant, about, check_registry, failed, params_of, quick
 from tests.kit.referee_mutants import MUTANTS
 
 URL = "http://127.0.0.1:7001/mcp"
@@ -51,7 +51,7 @@ def test_our_own_referee_passes_every_check(tmp_path: Path) -> None:
     assert [(one.check.id, one.evidence, one.reason) for one in outcomes if one.state != "passed"] == []
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+@pytest.mark.parametrize("check", quick(CHECKS, MUTANTS), ids=lambda check: check.id)
 def test_each_check_has_a_referee_that_fails_it_and_nothing_else_about_that_matter(
     check: Check[RefereeScene], tmp_path: Path
 ) -> None:
