@@ -139,13 +139,16 @@ RUBBISH: tuple[bytes, ...] = (
 )
 
 
-def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]]) -> None:
-    """Add the checks of JSON-RPC to an area; ``who`` is the agent in words, such as "The referee"."""
+def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]], *, is_strict: bool) -> None:
+    """Add the checks of JSON-RPC to an area; ``who`` is the agent in words, such as "The referee".
+
+    ``is_strict`` is for an agent whose refusals others rely on: there it is required that it makes them.
+    """
     needs = [*needs]
     _add_ids(area, who, needs)
     _add_forms(area, who, needs)
     for wrong in _WRONG:
-        _add_wrong(area, wrong, needs)
+        _add_wrong(area, wrong if is_strict else wrong._replace(is_required=False), needs)
     for body in _BODIES:
         _add_body(area, body, needs)
     _add_many(area, who, needs)

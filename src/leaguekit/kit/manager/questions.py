@@ -20,7 +20,7 @@ TOKEN: Area[ManagerScene] = Area("token", "Tokens")
 
 STRANGER = "tok-p01-made-by-nobody"
 
-letter(RPC, "The manager", player)
+letter(RPC, "The manager", player, is_strict=True)
 
 
 @RPC.recommended(
