@@ -284,6 +284,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
         if area in _SENT
     },
     **{f"{area}.request": partial(_old_rpc, when) for area, when in _SENT.items()},
+    **{f"{area}.sender": partial(sending, when, "sender", "referee:REF01") for area, when in _SENT.items()},
     **of_rpc(QUERY),
     "rpc.large": lambda: taking(lambda request: isinstance(params_of(request).get("from_a_later_version"), str)),
     "reach.ping": lambda: deaf(lambda request: isinstance(request, dict) and request.get("method") == "ping"),

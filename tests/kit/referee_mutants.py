@@ -339,6 +339,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
             ("error", ERROR),
         ]
     },
+    "register.sender": partial(sending, REGISTER, "sender", "player:P01"),
     "register.even_odd": lambda: sending(REGISTER, "referee_meta.game_types", ["chess"]),
     "reach.ping": lambda: deaf(lambda request: isinstance(request, dict) and request.get("method") == "ping"),
     "round.begins": lambda: deaf(ASSIGNMENT),

@@ -10,8 +10,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-import msgspec
-
 from leaguekit.kit.answers import same
 from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Json, encode, text_of
@@ -21,6 +19,12 @@ from leaguekit.protocol.reading import violations
 
 MISSING = object()
 _NUMBERED = re.compile(r"\[\d+\]")
+
+
+class Beginning(str):
+    """In the place of a wanted value: any text that begins so."""
+
+    __slots__ = ()
 
 
 class Came(NamedTuple):
@@ -181,12 +185,16 @@ def _check_field(arrived: Arrived, kind: type[Message], part: Part, wanted: Json
             raise Failed(evidence(arrived, f"{part.path}, which is missing"))
         return
     if part.path in wanted:
-        if not all(same(one, wanted[part.path]) for one in found):
-            expected = msgspec.json.encode(wanted[part.path]).decode()
+        if not all(_is(one, wanted[part.path]) for one in found):
+            expected = encode(wanted[part.path]).decode()
             raise Failed(evidence(arrived, f"{part.path}: {expected}", f"{part.path}: {came}"))
         return
     if wrong := faults(arrived.message, kind, part.path):
         raise Failed(evidence(arrived, f"{part.path}: {'; '.join(wrong)}", f"{part.path}: {came}"))
+
+
+def _is(found: Any, wanted: Any) -> bool:
+    return isinstance(found, str) and found.startswith(wanted) if isinstance(wanted, Beginning) else same(found, wanted)
 
 
 def faults(message: Json, kind: type[Message], path: str) -> list[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from leaguekit.kit.answers import is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived
+from leaguekit.kit.manager.members import SENDER
 from leaguekit.kit.manager.reports import (
     accepted,
     check_counts,
@@ -86,6 +87,7 @@ async def to_players(scene: ManagerScene) -> Evidence:
     found = await told_to_all(scene, m.LeagueCompleted, scene.players)
     wanted = {
         "message_type": "LEAGUE_COMPLETED",
+        "sender": SENDER,
         "league_id": scene.league_id,
         "total_rounds": len(scene.rounds),
         "total_matches": len(scene.results),

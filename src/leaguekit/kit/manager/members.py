@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from leaguekit.agents.world import World
 from leaguekit.kit.exchanges import Arrived, Desk, Json, Refusal
-from leaguekit.kit.told import kind_of
+from leaguekit.kit.told import Beginning, kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.messages import Message, message_type
@@ -14,6 +14,8 @@ from leaguekit.protocol.methods import BY_REQUEST, PING
 
 Role = Literal["player", "referee"]
 GAME = "even_odd"
+# The manager's, bare or with an id.
+SENDER = Beginning("league_manager")
 # How many matches a referee of the kit's plays at once: all of a round.
 CAPACITY = 4
 

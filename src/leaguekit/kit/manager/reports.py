@@ -10,7 +10,7 @@ from leaguekit.kit.answers import Field, is_refusal, is_result
 from leaguekit.kit.answers import judged as judged_answer
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, Json
-from leaguekit.kit.manager.members import Member
+from leaguekit.kit.manager.members import SENDER, Member
 from leaguekit.kit.manager.questions import STRANGER
 from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all, whole
 from leaguekit.kit.manager.scene import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
@@ -216,7 +216,7 @@ async def standings_sent(scene: ManagerScene) -> Evidence:
         await player.desk.until(_counted(scene, player), SECONDS)
         if len(player.got(m.LeagueStandingsUpdate)) <= scene.heard_before[player.id]:
             raise Failed(Evidence(came=f"nothing came to {player.id}", expected=expected))
-    wanted = {"message_type": "LEAGUE_STANDINGS_UPDATE", "league_id": scene.league_id, "round_id": 1}
+    wanted = {"message_type": "LEAGUE_STANDINGS_UPDATE", "sender": SENDER, "league_id": scene.league_id, "round_id": 1}
     scene.told["standings"] = [Came(player.got(m.LeagueStandingsUpdate)[-1], wanted) for player in scene.players]
     return evidence(scene.told["standings"][0].arrived, expected)
 
@@ -355,6 +355,7 @@ async def completed(scene: ManagerScene) -> Evidence:
     statuses = [scene.outcome(one).details.status for one in fixtures]
     wanted = {
         "message_type": "ROUND_COMPLETED",
+        "sender": SENDER,
         "league_id": scene.league_id,
         "round_id": 1,
         "next_round_id": 2,

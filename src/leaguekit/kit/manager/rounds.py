@@ -6,7 +6,7 @@ from collections import Counter
 
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
-from leaguekit.kit.manager.members import GAME, Member
+from leaguekit.kit.manager.members import GAME, SENDER, Member
 from leaguekit.kit.manager.registration import code_of, is_refused, other_players, other_referees, referee
 from leaguekit.kit.manager.scene import ManagerScene
 from leaguekit.kit.told import Came, Part, envelope, evidence, judged, value
@@ -59,6 +59,7 @@ async def announced(scene: ManagerScene) -> Evidence:
             scene.players[0].got(m.RoundAnnouncement)[0],
             {
                 "message_type": "ROUND_ANNOUNCEMENT",
+                "sender": SENDER,
                 "league_id": scene.league_id,
                 "round_id": 1,
                 "matches[].game_type": GAME,
@@ -232,6 +233,7 @@ async def comes(scene: ManagerScene) -> Evidence:
             given[1],
             {
                 "message_type": "MATCH_ASSIGNMENT",
+                "sender": SENDER,
                 "league_id": scene.league_id,
                 "round_id": fixture.round_id,
                 "match_id": fixture.match_id,

@@ -8,7 +8,7 @@ from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.referee.results import CAN_PLAY
-from leaguekit.kit.referee.scene import REFEREE_ID, STRANGER, Bout, RefereeScene
+from leaguekit.kit.referee.scene import STRANGER, Bout, RefereeScene
 from leaguekit.kit.referee.seats import Seat, chooses, in_turn, joins, plan, says
 from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.protocol import messages as m
@@ -53,9 +53,9 @@ async def told(scene: RefereeScene) -> Evidence:
     if not errors:
         raise Failed(Evidence(sent='"parity_choice": "EVEN"', came="no GAME_ERROR", expected="GAME_ERROR with E004"))
     own = bout.seats["A"].player_id
-    known = {"sender": f"referee:{REFEREE_ID}"} if scene.registers else {}
     wanted = {
         "message_type": "GAME_ERROR",
+        "sender": scene.sender,
         "match_id": bout.match_id,
         "error_code": "E004",
         "error_description": "INVALID_PARITY_CHOICE",
@@ -64,7 +64,7 @@ async def told(scene: RefereeScene) -> Evidence:
         "error_name": "INVALID_PARITY_CHOICE",
         "retryable": True,
     }
-    scene.told["error"] = [Came(errors[0], wanted | known)]
+    scene.told["error"] = [Came(errors[0], wanted)]
     return evidence(errors[0], "GAME_ERROR with E004")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from leaguekit.games.base import SIDES
-from leaguekit.kit.answers import Field, came_in_time, is_refusal
+from leaguekit.kit.answers import ANYTHING, Field, came_in_time, is_refusal
 from leaguekit.kit.answers import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Refusal
@@ -211,7 +211,7 @@ def _acknowledges(area: Area[RefereeScene], name: str, kind: type[m.Message], li
                 "referee_id",
                 f"{m.message_type(kind)} carries the referee's id.",
                 ("decision 22",),
-                lambda scene: REFEREE_ID if scene.registers else None,
+                lambda scene: REFEREE_ID if scene.registers else ANYTHING,
                 is_required=False,
             ),
         ],

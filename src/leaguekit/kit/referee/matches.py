@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.answers import Field, came_in_time
+from leaguekit.kit.answers import ANYTHING, Field, came_in_time
 from leaguekit.kit.answers import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Json
@@ -38,8 +38,7 @@ def of_match(bout: Bout) -> Json:
 def came(scene: RefereeScene, name: str, kind: type[m.Message], more: dict[Side, Json]) -> Evidence:
     """Keep the first message of a kind to each side for the checks that look at it, if both have one."""
     bout = scene.bouts[FIRST]
-    sender = {"sender": f"referee:{REFEREE_ID}"} if scene.registers else {}
-    wanted = {"message_type": m.message_type(kind)} | sender | of_match(bout)
+    wanted = {"message_type": m.message_type(kind), "sender": scene.sender} | of_match(bout)
     found = {side: got[0] for side in SIDES if (got := bout.got(side, kind))}
     expected = f"{m.message_type(kind)} to {bout.seats['A'].player_id} and {bout.seats['B'].player_id}"
     if len(found) < len(SIDES):
@@ -106,7 +105,7 @@ judged_answer(
             "referee_id",
             "ROUND_ANNOUNCEMENT_ACK carries the referee's id.",
             ("decision 22",),
-            lambda scene: REFEREE_ID if scene.registers else None,
+            lambda scene: REFEREE_ID if scene.registers else ANYTHING,
             is_required=False,
         ),
     ],

@@ -7,7 +7,7 @@ from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import text_of
 from leaguekit.kit.referee.scene import GAME, RefereeScene
 from leaguekit.kit.rpc import letter
-from leaguekit.kit.told import Came, Part, envelope, evidence, judged, value
+from leaguekit.kit.told import Beginning, Came, Part, envelope, evidence, judged, value
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
 
@@ -31,7 +31,9 @@ async def comes(scene: RefereeScene) -> Evidence:
     if arrived is None:
         others = [one.elsewhere or one.method or text_of(one.body) or "an empty body" for one in scene.desk.arrived]
         raise Failed(Evidence(came="; ".join(others[:5]) or "nothing at all", expected=expected))
-    scene.told["registration"] = [Came(arrived, {"message_type": "REFEREE_REGISTER_REQUEST"})]
+    scene.told["registration"] = [
+        Came(arrived, {"message_type": "REFEREE_REGISTER_REQUEST", "sender": Beginning("referee:")})
+    ]
     return evidence(arrived, expected)
 
 

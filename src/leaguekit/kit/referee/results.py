@@ -10,7 +10,7 @@ from leaguekit.games.even_odd import HIGHEST, number_parity
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Json
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, came, of_match
-from leaguekit.kit.referee.scene import AFTER_SECONDS, GAME, REFEREE_ID, Bout, RefereeScene
+from leaguekit.kit.referee.scene import AFTER_SECONDS, GAME, Bout, RefereeScene
 from leaguekit.kit.referee.seats import plan
 from leaguekit.kit.told import Came, Part, envelope, evidence, judged, value
 from leaguekit.match.draw import opens
@@ -213,12 +213,13 @@ async def reported(scene: RefereeScene) -> Evidence:
     if not bout.reports:
         raise Failed(Evidence(came="no report", expected=expected))
     chosen = {bout.seats[side].player_id: CHOICES[side] for side in SIDES}
-    known = {"sender": f"referee:{REFEREE_ID}", "auth_token": scene.token} if scene.registers else {}
+    known = {"auth_token": scene.token} if scene.registers else {}
     wanted = (
         of_match(bout)
         | known
         | {
             "message_type": "MATCH_RESULT_REPORT",
+            "sender": scene.sender,
             "league_id": scene.league_id,
             "round_id": bout.assignment.round_id,
             "result.details.choices": chosen,

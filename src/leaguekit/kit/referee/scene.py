@@ -16,7 +16,7 @@ from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import NotRun
 from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Refusal, Seen
 from leaguekit.kit.referee.seats import Plan, Seat
-from leaguekit.kit.told import Told, is_a, kind_of, value
+from leaguekit.kit.told import Beginning, Told, is_a, kind_of, value
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, match_conversation, match_id, player_id
@@ -159,6 +159,11 @@ class RefereeScene:
         if self._registration is not None:
             name = value(self._registration.message, "referee_meta.display_name")
         return name if isinstance(name, str) and name else self.given_url or "the referee"
+
+    @property
+    def sender(self) -> str:
+        """What the referee must call itself; one that was given no id has one of its own."""
+        return f"referee:{REFEREE_ID}" if self.registers else Beginning("referee:")
 
     @property
     def capacity(self) -> int:
