@@ -55,7 +55,7 @@ def test_each_check_has_a_manager_that_fails_it_and_nothing_else_about_that_matt
     assert failed(loop.run(_checked(tmp_path, MUTANTS[check.id](), about(check, CHECKS)))) == {check.id}
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_each_check_has_a_manager_that_fails_it_and_nothing_else(check: Check[ManagerScene], tmp_path: Path) -> None:
     assert failed(loop.run(_checked(tmp_path, MUTANTS[check.id]()))) == {check.id}
@@ -111,7 +111,7 @@ RUBBISH: tuple[Any, ...] = (None, [], [7], {}, "", "\ud800", 1e308, True, -1)
 
 
 @pytest.mark.parametrize(
-    "rubbish", [{"status": []}, *(pytest.param(one, marks=pytest.mark.long) for one in RUBBISH)], ids=repr
+    "rubbish", [{"status": []}, *(pytest.param(one, marks=pytest.mark.longest) for one in RUBBISH)], ids=repr
 )
 def test_the_kit_survives_whatever_a_manager_answers_and_sends(rubbish: Any, tmp_path: Path) -> None:
     def answer(request: Any, _answer: Any) -> Any:
