@@ -29,6 +29,8 @@ SILENT_SECONDS = 10.0
 REGISTRATION_COST = 5
 # A long answer is paid for afterwards, as one request for each such part: a whole schedule takes long to make.
 ANSWER_BYTES = 2_048
+# A request by MCP takes several times as long as the same by plain JSON-RPC.
+MCP_COST = 5
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
@@ -91,6 +93,12 @@ class Allowances:
     def watches(self, peer: Peer) -> float:
         """The same for one who only looks: at the dashboard, or whether the manager is there."""
         return self._waits(_Account(self._spectators, (_neighbourhood(peer.host), peer.server[1])), 1.0)
+
+    def owe(self, token: str, peer: Peer, answer_bytes: int) -> None:
+        """Have a long answer paid for."""
+        account = self._account(token, peer)
+        if account is not None and answer_bytes > ANSWER_BYTES:
+            account.buckets.owe(account.name, answer_bytes / ANSWER_BYTES)
 
     def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None

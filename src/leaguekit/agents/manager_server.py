@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.allowances import Allowances, Known, token_in, too_many
 from leaguekit.agents.manager import Manager
-from leaguekit.agents.server import names_of, too_large_answer
+from leaguekit.agents.manager_surface import Bulletin, manager_surface
+from leaguekit.agents.server import mcp_door, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -25,6 +26,7 @@ from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import TOO_OFTEN, Peer
+from leaguekit.transport.mcp.surface import Changes
 from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
@@ -80,12 +82,15 @@ def manager_server(
 
     app = Starlette(routes=[Route(HEALTH, health), Route(TRANSCRIPTS + "{match_id}", transcript, methods=["POST"])])
     refuse = manager_refusal(manager.world.now)
+    handler, changes = allowances.guard(manager.handle, refuse, MOST_BYTES), Changes()
+    Bulletin(manager, changes)
     return Server(
-        allowances.guard(manager.handle, refuse, MOST_BYTES),
+        handler,
         sockets=[served],
         most_bytes=MOST_BYTES,
         too_large=too_large_answer(refuse, MOST_BYTES),
         app=_limited(_beside(app, web, manager), allowances),
+        mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
     )

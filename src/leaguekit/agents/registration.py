@@ -138,6 +138,7 @@ class Registrar:
         self.identity: Identity | None = None
         self._world = world
         self._kind = kind
+        self.role = kind.role
         self._meta = meta
         self._prepare = prepare
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role

@@ -4,28 +4,49 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
-from leaguekit.agents.allowances import Allowances
+from leaguekit.agents.agent_surface import agent_surface
+from leaguekit.agents.allowances import MCP_COST, Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, NULL, Refused, failure
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Handler, Unreachable
+from leaguekit.transport.mcp.door import Door, surface_door
+from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server import Server
 
 
 def agent_server(
-    handle: Handler, sockets: Sequence[socket.socket], refuse: Refuse, names: Iterable[str] = ()
+    handle: Handler,
+    sockets: Sequence[socket.socket],
+    refuse: Refuse,
+    names: Iterable[str] = (),
+    role: Literal["player", "referee"] = "player",
 ) -> Server:
     """A player's or a referee's: it takes more from its manager than the manager takes from it."""
     most = MOST_BYTES_FROM_ABOVE
+    allowances = Allowances()
+    handler = allowances.guard(handle, refuse, most)
     return Server(
-        Allowances().guard(handle, refuse, most),
+        handler,
         sockets=sockets,
         most_bytes=most,
         too_large=too_large_answer(refuse, most),
+        mcp=mcp_door(lambda: agent_surface(role, handler), allowances, most),
         names=names,
+    )
+
+
+def mcp_door(surface: Callable[[], Surface], allowances: Allowances, most_bytes: int) -> Door:
+    """The way in for MCP, within what each address may ask for."""
+    return surface_door(
+        surface,
+        most_bytes,
+        admit=lambda peer: allowances.waits("", peer, MCP_COST),
+        charge=lambda peer, size: allowances.owe("", peer, size),
     )
 
 

@@ -57,7 +57,8 @@ async def serve(
             if stay:
                 await stop.wait()
 
-    server = agent_server(agent.handle, [sock], refuse, names_of(agent.registrar.endpoint))
+    names = names_of(agent.registrar.endpoint)
+    server = agent_server(agent.handle, [sock], refuse, names, agent.registrar.role)
     await server.start()
     try:
         tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")

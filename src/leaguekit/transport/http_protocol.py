@@ -23,6 +23,7 @@ from uvicorn.server import ServerState
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import Network, is_in
 from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import Names, marks, neighbourhood, peer_address
 from leaguekit.transport.rooms import Limits, Room
 
@@ -48,6 +49,8 @@ class Endpoint:
     # counts as coming from elsewhere, and not from here.
     proxies: tuple[Network, ...]
     room: Room
+    # What answers MCP's requests at /mcp; without it they are the handler's like all others.
+    mcp: ASGI3Application | None = None
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.
@@ -57,11 +60,14 @@ class Endpoint:
 class Post:
     """A request to /mcp."""
 
-    __slots__ = ("body", "expects", "keep_alive", "looked_at", "method", "peer", "whole")
+    __slots__ = ("body", "expects", "headers", "keep_alive", "looked_at", "marked", "method", "peer", "whole")
 
-    def __init__(self, method: bytes, peer: Peer) -> None:
+    def __init__(self, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool) -> None:
         self.method = method
         self.peer = peer
+        self.headers = headers
+        # A header says that this may be MCP.
+        self.marked = marked
         self.body: bytes | bytearray = b""
         self.keep_alive = False
         self.looked_at = False
@@ -110,6 +116,7 @@ class McpProtocol(HttpToolsProtocol):
         self._is_proxy = False
         # The headers of the request that was admitted last, but for its last one.
         self._admitted: list[tuple[bytes, bytes]] = []
+        self._marked = False
         # What is to be answered, in order; of the last one the body may still be arriving.
         self._turns: deque[Turn] = deque()
         # The first turn is under way.
@@ -317,7 +324,8 @@ class McpProtocol(HttpToolsProtocol):
             self.client = (peer.host, 0)
             self._other_headers_complete()
         else:
-            self._post = Post(self.parser.get_method(), peer._replace(query=query) if query else peer)
+            peer = peer._replace(query=query) if query else peer
+            self._post = Post(self.parser.get_method(), peer, self.headers, self._marked)
             self._turns.append(self._post)
 
     def _sender(self) -> Peer | None:
@@ -327,6 +335,7 @@ class McpProtocol(HttpToolsProtocol):
         if heads and heads == self._admitted and last[0] == b"content-length":
             return self._peer
         found = marks(self.headers)
+        self._marked = found.is_mcp
         if (refusal := self._endpoint.names.refusal(found)) is not None:
             self._refuse(refusal)
             return None
@@ -425,6 +434,9 @@ class McpProtocol(HttpToolsProtocol):
             if not turn.whole:
                 self._invite(turn)
                 break
+            if (app := self._endpoint.mcp) is not None and _is_mcp(turn):
+                self._turns[0] = Other(self._cycle(turn), app)
+                continue
             if turn.method == b"POST":
                 self._is_busy()
                 self._endpoint.answering[turn] = self.loop.create_task(self._answer(turn))
@@ -436,6 +448,40 @@ class McpProtocol(HttpToolsProtocol):
                 self._endpoint.room.rests(self, self._address)
             self._due = self.loop.time() + (limits.request_seconds if self._in_message else limits.idle_seconds)
             self.flow.resume_reading()
+
+    def _cycle(self, post: Post) -> RequestResponseCycle:
+        """A request that has been read whole, for an application; all that can come after it is that its peer goes."""
+        cycle = RequestResponseCycle(
+            scope={
+                "type": "http",
+                "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+                "http_version": "1.1",
+                "server": post.peer.server,
+                "client": (post.peer.host, 0),
+                "scheme": self.scheme or "http",
+                "root_path": "",
+                "headers": [(name.lower(), value) for name, value in post.headers],
+                "state": self.app_state.copy(),
+                "method": post.method.decode("ascii"),
+                "path": "/mcp",
+                "raw_path": b"/mcp",
+                "query_string": post.peer.query.encode("latin-1"),
+            },
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=post.keep_alive and not self._stopping,
+            on_response=self.on_response_complete,
+        )
+        cycle.body = bytearray(post.body)
+        cycle.more_body = False
+        cycle.message_event.set()
+        return cycle
 
     def _is_busy(self) -> None:
         self._answering = True
@@ -515,6 +561,10 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
+
+
+def _is_mcp(post: Post) -> bool:
+    return is_mcp(post.body, marked=post.marked) if post.method == b"POST" else post.marked
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

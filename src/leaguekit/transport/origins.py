@@ -38,11 +38,13 @@ class Marks(NamedTuple):
     forwarded: str | None
     # Two hosts are two opinions of what this request is.
     is_ambiguous: bool
+    # It has a header that only MCP's clients send: one of its own, or that the answer may be a stream of events.
+    is_mcp: bool = False
 
 
 def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
     host = origin = forwarded = None
-    is_ambiguous = False
+    is_ambiguous = is_mcp = False
     for name, value in headers:
         size = len(name)
         if size == 4 and name.lower() == b"host":
@@ -50,9 +52,13 @@ def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
             host = value
         elif size == 6 and name.lower() == b"origin":
             origin = value
+        elif size == 6 and name.lower() == b"accept":
+            is_mcp = is_mcp or b"text/event-stream" in value
         elif size == 15 and name.lower() == b"x-forwarded-for":
             forwarded = value.rpartition(b",")[2].strip().decode("latin-1")
-    return Marks(host, origin, forwarded, is_ambiguous)
+        elif name[:4].lower() == b"mcp-":
+            is_mcp = True
+    return Marks(host, origin, forwarded, is_ambiguous, is_mcp)
 
 
 class Names:

@@ -11,16 +11,19 @@ import errno
 import logging
 import socket
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
 from leaguekit.transport.base import Handler
 from leaguekit.transport.http_protocol import Endpoint, McpProtocol
+from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
 from leaguekit.transport.rooms import Limits, Room
 
@@ -73,7 +76,7 @@ def _why(host: str, port: int, error: OSError) -> str:
 
 
 class Server:
-    """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped.
+    """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped; real MCP by ``mcp``.
 
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. ``names``
     are those by which it may be called, beside its addresses; ``proxies`` are believed whom they pass on.
@@ -87,12 +90,16 @@ class Server:
         most_bytes: int,
         too_large: bytes,
         app: ASGIApp | None = None,
+        mcp: Door | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         proxies: Iterable[Network] = (),
     ) -> None:
         trusted = (*LOOPBACK, *proxies)
-        self._endpoint = Endpoint(handler, most_bytes, too_large, limits, Names(names), trusted, Room(limits))
+        self._mcp = mcp
+        # Type-checked here: uvicorn and Starlette say the same of an application in different words.
+        door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
+        self._endpoint = Endpoint(handler, most_bytes, too_large, limits, Names(names), trusted, Room(limits), door)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         self._state = ServerState()
@@ -150,12 +157,16 @@ class Server:
         servers, self._servers = self._servers, []
         for server in servers:
             server.close()
+        if self._mcp is not None:
+            self._mcp.hush()
         for connection in list(self._state.connections):
             connection.shutdown()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._all_gone()
         await self._cut_off()
+        if self._mcp is not None:
+            await self._mcp.close()
         for server in servers:
             await server.wait_closed()
         with contextlib.suppress(TimeoutError):

@@ -1,0 +1,168 @@
+"""The way in for MCP: an application that costs nothing until the first MCP request comes.
+
+Then the SDK is imported, in a thread: that takes most of a second, during which the loop goes on (Python passes from
+thread to thread every few milliseconds), and matches in play are hardly delayed. Whoever does not have it gets an
+answer that says what to install.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import math
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from leaguekit.protocol.errors import rpc_number
+from leaguekit.protocol.rpc import NULL, RpcError, failure
+from leaguekit.transport.base import TOO_OFTEN, Peer
+from leaguekit.transport.mcp.surface import Surface
+
+log = logging.getLogger(__name__)
+
+MISSING = "This server does not speak MCP, only league.v2 by JSON-RPC: it runs without pip install 'leaguekit[mcp]'."
+_METHOD_NOT_FOUND = -32601
+_NOT_FOUND = 404
+_ONLY_POST = 405
+
+# How many seconds too early a request is; and who is to pay for an answer of so many bytes.
+Admit = Callable[[Peer], float]
+Charge = Callable[[Peer, int], None]
+
+
+class Missing(Exception):
+    """The SDK is not installed, or is another than we know."""
+
+
+class Served(NamedTuple):
+    """An application, and how its streams that never end are ended."""
+
+    app: ASGIApp
+    hush: Callable[[], None]
+
+
+# For as long as it lasts.
+Running = AbstractAsyncContextManager[Served]
+
+
+class _WithId(msgspec.Struct):
+    id: msgspec.Raw = msgspec.Raw(NULL)
+
+
+class Door:
+    """Answers MCP's requests by what ``load`` gives, which is called, in a thread, when the first one comes.
+
+    ``only_post`` refuses all others: without sessions there is none to end, and nothing to hear of outside a call.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Running],
+        *,
+        admit: Admit | None = None,
+        charge: Charge | None = None,
+        only_post: bool = False,
+    ) -> None:
+        self._load = load
+        self._admit = admit
+        self._charge = charge
+        self._only_post = only_post
+        self._opening: asyncio.Future[Served] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._only_post and scope["method"] != "POST":
+            await Response(status_code=_ONLY_POST, headers={"allow": "POST"})(scope, receive, send)
+            return
+        peer = Peer((scope.get("client") or ("", 0))[0], "", scope.get("server") or ("", 0))
+        if self._admit is not None and (seconds := self._admit(peer)):
+            await _too_often(seconds)(scope, receive, send)
+            return
+        try:
+            app = (await self._open()).app
+        except Missing as missing:
+            await (await _refusal(missing, Request(scope, receive)))(scope, receive, send)
+            return
+        if self._charge is None:
+            await app(scope, receive, send)
+            return
+        size = 0
+
+        async def counted(message: Message) -> None:
+            nonlocal size
+            size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await app(scope, receive, counted)
+        finally:
+            self._charge(peer, size)
+
+    async def _open(self) -> Served:
+        if self._opening is None:
+            self._opening = asyncio.get_running_loop().create_future()
+            self._running = asyncio.create_task(self._run(self._opening))
+        # Others wait for the same: one that gives up must not take it from them.
+        return await asyncio.shield(self._opening)
+
+    async def _run(self, opening: asyncio.Future[Served]) -> None:
+        try:
+            async with await asyncio.to_thread(self._load) as served:
+                opening.set_result(served)
+                await self._closing.wait()
+        except BaseException as error:
+            if opening.done():
+                raise
+            opening.set_exception(error)
+            # Whoever asks hears of it; if nobody is left who does, that is no fault.
+            opening.exception()
+
+    def hush(self) -> None:
+        """End the streams that would never end by themselves."""
+        if self._opening is not None and self._opening.done() and self._opening.exception() is None:
+            self._opening.result().hush()
+
+    async def close(self) -> None:
+        """End the rest. Every request must have been answered or cut off."""
+        self._closing.set()
+        if self._running is not None:
+            await self._running
+
+
+def surface_door(
+    surface: Callable[[], Surface], most_bytes: int, *, admit: Admit | None = None, charge: Charge | None = None
+) -> Door:
+    """A door to a surface, which is made when the first request comes."""
+
+    def load() -> Running:
+        try:
+            sdk: Any = importlib.import_module("leaguekit.transport.mcp.sdk")
+        except ImportError as error:
+            log.warning("MCP is not served: %s", error)
+            raise Missing(MISSING) from error
+        running: Running = sdk.served(surface(), most_bytes)
+        return running
+
+    return Door(load, admit=admit, charge=charge, only_post=True)
+
+
+async def _refusal(missing: Missing, request: Request) -> Response:
+    try:
+        call_id = bytes(msgspec.json.decode(await request.body(), type=_WithId).id)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        call_id = NULL
+    body = failure(call_id, RpcError(_METHOD_NOT_FOUND, str(missing), None))
+    return Response(body, _NOT_FOUND, media_type="application/json")
+
+
+def _too_often(seconds: float) -> Response:
+    body = failure(NULL, RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
+    return Response(body, TOO_OFTEN, {"retry-after": str(math.ceil(seconds))}, "application/json")

@@ -1,0 +1,226 @@
+"""A surface served by the official SDK. To import this takes most of a second and 35 MB: only the ``door`` does.
+
+Every request stands alone (``stateless``), so nothing is kept of a client that has gone. Answers are streams of events
+where a client takes them, for only those carry progress. Names and pages are checked before a request comes here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_types as t
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
+from mcp.shared.exceptions import MCPError
+
+from leaguekit import __version__
+from leaguekit.transport.base import Peer
+from leaguekit.transport.mcp.door import Served
+from leaguekit.transport.mcp.surface import Changes, Json, Refused, Resource, Surface, Tool, Unknown, Visit
+
+# A stream is a connection that is never idle and so never gives way to another.
+MOST_STREAMS = 200
+MOST_STREAMS_A_PEER = 50
+# Word of a change says only that there is something new to read.
+MOST_WAITING = 100
+_JSON = "application/json"
+
+Context = ServerRequestContext[Any, Any]
+
+
+@asynccontextmanager
+async def served(surface: Surface, most_bytes: int) -> AsyncIterator[Served]:
+    """An application that serves a surface, for as long as this lasts."""
+    # The SDK tells of every request, at INFO.
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+    streams = None if surface.changes is None else _Streams(surface.changes)
+    server = _server(surface, streams)
+    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=most_bytes)
+    async with manager.run():
+        yield Served(manager.handle_request, _nothing if streams is None else streams.end)
+
+
+def _nothing() -> None: ...
+
+
+def _server(surface: Surface, streams: _Streams | None) -> Server[Any]:
+    tools = {tool.name: tool for tool in surface.tools}
+
+    async def list_tools(_context: Context, _params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=[_shown_tool(tool) for tool in surface.tools])
+
+    async def call_tool(context: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
+        tool = tools.get(params.name)
+        if tool is None:
+            raise _unknown("tool", params.name, tools)
+        visit = Visit(_peer(context), context.session.report_progress)
+        try:
+            given = await tool.call(params.arguments or {}, visit)
+        except Refused as refused:
+            return t.CallToolResult(content=[_text(str(refused))], is_error=True)
+        if isinstance(given, str):
+            return t.CallToolResult(content=[_text(given)])
+        return t.CallToolResult(content=[_text(_encoded(given))], structured_content=given)
+
+    with_resources: dict[str, Any] = {} if not surface.resources else _resources(surface)
+    with_prompts: dict[str, Any] = {} if not surface.prompts else _prompts(surface)
+    return Server(
+        surface.name,
+        version=__version__,
+        title=surface.title,
+        instructions=surface.instructions,
+        get_tool_input_schema=lambda name: tools[name].input if name in tools else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_subscriptions_listen=streams,
+        **with_resources,
+        **with_prompts,
+    )
+
+
+def _resources(surface: Surface) -> dict[str, Any]:
+    single = [resource for resource in surface.resources if not resource.is_template]
+    templates = [resource for resource in surface.resources if resource.is_template]
+
+    async def list_resources(_context: Context, _params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
+        return t.ListResourcesResult(resources=[t.Resource(uri=one.uri, **_described(one)) for one in single])
+
+    async def list_templates(
+        _context: Context, _params: t.PaginatedRequestParams | None
+    ) -> t.ListResourceTemplatesResult:
+        shown = [t.ResourceTemplate(uri_template=one.uri, **_described(one)) for one in templates]
+        return t.ListResourceTemplatesResult(resource_templates=shown)
+
+    async def read(_context: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        uri = str(params.uri)
+        for resource in surface.resources:
+            if (names := resource.fits(uri)) is not None:
+                try:
+                    text = _encoded(await resource.read(names))
+                except Unknown as unknown:
+                    raise MCPError(t.INVALID_PARAMS, str(unknown), {"uri": uri}) from None
+                return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
+        raise _unknown("resource", uri, [resource.uri for resource in surface.resources], {"uri": uri})
+
+    return {
+        "on_list_resources": list_resources,
+        "on_list_resource_templates": list_templates,
+        "on_read_resource": read,
+    }
+
+
+def _prompts(surface: Surface) -> dict[str, Any]:
+    prompts = {prompt.name: prompt for prompt in surface.prompts}
+
+    async def list_prompts(_context: Context, _params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
+        shown = [
+            t.Prompt(
+                name=prompt.name,
+                title=prompt.title,
+                description=prompt.description,
+                arguments=[t.PromptArgument(name=name, description=text) for name, text in prompt.arguments.items()],
+            )
+            for prompt in surface.prompts
+        ]
+        return t.ListPromptsResult(prompts=shown)
+
+    async def get_prompt(_context: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult:
+        prompt = prompts.get(params.name)
+        if prompt is None:
+            raise _unknown("prompt", params.name, prompts)
+        message = t.PromptMessage(role="user", content=_text(prompt.text(params.arguments or {})))
+        return t.GetPromptResult(description=prompt.description, messages=[message])
+
+    return {"on_list_prompts": list_prompts, "on_get_prompt": get_prompt}
+
+
+class _Streams:
+    """Streams of word of what changes, so many in all and of each peer."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._handler = ListenHandler(_Bus(changes), max_subscriptions=MOST_STREAMS, max_buffered_events=MOST_WAITING)
+        self._held: Counter[str] = Counter()
+
+    async def __call__(
+        self, context: Context, params: t.SubscriptionsListenRequestParams
+    ) -> t.SubscriptionsListenResult:
+        host = _peer(context).host
+        if self._held[host] >= MOST_STREAMS_A_PEER:
+            raise MCPError(t.INTERNAL_ERROR, f"At most {MOST_STREAMS_A_PEER} streams are open to one address.")
+        self._held[host] += 1
+        try:
+            return await self._handler(context, params)
+        finally:
+            self._held[host] -= 1
+            if not self._held[host]:
+                del self._held[host]
+
+    def end(self) -> None:
+        """Take leave of everybody who listens."""
+        self._handler.close()
+
+
+class _Bus:
+    """Word of changes as the SDK takes it."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+
+    async def publish(self, event: ServerEvent) -> None:
+        if isinstance(event, ResourceUpdated):
+            self._changes.tell(event.uri)
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        return self._changes.listen(lambda uri: listener(ResourceUpdated(uri)))
+
+
+def _unknown(what: str, name: str, known: Iterable[str], data: Json | None = None) -> MCPError:
+    sentence = f"There is no {what} {name[:100]!r} here; there are {', '.join(known)}."
+    return MCPError(t.INVALID_PARAMS, sentence, data)
+
+
+def _peer(context: Context) -> Peer:
+    scope = context.request.scope if context.request is not None else {}
+    host, _ = scope.get("client") or ("", 0)
+    return Peer(host, scope.get("query_string", b"").decode("latin-1"), scope.get("server") or ("", 0))
+
+
+def _shown_tool(tool: Tool) -> t.Tool:
+    return t.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input,
+        output_schema=tool.output,
+        annotations=t.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.only_reads,
+            destructive_hint=not (tool.only_reads or tool.only_adds),
+            idempotent_hint=tool.only_reads or tool.repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _described(resource: Resource) -> Json:
+    return {
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mime_type": _JSON,
+    }
+
+
+def _text(text: str) -> t.TextContent:
+    return t.TextContent(text=text)
+
+
+def _encoded(value: Json) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,71 @@
+"""Tools with Structs for what they take and give: the schemas come from them, and so does the judging of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from leaguekit.transport.mcp.surface import Json, Refused, Tool, Visit
+
+TakesT = TypeVar("TakesT", bound=msgspec.Struct)
+# That of a timestamp says in 800 characters what its example says in twenty.
+_LONG_PATTERN = 200
+
+
+def typed_tool(
+    name: str,
+    description: str,
+    takes: type[TakesT],
+    gives: type[msgspec.Struct],
+    call: Callable[[TakesT, Visit], Awaitable[msgspec.Struct]],
+    *,
+    only_reads: bool = False,
+    repeatable: bool = False,
+) -> Tool:
+    """A tool whose ``call`` gets a Struct and gives one."""
+
+    async def called(arguments: Json, visit: Visit) -> Json:
+        try:
+            taken = msgspec.convert(arguments, takes)
+        except msgspec.ValidationError as error:
+            raise Refused(f"The arguments of {name} are wrong: {error}.") from None
+        given: Json = msgspec.to_builtins(await call(taken, visit))
+        return given
+
+    return Tool(
+        name=name,
+        title=name.replace("_", " ").capitalize(),
+        description=description,
+        input=object_schema(takes),
+        output=object_schema(gives),
+        call=called,
+        only_reads=only_reads,
+        repeatable=repeatable,
+    )
+
+
+def object_schema(kind: type[msgspec.Struct]) -> Json:
+    """The schema of a Struct, with an object and no reference at its root: older clients take no other."""
+    whole = msgspec.json.schema(kind)
+    components = whole["$defs"]
+    root = components.pop(kind.__name__)
+    return slim({**root, **({"$defs": components} if components else {})})
+
+
+def slim(schema: Json) -> Json:
+    """A schema without what a model has to pay for and cannot use; what it sends is judged by the whole one."""
+    kept: Json = _slim(schema)
+    return kept
+
+
+def _slim(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_slim(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _slim(value) for name, value in schema.items() if not name.startswith("x-")}
+    if len(str(kept.get("pattern", ""))) > _LONG_PATTERN:
+        del kept["pattern"]
+    return kept
