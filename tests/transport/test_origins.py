@@ -171,4 +171,16 @@ def test_ipv6_is_counted_by_networks(host: str, counts_as: str) -> None:
 
 def test_marks_are_found_in_any_case() -> None:
     found = marks([(b"HOST", b"a"), (b"Origin", b"b"), (b"X-FORWARDED-FOR", b"1, 2"), (b"Most", b"x")])
-    assert found == (b"a", b"b", "2", False)
+    assert found == (b"a", b"b", "2", False, False)
+
+
+@pytest.mark.parametrize(("header", "is_mcp"), [
+    ((b"Mcp-Protocol-Version", b"2026-07-28"), True),
+    ((b"mcp-session-id", b"1"), True),
+    ((b"MCP-Method", b"tools/list"), True),
+    ((b"Accept", b"application/json, text/event-stream"), True),
+    ((b"accept", b"application/json"), False),
+    ((b"x-mcp", b"1"), False),
+])  # fmt: skip
+def test_headers_that_only_mcp_has_are_marks_of_it(header: tuple[bytes, bytes], is_mcp: bool) -> None:
+    assert marks([(b"host", b"a"), header, (b"content-length", b"2")]).is_mcp == is_mcp

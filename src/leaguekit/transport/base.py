@@ -37,12 +37,18 @@ class TooOften(Exception):
 TOO_OFTEN = 429
 
 
+# Names in lower case, and values.
+Headers = tuple[tuple[str, str], ...]
+
+
 class HttpAnswer(NamedTuple):
     """An HTTP answer, of whatever status: any is a sign of life."""
 
     status: int
     body: bytes
     content_type: str = "application/json"
+    # The session that an MCP server has opened for us.
+    session: str = ""
 
 
 class CallFailed(Exception):
@@ -74,8 +80,11 @@ class CallerLate(Exception):
 class Caller(Protocol):
     """Calls other agents."""
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(
+        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
+    ) -> HttpAnswer:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
+        ``headers`` stand beside the usual ones, or in their place.
 
         Raises TimedOut, Unreachable, or CallerLate.
         """

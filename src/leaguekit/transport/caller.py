@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerLate, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerLate, Headers, HttpAnswer, TimedOut, Unreachable
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_HEAD_BYTES = 32_768
@@ -29,6 +29,12 @@ MOST_LOOKS = 64
 MOST_TARGETS = 4_096
 # Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
 WIRE_BYTES_A_BODY_BYTE = 8
+_HEADERS = {
+    "user-agent": "leaguekit",
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "content-type": "application/json",
+}
 _CLOSED = "was cut off: this caller is closed"
 
 
@@ -47,18 +53,21 @@ class HttpCaller:
         self._most_connections = most_connections
         self._resolver = Resolver(look_up)
         self._tls = tls
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[tuple[str, Headers], _Target] = {}
         self._hosts: dict[tuple[str, str, int], _Host] = {}
         self._openings: set[asyncio.Task[_Connection]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._closed = False
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(
+        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
+    ) -> HttpAnswer:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
+        ``headers`` stand beside the usual ones, or in their place.
 
         Raises TimedOut, Unreachable, or CallerLate.
         """
-        target = self._targets.get(url) or self._aim(url)
+        target = self._targets.get((url, headers)) or self._aim(url, headers)
         if seconds <= 0:
             raise TimedOut(f"{target.shown} was not called: there was no time left")
         host = target.host
@@ -98,18 +107,15 @@ class HttpCaller:
             host.close()
         await asyncio.gather(*(connection.gone for host in self._hosts.values() for connection in host.connections))
 
-    def _aim(self, url: str) -> _Target:
+    def _aim(self, url: str, headers: Headers) -> _Target:
         if len(self._targets) >= MOST_TARGETS:
             self._targets.clear()
             self._hosts = {key: host for key, host in self._hosts.items() if host.busy or host.connections}
         to = read_url(url)
         host = self._hosts.setdefault((to.scheme, to.host, to.port), _Host(to.scheme, to.host, to.port))
-        head = (
-            f"POST {to.target} HTTP/1.1\r\nhost: {to.authority}\r\nuser-agent: leaguekit\r\n"
-            "accept: application/json\r\naccept-encoding: identity\r\n"
-            "content-type: application/json\r\ncontent-length: "
-        )
-        target = self._targets[url] = _Target(host, head.encode("ascii"), to.shown)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in (_HEADERS | dict(headers)).items())
+        head = f"POST {to.target} HTTP/1.1\r\nhost: {to.authority}\r\n{lines}content-length: "
+        target = self._targets[url, headers] = _Target(host, head.encode("ascii"), to.shown)
         return target
 
     async def _opened(self, host: _Host, loop: asyncio.AbstractEventLoop, deadline: _Deadline) -> _Connection:
@@ -329,6 +335,7 @@ class _Connection(asyncio.Protocol):
         self.in_head = False
         self.has_end = False
         self.content_type = b""
+        self.session = b""
         self.parts: list[bytes] = []
         self.size = 0
 
@@ -365,7 +372,8 @@ class _Connection(asyncio.Protocol):
         if waiter is not None and not waiter.done():
             body = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
             media_type = self.content_type.partition(b";")[0].strip().lower().decode("latin-1")
-            waiter.set_result(HttpAnswer(self.parser.get_status_code(), body, media_type))
+            session = self.session.decode("latin-1")
+            waiter.set_result(HttpAnswer(self.parser.get_status_code(), body, media_type, session))
         self.parts = []
 
     # What the loop tells us.
@@ -421,6 +429,7 @@ class _Connection(asyncio.Protocol):
             self.abort()
         self.has_end = False
         self.content_type = b""
+        self.session = b""
         self.parts = []
         self.size = 0
 
@@ -429,6 +438,8 @@ class _Connection(asyncio.Protocol):
             name = name.lower()
             if name == b"content-type":
                 self.content_type = value
+            elif name == b"mcp-session-id":
+                self.session = value
             elif name in {b"content-length", b"transfer-encoding"}:
                 self.has_end = True
                 if name == b"content-length" and int(value) > self.most_bytes:
