@@ -460,7 +460,7 @@ class McpProtocol(HttpToolsProtocol):
                 "client": (post.peer.host, 0),
                 "scheme": self.scheme or "http",
                 "root_path": "",
-                "headers": [(name.lower(), value) for name, value in post.headers],
+                "headers": [(name.lower(), value.strip()) for name, value in post.headers],
                 "state": self.app_state.copy(),
                 "method": post.method.decode("ascii"),
                 "path": "/mcp",

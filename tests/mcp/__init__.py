@@ -1,0 +1,1 @@
+"""Real MCP: the server behind /mcp, its clients, and the official checks."""
