@@ -162,8 +162,9 @@ async def _serve(
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
     from leaguekit.transport.caller import HttpCaller
+    from leaguekit.transport.mcp.calling import McpCaller
 
-    caller = HttpCaller(program.policy_for(options).trusting(*options.own))
+    caller = McpCaller(HttpCaller(program.policy_for(options).trusting(*options.own)))
     proxies = program.proxies_for(options)
     served, endpoint = program.opened(options, program.facing(options))
     store = options.store or default_store(options.data_dir, settings.league_id)

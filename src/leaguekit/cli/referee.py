@@ -42,8 +42,9 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.agents.referee import RefereeAgent
     from leaguekit.agents.world import World
     from leaguekit.transport.caller import HttpCaller
+    from leaguekit.transport.mcp.calling import McpCaller
 
-    caller = HttpCaller(program.policy_for(options).trusting(options.manager))
+    caller = McpCaller(HttpCaller(program.policy_for(options).trusting(options.manager)))
     world = World(caller, options.data_dir)
     served, endpoint = program.opened(options, options.manager)
     referee = RefereeAgent(

@@ -169,13 +169,6 @@ class _Until:
         raise TimedOut(f"{url.partition('?')[0]} took all the time for its greetings")
 
 
-def is_mcp_server(answer: HttpAnswer) -> bool:
-    """Whether an answer to a plain request is as the SDKs' servers give it: they want more headers, or a session."""
-    return answer.content_type == "text/event-stream" or (
-        answer.status in (400, 406) and b'"jsonrpc"' in answer.body[:2_000]
-    )
-
-
 def _result(came: HttpAnswer, call_id: int, *, firmly: bool) -> Json:
     """The result in an answer. Raises _NotSo where the server may only want to be spoken to in the other way."""
     body = _event(came.body, call_id) if came.content_type == "text/event-stream" else came.body
