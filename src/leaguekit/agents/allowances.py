@@ -29,8 +29,8 @@ SILENT_SECONDS = 10.0
 REGISTRATION_COST = 5
 # A long answer is paid for afterwards, as one request for each such part: a whole schedule takes long to make.
 ANSWER_BYTES = 2_048
-# A request by MCP takes several times as long as the same by plain JSON-RPC.
-MCP_COST = 5
+# A request by MCP takes some twenty times as long as the same by plain JSON-RPC.
+MCP_COST = 20
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
