@@ -16,7 +16,7 @@ from tests.transport.running import Run
 def run() -> Run:
     def run(main: Coroutine[Any, Any, Any]) -> Any:
         async def bounded() -> Any:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 return await main
 
         with asyncio.Runner(loop_factory=new_loop) as runner:

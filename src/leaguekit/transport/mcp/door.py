@@ -16,7 +16,6 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -82,17 +81,29 @@ class Door:
         if self._only_post and scope["method"] != "POST":
             await Response(status_code=_ONLY_POST, headers={"allow": "POST"})(scope, receive, send)
             return
+        first: Message | None = await receive()
+        if first is None or first["type"] != "http.request":
+            # Whoever has gone already need not be answered.
+            return
+
+        async def replayed() -> Message:
+            nonlocal first
+            if first is None:
+                return await receive()
+            message, first = first, None
+            return message
+
         peer = Peer((scope.get("client") or ("", 0))[0], "", scope.get("server") or ("", 0))
         if self._admit is not None and (seconds := self._admit(peer)):
-            await _too_often(seconds)(scope, receive, send)
+            await _too_often(seconds)(scope, replayed, send)
             return
         try:
             app = (await self._open()).app
         except Missing as missing:
-            await (await _refusal(missing, Request(scope, receive)))(scope, receive, send)
+            await _refusal(missing, first["body"])(scope, replayed, send)
             return
         if self._charge is None:
-            await app(scope, receive, send)
+            await app(scope, replayed, send)
             return
         size = 0
 
@@ -102,7 +113,7 @@ class Door:
             await send(message)
 
         try:
-            await app(scope, receive, counted)
+            await app(scope, replayed, counted)
         finally:
             self._charge(peer, size)
 
@@ -154,9 +165,9 @@ def surface_door(
     return Door(load, admit=admit, charge=charge, only_post=True)
 
 
-async def _refusal(missing: Missing, request: Request) -> Response:
+def _refusal(missing: Missing, body: bytes) -> Response:
     try:
-        call_id = bytes(msgspec.json.decode(await request.body(), type=_WithId).id)
+        call_id = bytes(msgspec.json.decode(body, type=_WithId).id)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         call_id = NULL
     body = failure(call_id, RpcError(_METHOD_NOT_FOUND, str(missing), None))
