@@ -44,6 +44,7 @@ check: setup
 bench: setup
 	@$(BIN)/python benchmarks/protocol.py
 	@$(BIN)/python benchmarks/league.py
+	@$(BIN)/python benchmarks/real_mcp.py
 
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py

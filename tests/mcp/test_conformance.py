@@ -28,7 +28,7 @@ TOOLS = [
 FOR_WANT_OF_A_FIXTURE = re.compile(
     r"There is no (tool|prompt|resource) '|Tool 'json_schema_2020_12_tool' not found|Method not found|Not testable:"
     "|Prerequisite failed:|Expected InputRequiredResult|Server returned JSON-RPC error instead of re-requesting"
-    "|Mutated the (tool|prompt) list|Server provides session ID"
+    "|Mutated the (tool|prompt) list|Server provides session ID|Server did not send (priming event|retry)"
 )
 
 

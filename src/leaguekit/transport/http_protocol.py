@@ -434,10 +434,11 @@ class McpProtocol(HttpToolsProtocol):
             if not turn.whole:
                 self._invite(turn)
                 break
-            if (app := self._endpoint.mcp) is not None and _is_mcp(turn):
+            app, posted = self._endpoint.mcp, turn.method == b"POST"
+            if app is not None and (is_mcp(turn.body, turn.marked) if posted else turn.marked):
                 self._turns[0] = Other(self._cycle(turn), app)
                 continue
-            if turn.method == b"POST":
+            if posted:
                 self._is_busy()
                 self._endpoint.answering[turn] = self.loop.create_task(self._answer(turn))
                 return
@@ -561,10 +562,6 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
-
-
-def _is_mcp(post: Post) -> bool:
-    return is_mcp(post.body, marked=post.marked) if post.method == b"POST" else post.marked
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

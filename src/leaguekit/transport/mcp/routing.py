@@ -22,7 +22,7 @@ _asked = msgspec.json.Decoder(_Asked)
 _TOOLS_CALL = "tools/call"
 
 
-def is_mcp(body: bytes | bytearray, *, marked: bool) -> bool:
+def is_mcp(body: bytes | bytearray, marked: bool) -> bool:
     """Whether a posted body is for MCP; ``marked`` says that it came with a header that only MCP's clients send."""
     # The league's messages mostly end here, before anything is decoded.
     if not marked and b"/" not in body and b"initialize" not in body:
