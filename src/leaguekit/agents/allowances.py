@@ -29,8 +29,6 @@ SILENT_SECONDS = 10.0
 REGISTRATION_COST = 5
 # A long answer is paid for afterwards, as one request for each such part: a whole schedule takes long to make.
 ANSWER_BYTES = 2_048
-# A request by MCP takes some twenty times as long as the same by plain JSON-RPC.
-MCP_COST = 20
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
@@ -83,6 +81,8 @@ class Allowances:
         self._referees = Buckets(5_000, 10_000)
         # A whole class may open the dashboard at once, and takes nothing from what agents at its address may ask for.
         self._spectators = Buckets(500, 5_000)
+        # By MCP the same takes some twenty times as long.
+        self._visitors = Buckets(50, 200)
         self._silent_until = 0.0
 
     def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
@@ -94,11 +94,9 @@ class Allowances:
         """The same for one who only looks: at the dashboard, or whether the manager is there."""
         return self._waits(_Account(self._spectators, (_neighbourhood(peer.host), peer.server[1])), 1.0)
 
-    def owe(self, token: str, peer: Peer, answer_bytes: int) -> None:
-        """Have a long answer paid for."""
-        account = self._account(token, peer)
-        if account is not None and answer_bytes > ANSWER_BYTES:
-            account.buckets.owe(account.name, answer_bytes / ANSWER_BYTES)
+    def visits(self, peer: Peer) -> float:
+        """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
+        return self._waits(_Account(self._visitors, (_neighbourhood(peer.host), peer.server[1])), 1.0)
 
     def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from leaguekit.agents.agent_surface import agent_surface
-from leaguekit.agents.allowances import MCP_COST, Allowances
+from leaguekit.agents.allowances import Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, NULL, Refused, failure
@@ -42,12 +42,7 @@ def agent_server(
 
 def mcp_door(surface: Callable[[], Surface], allowances: Allowances, most_bytes: int) -> Door:
     """The way in for MCP, within what each address may ask for."""
-    return surface_door(
-        surface,
-        most_bytes,
-        admit=lambda peer: allowances.waits("", peer, MCP_COST),
-        charge=lambda peer, size: allowances.owe("", peer, size),
-    )
+    return surface_door(surface, most_bytes, admit=allowances.visits)
 
 
 def names_of(*urls: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.sim.processes import NOBODY, Process
-from leaguekit.transport.base import Handler, Headers, HttpAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, TimedOut, Unreachable
 from leaguekit.transport.memory import NOT_FOUND, Address, address_of, answered
 
 Trouble = Literal["lost", "refused", "reset", "mute", "twice"]
@@ -210,14 +210,7 @@ class SimCaller:
         self._network = network
         self._process = process
 
-    async def post(
-        self,
-        url: str,
-        body: bytes,
-        seconds: float,
-        most_bytes: int = 1_048_576,
-        headers: Headers = (),  # noqa: ARG002 - handlers in memory see none
-    ) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
         loop = asyncio.get_running_loop()
         exchange = self._network.begin(self._process, url, body, loop.time() + seconds)
         limit = loop.call_at(exchange.deadline, _give_up, exchange)

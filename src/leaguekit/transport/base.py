@@ -80,11 +80,8 @@ class CallerLate(Exception):
 class Caller(Protocol):
     """Calls other agents."""
 
-    async def post(
-        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
-    ) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
-        ``headers`` stand beside the usual ones, or in their place.
 
         Raises TimedOut, Unreachable, or CallerLate.
         """

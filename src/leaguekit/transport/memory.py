@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.protocol.rpc import NULL, RpcError, failure
-from leaguekit.transport.base import Handler, Headers, HttpAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, TimedOut, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -77,14 +77,7 @@ class MemoryCaller:
         self.host = host
         self._network = network
 
-    async def post(
-        self,
-        url: str,
-        body: bytes,
-        seconds: float,
-        most_bytes: int = 1_048_576,
-        headers: Headers = (),  # noqa: ARG002 - handlers in memory see none
-    ) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
         """As Caller.post. A handler that is too late keeps running, as it would elsewhere; its answer is dropped."""
         loop = asyncio.get_running_loop()
         sent = loop.time()

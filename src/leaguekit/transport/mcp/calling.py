@@ -24,8 +24,8 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_NAME, Method
 from leaguekit.protocol.rpc import NULL, RpcError, RpcRefusal, failure, success
-from leaguekit.transport.base import Caller, Headers, HttpAnswer, TimedOut
-from leaguekit.transport.mcp.client import MOST_SERVERS, McpClient, ToolGave
+from leaguekit.transport.base import Headers, HttpAnswer, TimedOut
+from leaguekit.transport.mcp.client import MOST_SERVERS, HeaderCaller, McpClient, ToolGave
 from leaguekit.transport.mcp.surface import Json
 
 _METHOD_NOT_FOUND, _INTERNAL_ERROR = -32601, -32603
@@ -57,7 +57,7 @@ class _Call(NamedTuple):
 class McpCaller:
     """Calls whoever ``caller`` can call, and MCP servers as well."""
 
-    def __init__(self, caller: Caller, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, caller: HeaderCaller, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._caller = caller
         self._now = now
         self._client = McpClient(caller)

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -33,6 +33,14 @@ _CLIENT = {"name": "leaguekit", "version": __version__}
 _SESSION = re.compile(r"[\x21-\x7e]{1,200}")
 _encode = msgspec.json.Encoder().encode
 _ids = count(1)
+
+
+class HeaderCaller(Caller, Protocol):
+    """A caller that can send other headers than the usual ones; there are none in memory."""
+
+    async def post(
+        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
+    ) -> HttpAnswer: ...
 
 
 class ToolGave(NamedTuple):
@@ -57,7 +65,7 @@ class _NotSo(Exception):
 class McpClient:
     """Calls tools at any number of servers."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: HeaderCaller) -> None:
         self._caller = caller
         self._known: dict[str, _Known] = {}
 

@@ -31,9 +31,8 @@ _METHOD_NOT_FOUND = -32601
 _NOT_FOUND = 404
 _ONLY_POST = 405
 
-# How many seconds too early a request is; and who is to pay for an answer of so many bytes.
+# How many seconds too early a request of a peer is.
 Admit = Callable[[Peer], float]
-Charge = Callable[[Peer, int], None]
 
 
 class Missing(Exception):
@@ -66,12 +65,10 @@ class Door:
         load: Callable[[], Running],
         *,
         admit: Admit | None = None,
-        charge: Charge | None = None,
         only_post: bool = False,
     ) -> None:
         self._load = load
         self._admit = admit
-        self._charge = charge
         self._only_post = only_post
         self._opening: asyncio.Future[Served] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -102,20 +99,7 @@ class Door:
         except Missing as missing:
             await _refusal(missing, first["body"])(scope, replayed, send)
             return
-        if self._charge is None:
-            await app(scope, replayed, send)
-            return
-        size = 0
-
-        async def counted(message: Message) -> None:
-            nonlocal size
-            size += len(message.get("body", b""))
-            await send(message)
-
-        try:
-            await app(scope, replayed, counted)
-        finally:
-            self._charge(peer, size)
+        await app(scope, replayed, send)
 
     async def _open(self) -> Served:
         if self._opening is None:
@@ -148,9 +132,7 @@ class Door:
             await self._running
 
 
-def surface_door(
-    surface: Callable[[], Surface], most_bytes: int, *, admit: Admit | None = None, charge: Charge | None = None
-) -> Door:
+def surface_door(surface: Callable[[], Surface], most_bytes: int, *, admit: Admit | None = None) -> Door:
     """A door to a surface, which is made when the first request comes."""
 
     def load() -> Running:
@@ -162,7 +144,7 @@ def surface_door(
         running: Running = sdk.served(surface(), most_bytes)
         return running
 
-    return Door(load, admit=admit, charge=charge, only_post=True)
+    return Door(load, admit=admit, only_post=True)
 
 
 def _refusal(missing: Missing, body: bytes) -> Response:
