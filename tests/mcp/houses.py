@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from mcp.server import MCPServer
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_server import manager_server
+from leaguekit.agents.operator import METHOD
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.server import agent_server
@@ -95,6 +97,12 @@ class House:
         await self._serve(
             lambda world, url: RefereeAgent(world, manager_url=self.url, endpoint=url, name="Ref"), "referee"
         )
+
+    async def operate(self, command: str, **more: Any) -> None:
+        operation = {"admin_token": "adm", "command": command, **more}
+        body = {"jsonrpc": "2.0", "method": METHOD, "params": operation, "id": 1}
+        answer = await self.caller.post(self.url, json.dumps(body).encode(), 5.0)
+        assert "result" in json.loads(answer.body), answer.body
 
     async def player(self, name: str) -> None:
         player = Player(name, STRATEGIES["random"])

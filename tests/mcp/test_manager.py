@@ -24,6 +24,7 @@ async def plain(house: House, body: bytes, **more: Any) -> HttpAnswer:
     return await house.caller.post(house.url, body, 5.0, **more)
 
 
+@pytest.mark.proves("003-L0023")
 @MODES
 def test_the_official_client_lists_and_calls_tools_and_reads_resources(run: Run, tmp_path: Path, mode: Any) -> None:
     async def main() -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 PROGRAM = """
 import asyncio, json, sys
 import psutil
@@ -60,6 +62,7 @@ def test_a_player_that_is_spoken_to_plainly_neither_loads_mcp_nor_grows() -> Non
         assert growth < 2_000_000
 
 
+@pytest.mark.proves("003-L0034a")
 def test_the_first_mcp_request_loads_it_and_a_referee_offers_its_own_tools() -> None:
     before, after = found(PING, LIST, role="referee")
     assert before[2] == []

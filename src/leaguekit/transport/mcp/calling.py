@@ -28,6 +28,7 @@ from leaguekit.transport.base import Headers, HttpAnswer, TimedOut
 from leaguekit.transport.mcp.client import MOST_SERVERS, HeaderCaller, McpClient, ToolGave
 from leaguekit.transport.mcp.surface import Json
 
+DOUBT_SECONDS = 30.0
 _METHOD_NOT_FOUND, _INTERNAL_ERROR = -32601, -32603
 _EVENTS = "text/event-stream"
 _encode = msgspec.json.Encoder().encode
@@ -61,8 +62,9 @@ class McpCaller:
         self._caller = caller
         self._now = now
         self._client = McpClient(caller)
-        # Who has been found to be an MCP server, and who only looked like one.
-        self._servers: dict[str, bool] = {}
+        # Who has been found to be an MCP server; and who only looked like one, with when that may be looked at again.
+        self._servers: set[str] = set()
+        self._doubtful: dict[str, float] = {}
 
     async def post(
         self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
@@ -70,9 +72,9 @@ class McpCaller:
         """As ``Caller.post``."""
         began = asyncio.get_running_loop().time()
         plain: HttpAnswer | None = None
-        if not self._servers.get(url):
+        if url not in self._servers:
             plain = await self._caller.post(url, body, seconds, most_bytes, headers)
-            if not is_mcp_server(plain) or url in self._servers:
+            if not is_mcp_server(plain) or began < self._doubtful.get(url, began):
                 return plain
         call = _read(body)
         if call is None:
@@ -89,12 +91,16 @@ class McpCaller:
         self, url: str, call: _Call, seconds: float, most_bytes: int, plain: HttpAnswer | None
     ) -> HttpAnswer:
         try:
+            if len(self._servers) + len(self._doubtful) >= MOST_SERVERS:
+                self._servers.clear()
+                self._doubtful.clear()
             tools = await self._client.tools(url, seconds)
         except (RpcRefusal, ProtocolError) as error:
             # It only looked like one, or is one no longer.
-            self._note(url, is_one=False)
+            self._servers.discard(url)
+            self._doubtful[url] = asyncio.get_running_loop().time() + DOUBT_SECONDS
             return plain or HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, str(error)[:200], None)))
-        self._note(url, is_one=True)
+        self._servers.add(url)
         try:
             gave = await self._given(url, call, tools, seconds, most_bytes)
         except RpcRefusal as refusal:
@@ -107,11 +113,6 @@ class McpCaller:
             detail = f"The tool failed: {str(gave.value)[:200]}"
             return HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, detail, None)))
         return HttpAnswer(200, success(call.id, _encode(self._completed(call, gave.value))))
-
-    def _note(self, url: str, *, is_one: bool) -> None:
-        if len(self._servers) >= MOST_SERVERS:
-            self._servers.clear()
-        self._servers[url] = is_one
 
     async def _given(
         self, url: str, call: _Call, tools: Mapping[str, Any], seconds: float, most_bytes: int

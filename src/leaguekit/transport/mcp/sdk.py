@@ -24,6 +24,7 @@ from leaguekit import __version__
 from leaguekit.transport.base import Peer
 from leaguekit.transport.mcp.door import Served
 from leaguekit.transport.mcp.surface import Changes, Json, Refused, Resource, Surface, Tool, Unknown, Visit
+from leaguekit.transport.origins import neighbourhood
 
 # A stream is a connection that is never idle and so never gives way to another.
 MOST_STREAMS = 200
@@ -151,7 +152,7 @@ class _Streams:
     async def __call__(
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
-        host = _peer(context).host
+        host = neighbourhood(_peer(context).host)
         if self._held[host] >= MOST_STREAMS_A_PEER:
             raise MCPError(t.INTERNAL_ERROR, f"At most {MOST_STREAMS_A_PEER} streams are open to one address.")
         self._held[host] += 1
