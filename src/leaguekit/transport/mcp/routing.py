@@ -20,12 +20,14 @@ class _Asked(msgspec.Struct):
 _asked = msgspec.json.Decoder(_Asked)
 # Sent without a header of MCP it is a form in which agents of the field speak league.v2.
 _TOOLS_CALL = "tools/call"
+_INITIALIZE = "initialize"
+_SLASH, _Z = b"/z"
 
 
 def is_mcp(body: bytes | bytearray, marked: bool) -> bool:
     """Whether a posted body is for MCP; ``marked`` says that it came with a header that only MCP's clients send."""
-    # The league's messages mostly end here, before anything is decoded.
-    if not marked and b"/" not in body and b"initialize" not in body:
+    # Without the rare letters of MCP's names it is the league's: to look for a byte takes a tenth of all else.
+    if not marked and _SLASH not in body and _Z not in body:
         return False
     try:
         method = _asked.decode(body).method
@@ -34,4 +36,4 @@ def is_mcp(body: bytes | bytearray, marked: bool) -> bool:
         return marked and not body.lstrip(b" \t\n\r").startswith(b"[")
     if marked:
         return not isinstance(method, str) or method not in BY_NAME
-    return isinstance(method, str) and (method == "initialize" or ("/" in method and method != _TOOLS_CALL))
+    return isinstance(method, str) and (method == _INITIALIZE or ("/" in method and method != _TOOLS_CALL))
