@@ -1,31 +1,178 @@
-// The front page: the league's state and its standings, live.
+// The shell around every page: which one is shown, the connection, the theme, and what a screen reader is told.
 
-import { follow } from "./data.js";
+import { follow, get, Refused } from "./data.js";
+import { h, show } from "./elements.js";
+import { moment, setClock, stateOf, tick } from "./words.js";
 
-const title = document.getElementById("title");
-const state = document.getElementById("state");
-const standings = document.getElementById("standings");
+// A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are asked
+// for anew when something has happened, but not more often than this.
+const PAGES = {
+  "": () => import("./league.js"),
+  rounds: () => import("./rounds.js"),
+  cross: () => import("./cross.js"),
+  figures: () => import("./figures.js"),
+  agents: () => import("./agents.js"),
+  matches: () => import("./match.js"),
+  operator: () => import("./operator.js"),
+};
+const PAUSE_MS = 1500;
+const THEMES = ["auto", "light", "dark"];
 
-// Names are agents' own words: they only ever become text.
-function row(player) {
-  const line = document.createElement("tr");
-  const { rank, name, played, wins, draws, losses, points } = player;
-  for (const value of [rank, name, played, wins, draws, losses, points]) {
-    line.insertCell().textContent = value;
-  }
-  return line;
+const main = document.getElementById("main");
+const connection = document.getElementById("connection");
+const said = document.getElementById("said");
+
+let live = null;
+let page = null;
+let data = null;
+let shownSeq = -1;
+let turn = 0;
+let waiting = null;
+
+// Which page
+
+function route() {
+  const [where, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
+  return { where: where in PAGES ? where : "", what: decodeURIComponent(rest.join("/")) };
 }
 
-follow((live) => {
-  if (live === null) {
-    state.textContent = "The manager cannot be reached; trying again …";
-    return;
+async function go(isFirst = false) {
+  const mine = ++turn;
+  const { where, what } = route();
+  for (const link of document.querySelectorAll("#pages a")) {
+    const here = link.getAttribute("href") === `#/${where}`;
+    if (here) link.setAttribute("aria-current", what ? "true" : "page");
+    else link.removeAttribute("aria-current");
   }
-  const { league } = live;
-  title.textContent = league.league_id;
-  const played = `${league.matches_played} of ${league.total_matches} matches`;
-  const waits = league.waits_for.length ? `, waits for ${league.waits_for.join(" and ")}` : "";
-  state.textContent = `${league.state}: round ${league.round} of ${league.total_rounds}, ${played}${waits}`;
-  const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
-  standings.replaceChildren(...rows.map(row));
+  const next = await PAGES[where]();
+  if (mine !== turn) return;
+  page = next;
+  data = null;
+  shownSeq = -1;
+  main.className = where || "league";
+  main.style.removeProperty("--rows");
+  main.replaceChildren(h("p.soft", "Loading …"));
+  await refresh(mine);
+  if (mine !== turn || isFirst) return;
+  scrollTo(0, 0);
+  main.querySelector("h1")?.focus({ preventScroll: true });
+}
+
+async function refresh(mine = turn) {
+  clearTimeout(waiting);
+  waiting = null;
+  if (!page.isLive) {
+    const seq = live?.seq ?? -1;
+    try {
+      const found = await page.load(route().what, get);
+      if (mine !== turn) return;
+      data = found;
+      shownSeq = seq;
+    } catch (error) {
+      if (mine !== turn) return;
+      if (error instanceof Refused) show(main, h("h1", { tabindex: "-1" }, "Not here"), h("p", error.message));
+      else if (data === null) show(main, h("h1", { tabindex: "-1" }, "No connection"), h("p", "The manager cannot be reached."));
+      return;
+    }
+  }
+  draw();
+}
+
+function draw() {
+  if (page === null || (page.isLive ? live === null : data === null)) return;
+  if (page.isLive) page.render(main, live);
+  else page.render(main, data, live);
+  const of = page.title(page.isLive ? live : data);
+  document.title = page.isLive || live === null ? of : `${of} · ${live.league.league_id}`;
+}
+
+addEventListener("hashchange", () => go());
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
 });
+
+// What happens
+
+follow(
+  (now) => {
+    const before = live?.league;
+    live = now;
+    setClock(now.now);
+    connection.hidden = true;
+    document.body.classList.remove("lost");
+    document.getElementById("brand").replaceChildren(h("bdi", now.league.league_id));
+    document.getElementById("state").textContent = stateOf(now.league);
+    tell(before, now.league);
+    if (page?.isLive) draw();
+    else if (page && now.seq !== shownSeq && waiting === null && !document.hidden) waiting = setTimeout(refresh, PAUSE_MS);
+  },
+  () => {
+    if (!connection.hidden) return;
+    connection.replaceChildren("Connection lost at ", moment(new Date().toISOString()), ". Trying again …");
+    connection.hidden = false;
+    document.body.classList.add("lost");
+  },
+);
+
+// A screen reader is told of the league's course, and not of every match.
+function tell(before, league) {
+  if (before?.state === league.state && before.round === league.round && before.paused === league.paused) return;
+  const round = league.round && league.state === "RUNNING_LEAGUE" ? `, round ${league.round} of ${league.total_rounds}` : "";
+  const champion = league.champion ? `. Champion: ${league.champion.name}` : "";
+  said.textContent = `${stateOf(league)}${round}${champion}.`;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && page && !page.isLive && live && live.seq !== shownSeq) refresh();
+});
+setInterval(() => tick(main), 500);
+let resized = null;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(draw, 150);
+});
+
+// How it looks
+
+function kept(key, value) {
+  try {
+    if (value === undefined) return localStorage.getItem(key);
+    if (value) localStorage.setItem(key, value);
+    else localStorage.removeItem(key);
+  } catch {
+    // A browser that keeps nothing forgets it.
+  }
+  return null;
+}
+
+const theme = document.getElementById("theme");
+function setTheme(chosen) {
+  if (chosen === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+  theme.textContent = { auto: "Theme: auto", light: "Theme: light", dark: "Theme: dark" }[chosen];
+}
+theme.addEventListener("click", () => {
+  const now = document.documentElement.dataset.theme ?? "auto";
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+  kept("theme", next === "auto" ? "" : next);
+  setTheme(next);
+});
+setTheme(document.documentElement.dataset.theme ?? "auto");
+
+const wall = document.getElementById("wall");
+function setWall(on) {
+  document.documentElement.classList.toggle("wall", on);
+  wall.setAttribute("aria-pressed", String(on));
+  kept("wall", on ? "on" : "");
+}
+wall.addEventListener("click", () => {
+  setWall(!document.documentElement.classList.contains("wall"));
+  if (route().where) location.hash = "#/";
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && document.documentElement.classList.contains("wall")) setWall(false);
+});
+setWall(kept("wall") === "on");
+
+go(true);

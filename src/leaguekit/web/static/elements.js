@@ -1,0 +1,121 @@
+// The page's elements. Whatever agents wrote becomes text here, and never markup.
+//
+// h("td.n", {title: "…"}, "text", [more]) makes an element; svg("path.line", {d: "…"}) one of a drawing. A page is made
+// anew whenever its data change, and patch() carries over into the document what differs: so focus, scrolling and what
+// is unfolded stay as they are, and rows with the same data-key stay the same rows.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const h = (kind, ...rest) => made(kind, rest, (tag) => document.createElement(tag));
+export const svg = (kind, ...rest) => made(kind, rest, (tag) => document.createElementNS(SVG, tag));
+
+function made(kind, rest, create) {
+  const [tag, ...classes] = kind.split(".");
+  const element = create(tag);
+  if (classes.length) element.setAttribute("class", classes.join(" "));
+  for (const part of rest) {
+    if (part !== null && typeof part === "object" && part.constructor === Object) attributes(element, part);
+    else append(element, part);
+  }
+  return element;
+}
+
+function attributes(element, given) {
+  for (const [name, value] of Object.entries(given)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+}
+
+function append(element, part) {
+  if (Array.isArray(part)) for (const one of part) append(element, one);
+  else if (part !== null && part !== undefined && part !== false && part !== "") element.append(part);
+}
+
+// What only those hear who do not see the page.
+export const unseen = (text) => h("span.unseen", text);
+
+// A name is an agent's own word, and may be written from right to left.
+export const name = (text) => h("bdi.name", text);
+
+export const who = (agent) => [
+  h("a", { href: `#/agents/${agent.id}` }, name(agent.name)),
+  " ",
+  h("span.id", agent.id),
+];
+
+export const matchLink = (id) => h("a", { href: `#/matches/${id}` }, id);
+
+// A sentence that speaks of players by their ids, with their names in place of those.
+export function told(sentence, ...agents) {
+  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
+  return sentence.split(/\b(P\d{2,9})\b/).map((part) => (names.has(part) ? name(names.get(part)) : part));
+}
+
+// columns: [title, class]; rows: [cells, attributes]. The first cell that is a player's heads its row.
+export function table(caption, columns, rows, { kind = "", headed = 0, hidden = false } = {}) {
+  const cells = (row) =>
+    row.cells.map((cell, place) => {
+      const [, style] = columns[place];
+      const attributes = style ? { class: style } : {};
+      return place === headed ? h("th", { scope: "row", ...attributes }, cell) : h("td", attributes, cell);
+    });
+  return h(
+    "div.wide",
+    { tabindex: "0", role: "region", "aria-label": caption },
+    h(
+      "table",
+      { class: kind },
+      h("caption", { class: hidden ? "unseen" : null }, caption),
+      h("thead", h("tr", columns.map(([title, style]) => h("th", { scope: "col", class: style || null }, title)))),
+      h("tbody", rows.map((row) => h("tr", { "data-key": row.key, class: row.kind ?? null }, cells(row)))),
+    ),
+  );
+}
+
+export function show(target, ...fresh) {
+  const focused = document.activeElement;
+  patch(target, h("div", ...fresh), true);
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
+}
+
+function patch(there, fresh, childrenOnly = false) {
+  if (there.nodeType === Node.TEXT_NODE) {
+    if (there.data !== fresh.data) there.data = fresh.data;
+    return;
+  }
+  if (!childrenOnly) patchAttributes(there, fresh);
+  const keyed = new Map();
+  for (const child of there.children) if (child.dataset.key !== undefined) keyed.set(child.dataset.key, child);
+  let next = there.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const key = child.dataset?.key;
+    const found = key === undefined ? next : keyed.get(key);
+    if (found && isLike(found, child)) {
+      if (found === next) next = next.nextSibling;
+      else there.insertBefore(found, next);
+      patch(found, child);
+    } else there.insertBefore(child, next);
+  }
+  while (next) {
+    const after = next.nextSibling;
+    next.remove();
+    next = after;
+  }
+}
+
+const isLike = (one, other) => one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
+
+// What the reader has unfolded, written or chosen is the reader's.
+const READERS = new Set(["open", "value", "checked"]);
+
+function patchAttributes(there, fresh) {
+  for (const { name: attribute, value } of fresh.attributes) {
+    if (there.getAttribute(attribute) !== value) there.setAttribute(attribute, value);
+  }
+  for (const { name: attribute } of [...there.attributes]) {
+    if (!fresh.hasAttribute(attribute) && !READERS.has(attribute)) there.removeAttribute(attribute);
+  }
+}

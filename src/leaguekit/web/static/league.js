@@ -1,0 +1,187 @@
+// The front page: how the league stands, live.
+
+import { h, matchLink, name, show, table, told, unseen, who } from "./elements.js";
+import { agentState, countdown, gameOf, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
+
+export const title = (live) => live.league.league_id;
+export const isLive = true;
+
+const SHOWN = 8;
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+export function render(main, live) {
+  const before = places(main);
+  const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
+  main.style.setProperty("--rows", Math.max(4, rows.length));
+  show(
+    main,
+    opening(live.league, rows),
+    h("div.front", standings(live.league, rows), h("div.side", inPlay(live), results(live), news(live))),
+  );
+  if (!calm.matches) glide(main, before);
+}
+
+function opening(league, rows) {
+  const { champion, waits_for: waits, starts_at: starts } = league;
+  const rounds = league.total_rounds ? `round ${league.round} of ${league.total_rounds}` : "no schedule yet";
+  return h(
+    "section.opening",
+    { "aria-labelledby": "heading" },
+    h("h1", { id: "heading", tabindex: "-1" }, h("bdi", league.league_id)),
+    h(
+      "p.soft",
+      h("strong", stateOf(league)),
+      ` · ${gameOf(league.game_type)} · ${rounds} · ${plural(league.players, "player")}, ${plural(league.referees, "referee")}`,
+    ),
+    league.total_matches > 0 &&
+      h(
+        "p.progress",
+        h("progress", { max: league.total_matches, value: league.matches_played, "aria-label": "Matches played" }),
+        h("span", `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`),
+      ),
+    champion &&
+      h("p.champion", "Champion: ", h("a", { href: `#/agents/${champion.id}` }, name(champion.name)), ` with ${plural(champion.points, "point")}`),
+    starts && !champion && h("p.notice", league.round ? `Round ${league.round} begins in ` : "The league begins in ", countdown(starts)),
+    waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
+    league.pure_chance && rows.length > 0 && h("p.soft.small", "This game is luck: nobody can be better at it. ", h("a", { href: "#/figures" }, "What the table means")),
+  );
+}
+
+function standings(league, rows) {
+  const heading = league.champion ? "Final table" : "Standings";
+  const shown = rows.map((row) => ({
+    key: row.id,
+    kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
+    cells: [
+      row.rank,
+      movement(row.movement),
+      [who(row), (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
+      row.played,
+      row.wins,
+      row.draws,
+      row.losses,
+      row.technical_losses || "",
+      row.points,
+    ],
+  }));
+  const more = league.players - rows.length;
+  return h(
+    "section.standings",
+    { "aria-labelledby": "standings" },
+    h("h2", { id: "standings" }, heading),
+    rows.length === 0
+      ? h("p.soft", "Nobody has registered yet.")
+      : table(
+          heading,
+          [
+            [unseen("Rank"), "n"],
+            [unseen("Moved since the last round"), "moved"],
+            ["Player", "who"],
+            ["Played", "n less"],
+            [short("W", "on"), "n"],
+            [short("D", "rawn"), "n"],
+            [short("L", "ost"), "n"],
+            [h("span", { title: "Of those lost, without play" }, "Tech."), "n less"],
+            [short("P", "oin", "ts"), "n points"],
+          ],
+          shown,
+          { kind: "table", headed: 2, hidden: true },
+        ),
+    more > 0 && h("p.soft", `${plural(more, "more player")} further down: `, h("a", { href: "#/agents" }, "all agents")),
+  );
+}
+
+// A heading that is short where there is little room.
+const short = (head, middle, tail = "") => [head, h("span.less", middle), tail];
+
+function inPlay(live) {
+  const matches = Object.values(live.playing).sort((one, other) => one.match_id.localeCompare(other.match_id, "en", { numeric: true }));
+  const more = matches.length - SHOWN;
+  return h(
+    "section.playing",
+    { "aria-labelledby": "playing" },
+    h("h2", { id: "playing" }, "In play", matches.length > 0 && h("span.count", matches.length)),
+    matches.length === 0
+      ? h("p.soft", "No match at the moment.")
+      : h("ul.cards", matches.slice(0, SHOWN).map(playing)),
+    more > 0 && h("p.soft.small", `and ${plural(more, "more match", "more matches")}`),
+  );
+}
+
+function playing(match) {
+  const come = match.stage === "WAITING_FOR_PLAYERS" && match.arrived.length === 1 ? ", one has come" : "";
+  return h(
+    "li",
+    { "data-key": match.match_id },
+    h("p.pair", matchLink(match.match_id), " ", name(match.a.name), h("span.soft", " – "), name(match.b.name)),
+    h(
+      "p.soft.small",
+      stageOf(match.stage) + come,
+      match.deadline && [", ", countdown(match.deadline), " left"],
+      match.attempt > 1 && `, attempt ${match.attempt}`,
+    ),
+  );
+}
+
+function results(live) {
+  const matches = Object.values(live.results).sort(
+    (one, other) =>
+      other.ended_at.localeCompare(one.ended_at) ||
+      other.match_id.localeCompare(one.match_id, "en", { numeric: true }),
+  );
+  return h(
+    "section.results",
+    { "aria-labelledby": "results" },
+    h("h2", { id: "results" }, "Latest results"),
+    matches.length === 0
+      ? h("p.soft", "None yet.")
+      : h("ul.cards", matches.slice(0, SHOWN).map(result)),
+  );
+}
+
+export function result(match) {
+  const side = (agent) => h("span", { class: match.winner === agent.id ? "winner" : null }, name(agent.name));
+  return h(
+    "li",
+    { "data-key": match.match_id, class: match.result === "TECHNICAL_LOSS" ? "technical" : null },
+    h("p.pair", matchLink(match.match_id), " ", side(match.a), h("span.score", ` ${score(match)} `), side(match.b)),
+    h("p.soft.small", told(match.reason, match.a, match.b), match.decided_by !== "referee" && ` (decided by the ${match.decided_by})`),
+  );
+}
+
+function news(live) {
+  const latest = Object.values(live.news).sort((one, other) => other.number - one.number);
+  return h(
+    "section.news",
+    { "aria-labelledby": "news" },
+    h("h2", { id: "news" }, "Events"),
+    h("ol.log", { reversed: true }, latest.slice(0, SHOWN).map(event)),
+  );
+}
+
+export const event = (one) =>
+  h(
+    "li",
+    { "data-key": one.number, class: one.by_operator ? "operator" : null },
+    h("span.soft.small", moment(one.at)),
+    " ",
+    one.by_operator && h("span.chip", "operator"),
+    " ",
+    h("span", { dir: "auto" }, one.text),
+  );
+
+// Rows glide to their new places.
+function places(main) {
+  return new Map([...main.querySelectorAll("tbody tr[data-key]")].map((row) => [row, row.getBoundingClientRect().top]));
+}
+
+function glide(main, before) {
+  const moved = [];
+  for (const [row, top] of before) {
+    const by = top - row.getBoundingClientRect().top;
+    if (row.isConnected && Math.abs(by) > 1) moved.push([row, by]);
+  }
+  for (const [row, by] of moved) {
+    row.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: 500, easing: "ease-out" });
+  }
+}

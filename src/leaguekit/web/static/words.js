@@ -1,0 +1,86 @@
+// Words for what the API says in codes, and times as people read them.
+
+import { h, unseen } from "./elements.js";
+
+const STATES = {
+  WAITING_FOR_REGISTRATIONS: "Waiting for players",
+  CREATING_SCHEDULE: "Making the schedule",
+  RUNNING_LEAGUE: "In progress",
+  LEAGUE_COMPLETED: "Completed",
+};
+const STAGES = {
+  WAITING_FOR_PLAYERS: "players are joining",
+  COLLECTING_CHOICES: "players are choosing",
+  DRAWING_NUMBER: "the number is drawn",
+  FINISHED: "has ended",
+};
+const GAMES = { even_odd: "even/odd", rock_paper_scissors: "rock, paper, scissors", tic_tac_toe: "tic-tac-toe" };
+const STATUS = {
+  scheduled: "to come",
+  waiting: "waits for a referee",
+  in_play: "in play",
+  held: "waits for the operator",
+  ended: "ended",
+};
+const AGENTS = {
+  INIT: "has just come",
+  REGISTERED: "registered",
+  ACTIVE: "active",
+  SUSPENDED: "suspended",
+  SHUTDOWN: "has finished",
+  WITHDRAWAL: "withdrawn",
+  DISQUALIFICATION: "disqualified",
+};
+
+export const stateOf = (league) =>
+  league.paused && league.state !== "LEAGUE_COMPLETED" ? "Paused" : STATES[league.state];
+export const stageOf = (stage) => STAGES[stage] ?? "in play";
+export const gameOf = (game) => GAMES[game] ?? game;
+export const statusOf = (match) => STATUS[match.status];
+export const agentState = (agent) => AGENTS[agent.out ?? agent.state];
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+export function movement(ranks) {
+  if (!ranks) return ranks === 0 ? unseen("unchanged") : null;
+  const [way, arrow] = ranks > 0 ? ["up", "▲"] : ["down", "▼"];
+  const said = `${way} ${Math.abs(ranks)}`;
+  return h(`span.${way}`, { title: said }, h("span", { "aria-hidden": "true" }, arrow, Math.abs(ranks)), unseen(said));
+}
+
+export const score = (match) => (match.points ? `${match.points[0]} : ${match.points[1]}` : "–");
+
+export function seconds(value) {
+  if (value === null || value === undefined) return "–";
+  if (value < 1) return `${Math.round(value * 1000)} ms`;
+  return value < 60 ? `${Number(value.toPrecision(3))} s` : duration(value);
+}
+
+export function duration(value) {
+  const whole = Math.max(0, Math.ceil(value));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const padded = (number) => String(number).padStart(2, "0");
+  return hours ? `${hours}:${padded(minutes)}:${padded(rest)}` : `${minutes}:${padded(rest)}`;
+}
+
+// When something was, on the reader's clock.
+export const moment = (at) =>
+  at
+    ? h("time", { datetime: at, title: new Date(at).toLocaleString() }, new Date(at).toLocaleTimeString("en-GB"))
+    : "–";
+
+// The manager's clock is the one that counts.
+let ahead = 0;
+export const setClock = (now) => {
+  ahead = Date.parse(now) - Date.now();
+};
+const left = (until) => (Date.parse(until) - Date.now() - ahead) / 1000;
+
+// The time that is left, which counts down by itself.
+export const countdown = (until) => h("time.left", { "data-until": until, datetime: until }, duration(left(until)));
+
+export function tick(root) {
+  for (const shown of root.querySelectorAll("[data-until]")) {
+    const text = duration(left(shown.dataset.until));
+    if (shown.textContent !== text) shown.firstChild.data = text;
+  }
+}
