@@ -1,0 +1,157 @@
+// All agents, and one of them: its record, its answer times, what went wrong, and what its author needs to fix.
+
+import { timesChart, widthOf } from "./charts.js";
+import { h, matchLink, name, show, table, who } from "./elements.js";
+import { matchTable } from "./rounds.js";
+import { agentState, moment, movement, plural, seconds } from "./words.js";
+
+const MOST = 100;
+
+export const title = ({ agent, agents }) => (agents ? "Agents" : agent.name);
+
+// #/agents lists them, #/agents/from/100 from the 101st on; #/agents/P01 is one.
+export function load(what, get) {
+  const [kind, from] = what.split("/");
+  if (kind === "from" || kind === "") return get("/api/agents", { offset: Number.parseInt(from, 10) || 0 });
+  return get(`/api/agents/${encodeURIComponent(what)}`);
+}
+
+export const render = (main, data) => (data.agents ? list(main, data) : one(main, data));
+
+function list(main, { agents, offset, total }) {
+  const isAbsent = (agent) => agent.out || agent.state === "SUSPENDED";
+  show(
+    main,
+    h("h1", { tabindex: "-1" }, "Agents"),
+    agents.length === 0
+      ? h("p.soft", "Nobody has registered yet.")
+      : table(
+          `Agents ${offset + 1} to ${offset + agents.length} of ${total}`,
+          [["Agent", "who"], ["Role", ""], ["State", ""], ["Now in", ""]],
+          agents.map((agent) => ({
+            key: agent.id,
+            kind: isAbsent(agent) ? "absent" : null,
+            cells: [who(agent), agent.role, agentState(agent), agent.playing.map((match) => [matchLink(match), " "])],
+          })),
+          { kind: "full" },
+        ),
+    h(
+      "p",
+      offset > 0 && h("a", { href: `#/agents/from/${Math.max(0, offset - MOST)}` }, "Those before"),
+      " ",
+      offset + agents.length < total && h("a", { href: `#/agents/from/${offset + MOST}` }, "Those after"),
+    ),
+  );
+}
+
+function one(main, data) {
+  const { agent, version, registered_at: since, out_reason: reason } = data;
+  show(
+    main,
+    h("h1", { tabindex: "-1" }, name(agent.name), " ", h("span.id", agent.id)),
+    h(
+      "p.soft",
+      `${agent.role === "player" ? "Player" : "Referee"}, ${agentState(agent)}`,
+      reason && [": ", h("span", { dir: "auto" }, reason)],
+      version && [", version ", h("bdi", version)],
+      ", registered at ",
+      moment(since),
+      agent.playing.length > 0 && [", now in ", agent.playing.map((match) => [matchLink(match), " "])],
+    ),
+    data.record && record(data),
+    agent.role === "player" && toFix(data),
+    agent.role === "referee" && data.to_fix.map((advice) => h("p.notice", advice)),
+    errors(data),
+    violations(data),
+    data.times && data.times.answers > 0 && times(data, widthOf(main, 760)),
+    matches("to-come", "Matches to come", data.to_come, data.total_to_come),
+    matches("played", agent.role === "player" ? "Matches played" : "Matches refereed", data.played, data.total_played),
+  );
+}
+
+function record({ record: row, counts }) {
+  const tile = (label, value) => h("div", h("dt", label), h("dd", value));
+  return h(
+    "dl.tiles",
+    tile("Rank", [row.rank, " ", movement(row.movement)]),
+    tile("Points", row.points),
+    tile("Won", row.wins),
+    tile("Drawn", row.draws),
+    tile("Lost", [row.losses, row.technical_losses > 0 && h("span.soft.small", ` ${row.technical_losses} technically`)]),
+    counts && tile("Answered", `${counts.answered} of ${counts.asked}`),
+    counts && tile("In time", counts.asked ? `${Number((100 * (1 - counts.timeouts / counts.asked)).toFixed(1))} %` : "–"),
+  );
+}
+
+const toFix = ({ to_fix: advice, counts }) =>
+  h(
+    "section",
+    { "aria-labelledby": "to-fix" },
+    h("h2", { id: "to-fix" }, "What its author needs to fix"),
+    advice.length === 0
+      ? h("p.good", counts?.asked ? "Nothing: it has answered well whenever it was asked." : "Nothing so far: it has not been asked anything yet.")
+      : h("ol.fix", advice.map((sentence) => h("li", { dir: "auto" }, sentence))),
+  );
+
+function errors({ errors: found }) {
+  return (
+    found.length > 0 &&
+    h(
+      "section",
+      { "aria-labelledby": "errors" },
+      h("h2", { id: "errors" }, "Errors since it registered"),
+      table(
+        "Errors, the most frequent first",
+        [["Code", ""], ["Times", "n"], ["What it means, and what helps", "why"], ["Last in", ""], ["At", "less"]],
+        found.map((error) => ({
+          key: error.code,
+          cells: [
+            error.code,
+            error.count,
+            [error.meaning, " ", h("span.soft", error.remedy), error.detail && h("pre", { dir: "auto" }, error.detail)],
+            error.last_match ? matchLink(error.last_match) : "–",
+            moment(error.last_at),
+          ],
+        })),
+        { kind: "full", hidden: true },
+      ),
+    )
+  );
+}
+
+function violations({ violations: found }) {
+  return (
+    found.length > 0 &&
+    h(
+      "section",
+      { "aria-labelledby": "violations" },
+      h("h2", { id: "violations" }, "Forgiven departures from the protocol"),
+      h("p.soft", "This league is open: it hosts agents that speak a little differently. Elsewhere they would not be."),
+      table(
+        "Departures from the letter of the protocol",
+        [["Rule", "why"], ["Times", "n"], ["What to do", "why"], ["Last at", "less"]],
+        found.map((one) => ({ key: one.rule, cells: [h("span", { dir: "auto" }, one.rule), one.count, one.remedy, moment(one.last_at)] })),
+        { kind: "full", hidden: true },
+      ),
+    )
+  );
+}
+
+const times = ({ times: own, times_bounds: bounds }, width) =>
+  h(
+    "section",
+    { "aria-labelledby": "times" },
+    h("h2", { id: "times" }, "Answer times"),
+    h("p", `${plural(own.answers, "answer")}: half of them within ${seconds(own.median)}, 95 % within ${seconds(own.p95)}, the longest ${seconds(own.longest)}.`),
+    timesChart(own, bounds, width),
+  );
+
+const matches = (id, heading, found, total) =>
+  total > 0 &&
+  h(
+    "section",
+    { "aria-labelledby": id },
+    h("h2", { id }, heading, h("span.count", total)),
+    matchTable(heading, found),
+    total > found.length && h("p.soft", `${found.length} of ${total} are shown.`),
+  );

@@ -1,0 +1,113 @@
+// What the table means: ratings and chance, points over the rounds, answer times, and the success metrics.
+
+import { pointsChart, ratingScale, signed, timesChart, timesSparkline, widthOf } from "./charts.js";
+import { h, show, table, who } from "./elements.js";
+import { plural, seconds } from "./words.js";
+
+export const title = () => "Figures";
+
+export async function load(_what, get) {
+  const paths = ["/api/figures", "/api/points", "/api/times", "/api/metrics"];
+  const [figures, points, times, { metrics }] = await Promise.all(paths.map((path) => get(path)));
+  return { figures, points, times, metrics };
+}
+
+export function render(main, { figures, points, times, metrics }) {
+  const width = widthOf(main);
+  show(
+    main,
+    h("h1", { tabindex: "-1" }, "Figures"),
+    h("section.meaning", { "aria-label": "What the figures mean" }, figures.sentences.map((sentence) => h("p", sentence))),
+    h("div.halves", ratings(figures), h("div", pointsOver(points, Math.min(width, main.clientWidth > 1100 ? width / 2 : width)))),
+    answerTimes(times, width),
+    success(metrics),
+  );
+}
+
+function ratings({ players, total }) {
+  const scale = ratingScale(players);
+  return h(
+    "section",
+    { "aria-labelledby": "ratings" },
+    h("h2", { id: "ratings" }, "Ratings"),
+    h("p.soft.small", "Fitted over all matches that were played out: 0 is the average of this league, 400 more are ten wins for each loss. So far off as the line reaches can a rating be by chance alone."),
+    players.length === 0
+      ? h("p.soft", "Nobody is in the table yet.")
+      : table(
+          "Ratings with their 95 % intervals",
+          [["Player", "who"], ["Points", "n less"], ["Rating", "n"], [scale.head, "scale"]],
+          players.map((player) => ({
+            key: player.id,
+            cells: [who(player), player.points, player.rating === null ? "–" : signed(player.rating), scale.bar(player)],
+          })),
+          { kind: "full", hidden: true },
+        ),
+    total > players.length && h("p.soft", `The first ${players.length} of ${plural(total, "player")}.`),
+  );
+}
+
+function pointsOver(points, width) {
+  const { players, rounds } = points;
+  const columns = Array.from({ length: rounds }, (_, place) => [place + 1, "n"]);
+  return h(
+    "section",
+    { "aria-labelledby": "points" },
+    h("h2", { id: "points" }, "Points over the rounds"),
+    rounds === 0
+      ? h("p.soft", "No round has begun yet.")
+      : [
+          pointsChart(points, width),
+          h(
+            "details",
+            h("summary", "As a table"),
+            table(
+              "Points after each round",
+              [["Player", "who"], ...columns],
+              players.map((player) => ({ key: player.id, cells: [who(player), ...player.points] })),
+            ),
+          ),
+        ],
+  );
+}
+
+function answerTimes(times, width) {
+  return h(
+    "section",
+    { "aria-labelledby": "times" },
+    h("h2", { id: "times" }, "Answer times"),
+    times.all.answers === 0
+      ? h("p.soft", "No answers have been reported yet.")
+      : [
+          h("p", `${plural(times.all.answers, "answer")} to invitations and calls: half of them within ${seconds(times.all.median)}, 95 % within ${seconds(times.all.p95)}, the longest ${seconds(times.all.longest)}. The limit for a choice is ${seconds(times.limit)}.`),
+          timesChart(times.all, times.bounds, width, times.limit),
+          h("details", h("summary", "By player"), table(
+            "Answer times by player",
+            [["Player", "who"], ["Answers", "n"], ["Half within", "n"], ["95 % within", "n"], ["Longest", "n"], ["Distribution", ""]],
+            times.players.map(({ id, name, times: own }) => ({
+              key: id,
+              cells: [who({ id, name }), own.answers, seconds(own.median), seconds(own.p95), seconds(own.longest), timesSparkline(own)],
+            })),
+          )),
+        ],
+  );
+}
+
+function success(metrics) {
+  const value = (metric) => {
+    if (metric.value === null) return "–";
+    return metric.unit === "share" ? `${Number((100 * metric.value).toFixed(1))} %` : seconds(metric.value);
+  };
+  const met = (metric) =>
+    metric.met === null ? h("span.soft", "nothing to measure yet") : metric.met ? h("span.up", "✓ met") : h("span.down", "✗ missed");
+  return h(
+    "section",
+    { "aria-labelledby": "metrics" },
+    h("h2", { id: "metrics" }, "Success metrics"),
+    table(
+      "The goals of the specification, and what was measured",
+      [["What", ""], ["Goal", "n"], ["Measured", "n"], ["", ""], ["Of", "n less"], ["Counted", "less soft small"]],
+      metrics.map((metric) => ({ key: metric.id, cells: [metric.name, metric.goal, value(metric), met(metric), metric.of.toLocaleString("en"), metric.counted] })),
+      { kind: "full", hidden: true },
+    ),
+  );
+}

@@ -1,0 +1,221 @@
+// A match: its two sides, the ruling and its evidence, the draw and its verification, and its replay step by step.
+
+import { widthOf } from "./charts.js";
+import { h, name, show, table, told, who } from "./elements.js";
+import { drawing } from "./games.js";
+import { event } from "./league.js";
+import { sequence } from "./sequence.js";
+import { countdown, gameOf, moment, plural, score, seconds, stageOf, statusOf } from "./words.js";
+
+export const title = ({ match }) => match.match_id;
+
+// Where the reader is in the replays of this match.
+let here = { id: null };
+let again = () => {};
+
+export async function load(what, get) {
+  const data = await get(`/api/matches/${encodeURIComponent(what)}`);
+  return { ...data, computed: await computed(data.draw) };
+}
+
+// Browsers compute digests only for pages that came over TLS or from the same machine.
+async function computed(draw) {
+  if (!draw?.nonce || draw.number === null || !globalThis.crypto?.subtle) return null;
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${draw.nonce}:${draw.number}`));
+  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export function render(main, data) {
+  const { match } = data;
+  if (here.id !== match.match_id) here = { id: match.match_id, step: Infinity, message: Infinity };
+  again = () => render(main, data);
+  show(
+    main,
+    h("h1", { tabindex: "-1" }, `${match.match_id}: `, name(match.a.name), " – ", name(match.b.name)),
+    h(
+      "p.soft",
+      h("a", { href: `#/rounds/${match.round_id}` }, `Round ${match.round_id}`),
+      ` · ${gameOf(data.game_type)} · ${statusOf(match)}`,
+      match.referee_id && [" · referee ", h("a", { href: `#/agents/${match.referee_id}` }, match.referee_id)],
+      match.ended_at && [" · ended at ", moment(match.ended_at)],
+      match.attempt > 1 && ` · attempt ${match.attempt}`,
+    ),
+    data.flags.map((flag) => h("p.notice", { dir: "auto" }, `For the operator to look at: ${flag}`)),
+    sides(match),
+    data.in_play && inPlay(data.in_play),
+    h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 0 && game(data))),
+    data.messages.length > 0 && messages(data, widthOf(main, 900)),
+    match.status === "ended" && data.messages.length === 0 && h("p.soft", "Its referee handed no transcript in: what was said in the match is not known here."),
+    data.news.length > 0 && h("section", { "aria-labelledby": "news" }, h("h2", { id: "news" }, "Events"), h("ol.log", data.news.map(event))),
+  );
+}
+
+function sides(match) {
+  const side = (agent, role, place) =>
+    h(
+      `div.side-${role}`,
+      { class: `team ${role}${match.winner === agent.id ? " won" : ""}` },
+      h("p.soft.small", `Player ${role.toUpperCase()}`),
+      h("p.large", who(agent)),
+      match.choices?.[place] && h("p", "chose ", h("bdi.choice", match.choices[place])),
+    );
+  return h("div.sides", side(match.a, "a", 0), h("p.score", score(match)), side(match.b, "b", 1));
+}
+
+const inPlay = (playing) =>
+  h(
+    "p.notice",
+    stageOf(playing.stage),
+    playing.deadline && [", ", countdown(playing.deadline), " left"],
+    playing.arrived.length > 0 && `; ${playing.arrived.join(" and ")} came`,
+  );
+
+function ruling(data) {
+  const { match, verification: found, voids } = data;
+  return h(
+    "section",
+    { "aria-labelledby": "ruling" },
+    h("h2", { id: "ruling" }, "Ruling"),
+    h("p", told(match.reason, match.a, match.b), ". ", h("span.soft", `${match.ruling ?? match.result}, decided by the ${match.decided_by}.`)),
+    voids > 0 && h("p.soft", `${plural(voids, "attempt")} before came to nothing.`),
+    data.evidence && evidence(data),
+    data.draw && draw(data),
+    found && verified(found),
+  );
+}
+
+function evidence({ evidence: found, match }) {
+  const sided = [match.a, match.b].filter((agent) => Array.isArray(found.players?.[agent.id]?.events));
+  const rows = sided.flatMap((agent) =>
+    found.players[agent.id].events.map((one, place) => ({
+      key: `${agent.id}-${place}`,
+      cells: [
+        name(agent.name),
+        h("span", { dir: "auto" }, String(one.what)),
+        seconds(Number(one.at)),
+        typeof one.asked_at === "number" ? seconds(one.at - one.asked_at) : "–",
+      ],
+    })),
+  );
+  const wrong = sided.filter((agent) => found.players[agent.id].last_wrong);
+  return [
+    h("h3", "Evidence"),
+    rows.length > 0 &&
+      table("What the referee noted of each player", [["Player", "who"], ["What", ""], ["At", "n"], ["After it was asked", "n"]], rows, { hidden: true }),
+    wrong.map((agent) => h("p", "The last wrong answer of ", name(agent.name), ": ", h("q", { dir: "auto" }, String(found.players[agent.id].last_wrong)))),
+    h("details", h("summary", "As the referee reported it"), h("pre", { dir: "auto" }, JSON.stringify(found, null, 2))),
+  ];
+}
+
+function draw({ draw: found, computed: digest }) {
+  const tellable = found.nonce && found.number !== null;
+  const agrees = digest === null ? found.opens : digest === found.commitment;
+  const by = digest === null ? "The manager has computed it" : "Your browser has just computed it";
+  return [
+    h("h3", "The draw"),
+    h(
+      "dl.draw",
+      [
+        ["Committed to before the choices", h("code", found.commitment)],
+        ["Nonce, shown afterwards", found.nonce ? h("code", found.nonce) : "not shown"],
+        ["Number", found.number ?? "none"],
+      ].map(([term, value]) => [h("dt", term), h("dd", value)]),
+    ),
+    tellable &&
+      h(
+        `p.${agrees ? "good" : "bad"}`,
+        agrees
+          ? `✓ SHA-256 of “nonce:number” is what was committed to: the number was not chosen afterwards. ${by}.`
+          : `✗ SHA-256 of “nonce:number” is not what was committed to. ${by}.`,
+      ),
+  ];
+}
+
+function verified(found) {
+  const line = (is, good, not) => h("li", { class: is ? "good" : "soft" }, is ? `✓ ${good}` : `– ${not}`);
+  return [
+    h("h3", "Played again by the manager"),
+    h(
+      "ul.checks",
+      line(found.replayed, "the rules make this result of these choices", "the rules could not be applied again"),
+      line(found.opened, "the draw is the one that was committed to", "there is no commitment to open"),
+      line(found.derived, "the draw is the one that the league’s seed gives", "the league’s seed is not known yet, or nothing was drawn from it"),
+      found.faults.map((fault) => h("li.bad", { dir: "auto" }, `✗ ${fault}`)),
+      found.not_checkable.map((what) => h("li.soft", { dir: "auto" }, `– not checkable: ${what}`)),
+    ),
+  ];
+}
+
+// Buttons that go through so many steps; the arrow keys do as well.
+function stepper(label, key, count, text) {
+  const at = Math.min(here[key], count - 1);
+  const to = (step) => () => {
+    here[key] = Math.max(0, Math.min(Math.min(here[key], count - 1) + step, count - 1));
+    again();
+  };
+  const button = (words, step, off) => h("button", { type: "button", onclick: to(step), "aria-disabled": off ? "true" : null }, words);
+  return h(
+    "div.stepper",
+    {
+      role: "group",
+      "aria-label": label,
+      onkeydown: (pressed) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1, Home: -count, End: count }[pressed.key];
+        if (step === undefined) return;
+        pressed.preventDefault();
+        to(step)();
+      },
+    },
+    button("First", -count, at === 0),
+    button("Back", -1, at === 0),
+    button("Next", 1, at === count - 1),
+    button("Last", count, at === count - 1),
+    h("span", { role: "status" }, text(at)),
+  );
+}
+
+function game({ match, game_type: type, steps }) {
+  const at = Math.min(here.step, steps.length - 1);
+  const { view } = steps[at];
+  const drawn = drawing(type, view);
+  const played = steps.slice(1, at + 1).flatMap(({ moves }, place) =>
+    Object.entries(moves).map(([side, move]) =>
+      h("li", { "data-key": `${place}-${side}` }, name(side === "A" ? match.a.name : match.b.name), ": ", h("bdi.choice", typeof move === "string" ? move : JSON.stringify(move))),
+    ),
+  );
+  return h(
+    "section.game",
+    { "aria-labelledby": "game" },
+    h("h2", { id: "game" }, "The game, step by step"),
+    stepper("Steps of the game", "step", steps.length, (step) => (step === 0 ? "At the beginning" : `After step ${step} of ${steps.length - 1}`)),
+    h("div.drawn", { "data-key": "drawn" }, drawn ?? h("pre", { dir: "auto" }, JSON.stringify(view, null, 2)), h("ol.moves", played)),
+  );
+}
+
+function messages({ match, messages: said }, width) {
+  const at = Math.min(here.message, said.length - 1);
+  return h(
+    "section",
+    { "aria-labelledby": "messages" },
+    h("h2", { id: "messages" }, "What was said"),
+    h("p.soft.small", "As the referee saw it. Time runs downwards; long waits are drawn shortened."),
+    stepper("Messages", "message", said.length, (place) => `${place + 1} of ${said.length}: ${said[place].message_type ?? said[place].what}${said[place].text ? `, ${said[place].text}` : ""}`),
+    h("div.wide", { tabindex: "0", role: "region", "aria-label": "Diagram of messages" }, sequence(match, said, width, at)),
+    h(
+      "details",
+      h("summary", "As a list, with all that the messages say"),
+      h("ol.transcript", said.map((message, place) => entry(message, match, place))),
+    ),
+  );
+}
+
+function entry(message, match, place) {
+  const agent = [match.a, match.b].find((one) => one.id === message.player_id);
+  const way = { sent: "to ", received: "from ", failed: "not delivered to ", ruled: "ruled" }[message.what];
+  return h(
+    "li",
+    { "data-key": place },
+    h("p", h("span.soft", `${message.seconds.toFixed(3)} s `), way, agent && name(agent.name), " ", message.message_type && h("code", message.message_type), " ", h("span", { dir: "auto" }, message.text)),
+    Object.keys(message.body).length > 0 && h("details", h("summary", "Its fields"), h("pre", { dir: "auto" }, JSON.stringify(message.body, null, 2))),
+  );
+}

@@ -1,0 +1,217 @@
+// The operator's hand, with the admin token. The token is kept for this tab only, and leaves it with commands only.
+
+import { command, Refused } from "./data.js";
+import { h, name, show, table, unseen } from "./elements.js";
+import { event } from "./league.js";
+import { stateOf } from "./words.js";
+
+export const title = () => "Operator";
+
+const KEY = "admin_token";
+// Without a place to keep it, the token is asked for again on every load.
+const memory = {
+  token: "",
+  get() {
+    try {
+      return sessionStorage.getItem(KEY) ?? this.token;
+    } catch {
+      return this.token;
+    }
+  },
+  set(token) {
+    this.token = token;
+    try {
+      if (token) sessionStorage.setItem(KEY, token);
+      else sessionStorage.removeItem(KEY);
+    } catch {
+      // Then it is kept as long as the page is.
+    }
+  },
+};
+
+// What was answered last, and the seats if they were asked for.
+let answered = null;
+let seats = null;
+let codes = [];
+let again = () => {};
+
+export async function load(_what, get) {
+  const [{ news }, { agents }] = await Promise.all([get("/api/news"), get("/api/agents")]);
+  if (memory.get() && seats === null) await lookAtSeats();
+  return { news, players: agents.filter((agent) => agent.role === "player" && !agent.out) };
+}
+
+export function render(main, data, live) {
+  again = () => render(main, data, live);
+  const isIn = memory.get() !== "";
+  show(
+    main,
+    h("h1", { tabindex: "-1" }, "Operator"),
+    h("p", { id: "answer", role: "status", class: answered ? `notice ${answered.kind}` : null, dir: "auto" }, answered?.text),
+    isIn ? panel(data, live) : entrance(),
+    h("section", { "aria-labelledby": "events" }, h("h2", { id: "events" }, "What operators did"), events(data)),
+  );
+}
+
+function entrance() {
+  return h(
+    "form.card",
+    { "data-key": "entrance", onsubmit: enter, autocomplete: "off" },
+    h("p", "The admin token was printed with its file when the manager started. It is kept in this tab only."),
+    field("Admin token", h("input", { name: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false" })),
+    h("button", { type: "submit" }, "Come in"),
+  );
+}
+
+async function enter(submitted) {
+  submitted.preventDefault();
+  memory.set(new FormData(submitted.target).get("token").trim());
+  await lookAtSeats();
+  again();
+}
+
+async function lookAtSeats() {
+  try {
+    seats = (await command("seats", memory.get())).seats;
+    answered = null;
+  } catch (error) {
+    answered = { kind: "bad", text: error.message };
+    if (error instanceof Refused) memory.set("");
+  }
+}
+
+function leave() {
+  memory.set("");
+  [seats, codes, answered] = [null, [], null];
+  again();
+}
+
+function panel(data, live) {
+  const league = live?.league;
+  const isOver = league?.state === "LEAGUE_COMPLETED";
+  const options = data.players.map((player) => h("option", { value: player.id, "data-key": player.id }, `${player.id} ${player.name}`));
+  const player = () => field("Player", h("select", { name: "player_id", required: true }, h("option", { value: "" }, "choose …"), options.map((one) => one.cloneNode(true))));
+  const match = () => field("Match", h("input", { name: "match_id", required: true, pattern: "R[0-9]+M[0-9]+", placeholder: "R2M3", autocomplete: "off" }));
+  return h(
+    "div.panel",
+    { "data-key": "panel" },
+    h(
+      "p",
+      league && [h("strong", stateOf(league)), ` · round ${league.round} of ${league.total_rounds} · `],
+      h("button", { type: "button", onclick: leave }, "Leave"),
+    ),
+    form("The league", [
+      deed("start", "Start", "Start the league now, with who is here?", league?.state !== "WAITING_FOR_REGISTRATIONS"),
+      deed("pause", "Pause", "Pause the league? Matches in play are played to their end.", league?.state !== "RUNNING_LEAGUE" || league.paused),
+      deed("resume", "Resume", "Go on with the league?", !league?.paused || isOver),
+    ], [reason()]),
+    form("Add a player that never registers", [deed("add_player", "Add", "Add this player?")], [
+      field("Endpoint", h("input", { name: "endpoint", type: "url", required: true, placeholder: "http://127.0.0.1:8107/mcp", autocomplete: "off" })),
+      field("Name", h("input", { name: "display_name", maxlength: "50", autocomplete: "off" })),
+    ]),
+    form("A player", [
+      deed("withdraw", "Withdraw", "Withdraw this player? It loses all matches to come, and does not come back."),
+      deed("disqualify", "Disqualify", "Disqualify this player? It loses all matches to come, and does not come back."),
+    ], [player(), reason()]),
+    form("A match", [deed("rematch", "Play again", "Have this match played again? Its result no longer counts.")], [match(), reason()]),
+    form("A result", [deed("correct", "Correct", "Correct this result? The table is counted anew.")], [
+      match(),
+      field("Outcome", h("select", { name: "outcome", required: true }, h("option", { value: "" }, "choose …"), h("option", { value: "draw", "data-key": "draw" }, "draw"), h("option", { value: "none", "data-key": "none" }, "both lose"), options.map((one) => one.cloneNode(true)))),
+      reason(),
+    ]),
+    form("Seats", [deed("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
+      field("How many", h("input", { name: "count", type: "number", min: "1", max: "1000", required: true })),
+    ], [codesShown(), seatTable()]),
+  );
+}
+
+const field = (label, input) => h("label", h("span", label), input);
+const reason = () => field("Reason, kept in the log", h("input", { name: "reason", maxlength: "200", autocomplete: "off" }));
+
+// A button that sends its form as a command, once the operator has said so twice.
+const deed = (what, words, question, off = false) =>
+  h("button", { type: "submit", name: "command", value: what, "data-question": question, disabled: off, "data-key": what }, words);
+
+const form = (heading, deeds, fields, more = []) =>
+  h("section.card", { "data-key": heading }, h("form", { onsubmit: submit, autocomplete: "off" }, h("h2", heading), fields, h("p.deeds", deeds)), more);
+
+async function submit(submitted) {
+  submitted.preventDefault();
+  const button = submitted.submitter;
+  const given = Object.fromEntries([...new FormData(submitted.target)].map(([key, value]) => [key, value.trim()]));
+  if (given.count) given.count = Number(given.count);
+  if (!(await confirmed(button.dataset.question, button.textContent, given))) return;
+  if (await carryOut(button.value, given)) submitted.target.reset();
+}
+
+async function carryOut(what, given) {
+  try {
+    const result = await command(what, memory.get(), given);
+    answered = { kind: "good", text: `Done: ${what.replace("_", " ")}.` };
+    if (what === "seats_new") codes = result.seats;
+    if (what.startsWith("seats")) seats = (await command("seats", memory.get())).seats;
+    return true;
+  } catch (error) {
+    answered = { kind: "bad", text: error instanceof Refused ? error.message : "The manager cannot be reached; nothing is known to have happened." };
+    return false;
+  } finally {
+    again();
+  }
+}
+
+function confirmed(question, words, given) {
+  const { promise, resolve } = Promise.withResolvers();
+  const shown = Object.entries(given).filter(([, value]) => value !== "");
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "question", onclose: () => (resolve(dialog.returnValue === "yes"), dialog.remove()) },
+    h(
+      "form",
+      { method: "dialog" },
+      h("p", { id: "question" }, h("strong", question)),
+      h("dl.draw", shown.map(([key, value]) => [h("dt", key.replace("_", " ")), h("dd", h("bdi", value))])),
+      h("p.deeds", h("button", { value: "no", autofocus: true }, "No"), h("button", { value: "yes" }, `Yes: ${words.toLowerCase()}`)),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  return promise;
+}
+
+function codesShown() {
+  return (
+    codes.length > 0 &&
+    h(
+      "div.meaning",
+      { "data-key": "codes" },
+      h("p", "These codes are shown once. A player comes in with its code in the manager’s URL:"),
+      table("New seat codes", [["Seat", ""], ["Manager’s URL", ""]], codes.map((seat) => ({ key: seat.id, cells: [seat.id, h("code", `${location.origin}/mcp?seat=${seat.code}`)] })), { hidden: true }),
+    )
+  );
+}
+
+function seatTable() {
+  if (!seats?.length) return h("p.soft", { "data-key": "none" }, "There are no seats: everybody may come in, unless the manager was started with --require-seat.");
+  const revoke = (seat) => async () => {
+    if (await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", { seat })) await carryOut("seats_revoke", { seat });
+  };
+  return table(
+    "Seats",
+    [["Seat", ""], ["State", ""], ["Holder", "who"], [unseen("Revoke"), ""]],
+    seats.map((seat) => ({
+      key: seat.id,
+      cells: [
+        seat.id,
+        seat.state,
+        seat.holder ? [h("a", { href: `#/agents/${seat.holder}` }, seat.holder), " ", seat.display_name && name(seat.display_name)] : "–",
+        seat.state !== "revoked" && h("button", { type: "button", onclick: revoke(seat.id), "aria-label": `Revoke ${seat.id}` }, "Revoke"),
+      ],
+    })),
+    { hidden: true },
+  );
+}
+
+function events({ news }) {
+  const theirs = news.filter((one) => one.by_operator).reverse();
+  return theirs.length === 0 ? h("p.soft", "Nothing among the latest events.") : h("ol.log", theirs.map(event));
+}
