@@ -15,8 +15,8 @@ const picture = (kind, width, height, about, ...parts) =>
 // Points over the rounds, a line a player, the first of the table in colours.
 export function pointsChart({ players, rounds }, width) {
   const height = Math.round(Math.min(420, 180 + width / 5));
-  const isWide = width > 600;
-  const [left, right, top, bottom] = [40, isWide ? 150 : 52, 12, 44];
+  const isWide = width > 460;
+  const [left, right, top, bottom] = [40, isWide ? 128 : 52, 12, 44];
   const most = Math.max(1, ...players.map((player) => player.points.at(-1) ?? 0));
   const step = tick(most, 6);
   const highest = Math.ceil(most / step) * step;
@@ -41,7 +41,7 @@ export function pointsChart({ players, rounds }, width) {
     return svg(`polyline.line.${colour}`, { points: way.join(" ") }, svg("title", `${player.name} (${player.id}): ${total} points`));
   });
   const labels = first.map((player, place) =>
-    svg(`text.label.c${place + 1}`, { x: width - right + 8, y: ends[place] + 4 }, isWide ? clipped(player.name, 18) : player.id),
+    svg(`text.label.c${place + 1}`, { x: width - right + 8, y: ends[place] + 4 }, isWide ? clipped(player.name, 15) : player.id),
   );
   return picture("chart", width, height, `Points of ${players.length} players after each of ${rounds} rounds; the table below has the same.`, grid, lines.reverse(), labels);
 }
@@ -96,7 +96,7 @@ export function ratingScale(players) {
       svg("path.end", { d: `M${x(player.low)} 2.5V7.5M${x(player.high)} 2.5V7.5` }),
       svg("path.dot", { d: `M${x(player.rating)} 5h0` }),
     );
-  return { head: h("span.ends", h("span", signed(low)), h("span", "95 % interval"), h("span", signed(high))), bar };
+  return { head: h("span.ends", h("span", signed(low)), h("span.less", "95 % interval"), h("span", signed(high))), bar };
 }
 
 export const signed = (value) => (value > 0 ? `+${value}` : value < 0 ? `−${-value}` : "0");

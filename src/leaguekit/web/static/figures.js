@@ -1,7 +1,7 @@
 // What the table means: ratings and chance, points over the rounds, answer times, and the success metrics.
 
 import { pointsChart, ratingScale, signed, timesChart, timesSparkline, widthOf } from "./charts.js";
-import { h, show, table, who } from "./elements.js";
+import { h, show, table, told, who } from "./elements.js";
 import { plural, seconds } from "./words.js";
 
 export const title = () => "Figures";
@@ -17,8 +17,8 @@ export function render(main, { figures, points, times, metrics }) {
   show(
     main,
     h("h1", { tabindex: "-1" }, "Figures"),
-    h("section.meaning", { "aria-label": "What the figures mean" }, figures.sentences.map((sentence) => h("p", sentence))),
-    h("div.halves", ratings(figures), h("div", pointsOver(points, Math.min(width, main.clientWidth > 1100 ? width / 2 : width)))),
+    h("section.meaning", { "aria-label": "What the figures mean" }, figures.sentences.map((sentence) => h("p", told(sentence, ...figures.players)))),
+    h("div.halves", ratings(figures), h("div", pointsOver(points, main.clientWidth > 1000 ? (main.clientWidth - 130) / 2 : width))),
     answerTimes(times, width),
     success(metrics),
   );
@@ -98,7 +98,7 @@ function success(metrics) {
     return metric.unit === "share" ? `${Number((100 * metric.value).toFixed(1))} %` : seconds(metric.value);
   };
   const met = (metric) =>
-    metric.met === null ? h("span.soft", "nothing to measure yet") : metric.met ? h("span.up", "✓ met") : h("span.down", "✗ missed");
+    metric.met === null ? h("span.soft", "nothing yet") : metric.met ? h("span.up", "✓ met") : h("span.down", "✗ missed");
   return h(
     "section",
     { "aria-labelledby": "metrics" },

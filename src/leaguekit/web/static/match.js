@@ -80,7 +80,7 @@ function ruling(data) {
     voids > 0 && h("p.soft", `${plural(voids, "attempt")} before came to nothing.`),
     data.evidence && evidence(data),
     data.draw && draw(data),
-    found && verified(found),
+    found && verified(found, data.draw !== null),
   );
 }
 
@@ -131,15 +131,15 @@ function draw({ draw: found, computed: digest }) {
   ];
 }
 
-function verified(found) {
+function verified(found, isDrawn) {
   const line = (is, good, not) => h("li", { class: is ? "good" : "soft" }, is ? `✓ ${good}` : `– ${not}`);
   return [
     h("h3", "Played again by the manager"),
     h(
       "ul.checks",
       line(found.replayed, "the rules make this result of these choices", "the rules could not be applied again"),
-      line(found.opened, "the draw is the one that was committed to", "there is no commitment to open"),
-      line(found.derived, "the draw is the one that the league’s seed gives", "the league’s seed is not known yet, or nothing was drawn from it"),
+      isDrawn && line(found.opened, "the draw is the one that was committed to", "there is no commitment to open"),
+      isDrawn && line(found.derived, "the draw is the one that the league’s seed gives", "the league’s seed is not shown before its end"),
       found.faults.map((fault) => h("li.bad", { dir: "auto" }, `✗ ${fault}`)),
       found.not_checkable.map((what) => h("li.soft", { dir: "auto" }, `– not checkable: ${what}`)),
     ),
@@ -188,7 +188,7 @@ function game({ match, game_type: type, steps }) {
     { "aria-labelledby": "game" },
     h("h2", { id: "game" }, "The game, step by step"),
     stepper("Steps of the game", "step", steps.length, (step) => (step === 0 ? "At the beginning" : `After step ${step} of ${steps.length - 1}`)),
-    h("div.drawn", { "data-key": "drawn" }, drawn ?? h("pre", { dir: "auto" }, JSON.stringify(view, null, 2)), h("ol.moves", played)),
+    h("div.position", drawn ?? h("pre", { dir: "auto" }, JSON.stringify(view, null, 2)), h("ol.moves", played)),
   );
 }
 
