@@ -55,7 +55,7 @@ function standings(league, rows) {
     cells: [
       row.rank,
       movement(row.movement),
-      [who(row), (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
+      [who(row), " ", (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
       row.played,
       row.wins,
       row.draws,

@@ -51,6 +51,7 @@ async function go(isFirst = false) {
   shownSeq = -1;
   main.className = where || "league";
   main.style.removeProperty("--rows");
+  main.setAttribute("aria-busy", "true");
   main.replaceChildren(h("p.soft", "Loading …"));
   await refresh(mine);
   if (mine !== turn || isFirst) return;
@@ -70,6 +71,7 @@ async function refresh(mine = turn) {
       shownSeq = seq;
     } catch (error) {
       if (mine !== turn) return;
+      main.removeAttribute("aria-busy");
       if (error instanceof Refused) show(main, h("h1", { tabindex: "-1" }, "Not here"), h("p", error.message));
       else if (data === null) show(main, h("h1", { tabindex: "-1" }, "No connection"), h("p", "The manager cannot be reached."));
       return;
@@ -82,6 +84,7 @@ function draw() {
   if (page === null || (page.isLive ? live === null : data === null)) return;
   if (page.isLive) page.render(main, live);
   else page.render(main, data, live);
+  main.removeAttribute("aria-busy");
   const of = page.title(page.isLive ? live : data);
   document.title = page.isLive || live === null ? of : `${of} · ${live.league.league_id}`;
 }

@@ -1,0 +1,159 @@
+"""A real browser that looks at the dashboard, and dashboards for it to look at: of any log, served in this process.
+
+Everything that a page must never do is noted, and asked for at the end: errors in its console, and requests to
+anywhere but the manager.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import threading
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
+
+from leaguekit.agents.manager import Manager
+from leaguekit.agents.manager_server import manager_server
+from leaguekit.agents.world import World
+from leaguekit.league.settings import Settings
+from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.server import listen
+from leaguekit.web.app import Dashboard
+
+ADMIN = "adm-the-operators-own"
+# No browser of its own is downloaded: whatever Chromium the machine has will do.
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PHONE, DESK = (390, 800), (1280, 860)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Chromium, without a window. Skips the test, with the reason, where there is none.
+
+    As long as it is open, this thread has a running event loop: what needs one of its own needs another thread.
+    """
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.skip(f"no browser on this machine: none of {', '.join(PROGRAMS)} is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page that one reader looks at."""
+
+    def __init__(self, browser: Browser, base: str, *, dark: bool = False, size: tuple[int, int] = DESK) -> None:
+        self.base = base
+        self.faults: list[str] = []
+        self._opened = 0
+        width, height = size
+        context = browser.new_context(
+            color_scheme="dark" if dark else "light", viewport={"width": width, "height": height}
+        )
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(15_000)
+        self.page.route("**/*", self._passed)
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
+
+    def _passed(self, route: Route) -> None:
+        if route.request.url.startswith(f"{self.base}/"):
+            route.continue_()
+        else:
+            self.faults.append(f"request to {route.request.url}")
+            route.abort()
+
+    def _said(self, message: ConsoleMessage) -> None:
+        # That a manager which was killed cannot be reached is the browser's own remark.
+        if message.type in ("error", "warning") and "ERR_CONNECTION_REFUSED" not in message.text:
+            self.faults.append(f"{message.type}: {message.text}")
+
+    def open(self, route: str = "") -> Page:
+        """Load one of the dashboard's pages, and wait until it is there."""
+        self._opened += 1
+        self.page.goto(f"{self.base}/?{self._opened}#/{route}")
+        self.page.wait_for_selector("main:not([aria-busy]) h1")
+        return self.page
+
+    def table(self) -> list[tuple[str, ...]]:
+        """The standings as they are shown: rank, id, won, drawn, lost, points."""
+        rows = self.page.locator(".standings tbody tr").evaluate_all(
+            "rows => rows.map(row => [row.dataset.key, ...[...row.cells].map(cell => cell.textContent)])"
+        )
+        return [(rank, name, won, drawn, lost, points) for name, rank, _, _, _, won, drawn, lost, _, points in rows]
+
+    def ended(self) -> None:
+        """Nothing happened that must not."""
+        self.page.context.close()
+        assert self.faults == []
+
+
+def fetched(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=15) as answer:
+        return json.load(answer)
+
+
+def expected_table(base: str) -> list[tuple[str, ...]]:
+    """The standings as the API tells them, in the form of ``Visit.table``."""
+    return [
+        tuple(str(row[name]) for name in ("rank", "id", "wins", "draws", "losses", "points"))
+        for row in fetched(f"{base}/api/standings")["rows"]
+    ]
+
+
+@contextmanager
+def served(log: list[bytes], settings: Settings, root: Path) -> Iterator[str]:
+    """Where a manager that resumes the league of this log has its dashboard, in a thread of its own."""
+    socket = listen("127.0.0.1", 0)
+    base = f"http://127.0.0.1:{socket.getsockname()[1]}"
+    disk = MemoryDisk()
+    disk.events += log
+    ready = threading.Event()
+    ending: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def main() -> None:
+        caller, end = HttpCaller(AddressPolicy.local()), asyncio.Event()
+        manager = Manager(World(caller, root), MemoryLog(disk), settings, f"{base}/mcp", ADMIN)
+        await manager.open()
+        server = manager_server(manager, socket, web=Dashboard)
+        await server.start()
+        ending.append((asyncio.get_running_loop(), end))
+        ready.set()
+        await end.wait()
+        await server.stop()
+        await manager.close()
+        await caller.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(asyncio.run, main())
+        while not ready.wait(0.05):
+            if running.done():
+                running.result()
+        try:
+            yield base
+        finally:
+            loop, end = ending[0]
+            loop.call_soon_threadsafe(end.set)
+            running.result(30)

@@ -1,0 +1,77 @@
+"""The dashboard's pages in a real browser: what they show, and that agents' words are only ever text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from leaguekit.league import commands
+from leaguekit.protocol import codes
+from tests.league.play import Play, failed, whole
+from tests.security.hostile_names import NAMES
+from tests.web.browsing import ADMIN, PHONE, Visit, chromium, expected_table, served
+
+# Every page, of a league in which everything happened that can.
+ROUTES = ["", "rounds", "rounds/2", "cross", "figures", "agents", "agents/P01", "agents/REF01", "matches/R1M1"]
+ROUTES.append("operator")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+def renamed(play: Play, names: dict[str, str]) -> list[bytes]:
+    """The log of a league, with names that no registration would let in."""
+    log = []
+    for event in map(json.loads, play.log):
+        if event.get("player_id") in names and "meta" in event:
+            event["meta"]["display_name"] = names[event["player_id"]]
+        log.append(json.dumps(event).encode())
+    return log
+
+
+def test_every_page_opens_with_no_error_and_no_request_to_elsewhere(browser: Browser, tmp_path: Path) -> None:
+    play = whole()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        for route in ROUTES:
+            expect(visit.open(route).locator("main")).not_to_contain_text("Not here")
+        visit.open()
+        assert visit.table() == expected_table(base)
+        visit.ended()
+
+
+def test_hundreds_of_hostile_names_are_shown_as_text_and_do_nothing(browser: Browser, tmp_path: Path) -> None:
+    # Neither half of a pair nor a text that is too long can be in a log.
+    is_half = re.compile("[\ud800-\udfff]").search
+    hostile = [one.name for one in NAMES if 1 <= len(one.name) <= 50 and not is_half(one.name)]
+    assert len(hostile) >= 200
+    play = Play(players=len(hostile))
+    names = dict(zip(play.league.players, hostile, strict=True))
+    with served(renamed(play, names), play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=PHONE)
+        shown: dict[str, str] = {}
+        for offset in range(0, len(hostile), 100):
+            page = visit.open(f"agents/from/{offset}")
+            expect(page.locator("caption")).to_contain_text(f"{offset + 1} to")
+            # The id, the name, and what became of it: one text in one element, kept apart from what is around it.
+            rows = page.locator("tbody tr").evaluate_all(
+                "rows => rows.map(row => [row.dataset.key, row.querySelector('bdi').textContent,"
+                " row.querySelector('bdi').children.length, row.querySelectorAll('bdi').length])"
+            )
+            assert all(row[2:] == [0, 1] for row in rows)
+            shown |= {row[0]: row[1] for row in rows}
+        assert shown == names
+        page = visit.open()
+        expect(page.locator(".standings tbody tr")).to_have_count(100)
+        # However long or tall a name is, the page is no wider than its screen, and no row much higher than the others.
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        assert page.evaluate("document.querySelectorAll('main script, main img, main style, main iframe').length") == 0
+        visit.ended()
