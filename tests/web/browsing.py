@@ -87,7 +87,7 @@ class Visit:
 
     def _said(self, message: ConsoleMessage) -> None:
         # That a manager which was killed cannot be reached is the browser's own remark.
-        if message.type in ("error", "warning") and "ERR_CONNECTION_REFUSED" not in message.text:
+        if message.type in ("error", "warning") and "net::ERR_" not in message.text:
             self.faults.append(f"{message.type}: {message.text}")
 
     def open(self, route: str = "") -> Page:
@@ -107,7 +107,7 @@ class Visit:
     def ended(self) -> None:
         """Nothing happened that must not."""
         self.page.context.close()
-        assert self.faults == []
+        assert not self.faults, self.faults
 
 
 def fetched(url: str) -> Any:

@@ -1,7 +1,7 @@
 // The front page: how the league stands, live.
 
 import { h, matchLink, name, show, table, told, unseen, who } from "./elements.js";
-import { agentState, countdown, gameOf, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
+import { agentState, countdown, gameOf, isAhead, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
 
 export const title = (live) => live.league.league_id;
 export const isLive = true;
@@ -41,7 +41,7 @@ function opening(league, rows) {
       ),
     champion &&
       h("p.champion", "Champion: ", h("a", { href: `#/agents/${champion.id}` }, name(champion.name)), ` with ${plural(champion.points, "point")}`),
-    starts && !champion && h("p.notice", league.round ? `Round ${league.round} begins in ` : "The league begins in ", countdown(starts)),
+    starts && !champion && isAhead(starts) && h("p.notice", league.round ? `Round ${league.round} begins in ` : "The league begins in ", countdown(starts)),
     waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
     league.pure_chance && rows.length > 0 && h("p.soft.small", "This game is luck: nobody can be better at it. ", h("a", { href: "#/figures" }, "What the table means")),
   );

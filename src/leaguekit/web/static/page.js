@@ -84,6 +84,7 @@ function draw() {
   if (page === null || (page.isLive ? live === null : data === null)) return;
   if (page.isLive) page.render(main, live);
   else page.render(main, data, live);
+  if (main.getAttribute("aria-busy")) performance.mark("shown");
   main.removeAttribute("aria-busy");
   const of = page.title(page.isLive ? live : data);
   document.title = page.isLive || live === null ? of : `${of} · ${live.league.league_id}`;
@@ -99,14 +100,13 @@ document.getElementById("skip").addEventListener("click", (event) => {
 
 follow(
   (now) => {
-    const before = live?.league;
     live = now;
     setClock(now.now);
     connection.hidden = true;
     document.body.classList.remove("lost");
     document.getElementById("brand").replaceChildren(h("bdi", now.league.league_id));
     document.getElementById("state").textContent = stateOf(now.league);
-    tell(before, now.league);
+    tell(now.league);
     if (page?.isLive) draw();
     else if (page && now.seq !== shownSeq && waiting === null && !document.hidden) waiting = setTimeout(refresh, PAUSE_MS);
   },
@@ -119,8 +119,10 @@ follow(
 );
 
 // A screen reader is told of the league's course, and not of every match.
-function tell(before, league) {
+let before = null;
+function tell(league) {
   if (before?.state === league.state && before.round === league.round && before.paused === league.paused) return;
+  before = league;
   const round = league.round && league.state === "RUNNING_LEAGUE" ? `, round ${league.round} of ${league.total_rounds}` : "";
   const champion = league.champion ? `. Champion: ${league.champion.name}` : "";
   said.textContent = `${stateOf(league)}${round}${champion}.`;

@@ -75,6 +75,8 @@ export const setClock = (now) => {
 };
 const left = (until) => (Date.parse(until) - Date.now() - ahead) / 1000;
 
+export const isAhead = (at) => left(at) > 0;
+
 // The time that is left, which counts down by itself.
 export const countdown = (until) => h("time.left", { "data-until": until, datetime: until }, duration(left(until)));
 
