@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from leaguekit.league import commands
-from leaguekit.protocol import codes
-from tests.league.play import Play, failed, whole
+from tests.league.play import Play, whole
 from tests.security.hostile_names import NAMES
-from tests.web.browsing import ADMIN, PHONE, Visit, chromium, expected_table, served
+from tests.web.browsing import PHONE, Visit, chromium, expected_table, served
 
 # Every page, of a league in which everything happened that can.
 ROUTES = ["", "rounds", "rounds/2", "cross", "figures", "agents", "agents/P01", "agents/REF01", "matches/R1M1"]
