@@ -129,8 +129,11 @@ function violations({ violations: found }) {
       h("p.soft", "This league is open: it hosts agents that speak a little differently. Elsewhere they would not be."),
       table(
         "Departures from the letter of the protocol",
-        [["Rule", "why"], ["Times", "n"], ["What to do", "why"], ["Last at", "less"]],
-        found.map((one) => ({ key: one.rule, cells: [h("span", { dir: "auto" }, one.rule), one.count, one.remedy, moment(one.last_at)] })),
+        [["Rule", ""], ["Times", "n"], ["What came, the first time", "why"], ["What was expected", "why"], ["First at", "less"]],
+        found.map((one, place) => ({
+          key: `${one.rule}-${place}`,
+          cells: [one.rule, one.count, h("code", { dir: "auto" }, one.came), h("code", one.expected), moment(one.first_at)],
+        })),
         { kind: "full", hidden: true },
       ),
     )

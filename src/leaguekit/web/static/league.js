@@ -22,7 +22,7 @@ export function render(main, live) {
 }
 
 function opening(league, rows) {
-  const { champion, waits_for: waits, starts_at: starts } = league;
+  const { champion, waits_for: waits } = league;
   const rounds = league.total_rounds ? `round ${league.round} of ${league.total_rounds}` : "no schedule yet";
   return h(
     "section.opening",
@@ -41,10 +41,19 @@ function opening(league, rows) {
       ),
     champion &&
       h("p.champion", "Champion: ", h("a", { href: `#/agents/${champion.id}` }, name(champion.name)), ` with ${plural(champion.points, "point")}`),
-    starts && !champion && isAhead(starts) && h("p.notice", league.round ? `Round ${league.round} begins in ` : "The league begins in ", countdown(starts)),
+    next(league),
     waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
     league.pure_chance && rows.length > 0 && h("p.soft.small", "This game is luck: nobody can be better at it. ", h("a", { href: "#/figures" }, "What the table means")),
   );
+}
+
+// What comes next; while the league is in progress there is always such a line, so that the table stays in its place.
+function next({ state, paused, round, starts_at: starts }) {
+  if (starts && state !== "LEAGUE_COMPLETED" && isAhead(starts)) {
+    return h("p.notice", round ? `Round ${round} begins in ` : "The league begins in ", countdown(starts));
+  }
+  const now = paused ? "The league is paused" : `Round ${round} is being played`;
+  return state === "RUNNING_LEAGUE" && h(paused ? "p.notice" : "p.notice.quiet", now);
 }
 
 function standings(league, rows) {
@@ -172,13 +181,13 @@ export const event = (one) =>
 
 // Rows glide to their new places.
 function places(main) {
-  return new Map([...main.querySelectorAll("tbody tr[data-key]")].map((row) => [row, row.getBoundingClientRect().top]));
+  return new Map([...main.querySelectorAll("tbody tr[data-key]")].map((row) => [row, row.offsetTop]));
 }
 
 function glide(main, before) {
   const moved = [];
   for (const [row, top] of before) {
-    const by = top - row.getBoundingClientRect().top;
+    const by = top - row.offsetTop;
     if (row.isConnected && Math.abs(by) > 1) moved.push([row, by]);
   }
   for (const [row, by] of moved) {
