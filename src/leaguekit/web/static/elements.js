@@ -54,7 +54,7 @@ export function told(sentence, ...agents) {
   return sentence.split(/\b(P\d{2,9})\b/).map((part) => (names.has(part) ? name(names.get(part)) : part));
 }
 
-// columns: [title, class]; rows: [cells, attributes]. The first cell that is a player's heads its row.
+// columns: [title, class]; rows: {key, kind, cells}, of which the cell at the place `headed` heads its row.
 export function table(caption, columns, rows, { kind = "", headed = 0, hidden = false } = {}) {
   const cells = (row) =>
     row.cells.map((cell, place) => {
@@ -64,7 +64,6 @@ export function table(caption, columns, rows, { kind = "", headed = 0, hidden = 
     });
   return h(
     "div.wide",
-    { tabindex: "0", role: "region", "aria-label": caption },
     h(
       "table",
       { class: kind },

@@ -98,14 +98,14 @@ function success(metrics) {
     return metric.unit === "share" ? `${Number((100 * metric.value).toFixed(1))} %` : seconds(metric.value);
   };
   const met = (metric) =>
-    metric.met === null ? h("span.soft", "nothing yet") : metric.met ? h("span.up", "✓ met") : h("span.down", "✗ missed");
+    metric.met === null ? h("span.soft", "nothing yet") : metric.met ? h("span.up", "✓ yes") : h("span.down", "✗ no");
   return h(
     "section",
     { "aria-labelledby": "metrics" },
     h("h2", { id: "metrics" }, "Success metrics"),
     table(
       "The goals of the specification, and what was measured",
-      [["What", ""], ["Goal", "n"], ["Measured", "n"], ["", ""], ["Of", "n less"], ["Counted", "less soft small"]],
+      [["What", ""], ["Goal", "n"], ["Measured", "n"], ["Met", "nowrap"], ["Of", "n less"], ["Counted", "less soft small"]],
       metrics.map((metric) => ({ key: metric.id, cells: [metric.name, metric.goal, value(metric), met(metric), metric.of.toLocaleString("en"), metric.counted] })),
       { kind: "full", hidden: true },
     ),

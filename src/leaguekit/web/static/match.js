@@ -101,7 +101,7 @@ function evidence({ evidence: found, match }) {
   return [
     h("h3", "Evidence"),
     rows.length > 0 &&
-      table("What the referee noted of each player", [["Player", "who"], ["What", ""], ["At", "n"], ["After it was asked", "n"]], rows, { hidden: true }),
+      table("What the referee noted of each player", [["Player", "who"], ["What", ""], ["At", "n"], ["Took", "n"]], rows, { hidden: true }),
     wrong.map((agent) => h("p", "The last wrong answer of ", name(agent.name), ": ", h("q", { dir: "auto" }, String(found.players[agent.id].last_wrong)))),
     h("details", h("summary", "As the referee reported it"), h("pre", { dir: "auto" }, JSON.stringify(found, null, 2))),
   ];

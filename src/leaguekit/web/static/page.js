@@ -49,7 +49,6 @@ async function go(isFirst = false) {
   page = next;
   data = null;
   shownSeq = -1;
-  main.className = where || "league";
   main.style.removeProperty("--rows");
   main.setAttribute("aria-busy", "true");
   main.replaceChildren(h("p.soft", "Loading …"));

@@ -70,6 +70,6 @@ export function matchTable(caption, list) {
         match.reason ? told(match.reason, match.a, match.b) : h("span.soft", statusOf(match)),
       ],
     })),
-    { kind: "full matches", hidden: true },
+    { kind: "full pairings", hidden: true },
   );
 }

@@ -10,7 +10,7 @@ const STRETCH = 14;
 const CHARACTER = 7.2;
 
 export function sequence(match, messages, width, upto) {
-  const time = 64;
+  const time = width < 500 ? 50 : 64;
   const lanes = { a: time + 16, referee: time + (width - time) / 2, b: width - 16 };
   const room = Math.floor((lanes.referee - lanes.a - 16) / CHARACTER);
   let y = TOP;
@@ -32,7 +32,7 @@ export function sequence(match, messages, width, upto) {
     [lanes.b, match.b.name, "end"],
   ].map(([x, text, anchor]) => [
     svg("path.lane", { d: `M${x} ${TOP - 12}V${bottom}` }),
-    svg("text.head", { x: anchor === "start" ? x - 8 : anchor === "end" ? x + 8 : x, y: TOP - 22, "text-anchor": anchor }, clip(text, room)),
+    svg("text.head", { x: anchor === "start" ? x - 8 : anchor === "end" ? x + 8 : x, y: TOP - 22, "text-anchor": anchor }, clip(text, Math.floor(width / 30))),
   ]);
   const about = `Diagram of ${messages.length} messages between the referee and its two players; the list below has the same.`;
   return svg("svg.sequence", { viewBox: `0 0 ${width} ${bottom + 4}`, width, height: bottom + 4, role: "img", "aria-label": about }, heads, rows);
