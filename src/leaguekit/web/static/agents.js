@@ -3,7 +3,7 @@
 import { timesChart, widthOf } from "./charts.js";
 import { h, matchLink, name, show, table, who } from "./elements.js";
 import { matchTable } from "./rounds.js";
-import { agentState, moment, movement, plural, seconds } from "./words.js";
+import { agentState, answerTimes, moment, movement, plural } from "./words.js";
 
 const MOST = 100;
 
@@ -77,9 +77,15 @@ function record({ record: row, counts }) {
     tile("Points", row.points),
     tile("Won", row.wins),
     tile("Drawn", row.draws),
-    tile("Lost", [row.losses, row.technical_losses > 0 && h("span.soft.small", ` ${row.technical_losses} technically`)]),
+    tile(
+      "Lost",
+      [row.losses, row.technical_losses > 0 && h("span.soft.small", ` ${row.technical_losses} technically`)],
+    ),
     counts && tile("Answered", `${counts.answered} of ${counts.asked}`),
-    counts && tile("In time", counts.asked ? `${Number((100 * (1 - counts.timeouts / counts.asked)).toFixed(1))} %` : "–"),
+    counts && tile(
+      "In time",
+      counts.asked ? `${Number((100 * (1 - counts.timeouts / counts.asked)).toFixed(1))} %` : "–",
+    ),
   );
 }
 
@@ -89,7 +95,12 @@ const toFix = ({ to_fix: advice, counts }) =>
     { "aria-labelledby": "to-fix" },
     h("h2", { id: "to-fix" }, "What its author needs to fix"),
     advice.length === 0
-      ? h("p.good", counts?.asked ? "Nothing: it has answered well whenever it was asked." : "Nothing so far: it has not been asked anything yet.")
+      ? h(
+        "p.good",
+        counts?.asked
+          ? "Nothing: it has answered well whenever it was asked."
+          : "Nothing so far: it has not been asked anything yet.",
+      )
       : h("ol.fix", advice.map((sentence) => h("li", { dir: "auto" }, sentence))),
   );
 
@@ -129,10 +140,22 @@ function violations({ violations: found }) {
       h("p.soft", "This league is open: it hosts agents that speak a little differently. Elsewhere they would not be."),
       table(
         "Departures from the letter of the protocol",
-        [["Rule", ""], ["Times", "n"], ["What came, the first time", "why"], ["What was expected", "why"], ["First at", "less"]],
+        [
+          ["Rule", ""],
+          ["Times", "n"],
+          ["What came, the first time", "why"],
+          ["What was expected", "why"],
+          ["First at", "less"],
+        ],
         found.map((one, place) => ({
           key: `${one.rule}-${place}`,
-          cells: [one.rule, one.count, h("code", { dir: "auto" }, one.came), h("code", one.expected), moment(one.first_at)],
+          cells: [
+            one.rule,
+            one.count,
+            h("code", { dir: "auto" }, one.came),
+            h("code", one.expected),
+            moment(one.first_at),
+          ],
         })),
         { kind: "full", hidden: true },
       ),
@@ -145,7 +168,7 @@ const times = ({ times: own, times_bounds: bounds }, width) =>
     "section",
     { "aria-labelledby": "times" },
     h("h2", { id: "times" }, "Answer times"),
-    h("p", `${plural(own.answers, "answer")}: half of them within ${seconds(own.median)}, 95 % within ${seconds(own.p95)}, the longest ${seconds(own.longest)}.`),
+    h("p", `${plural(own.answers, "answer")}: ${answerTimes(own)}.`),
     timesChart(own, bounds, width),
   );
 

@@ -1,7 +1,7 @@
-// Charts as SVG that takes its colours from the page. Each is drawn for the width it has, so that its words can be read.
+// Charts as SVG that takes its colours from the page. Each is drawn for the width it has: its words can be read.
 
 import { h, svg } from "./elements.js";
-import { seconds } from "./words.js";
+import { answerTimes, seconds } from "./words.js";
 
 // So many lines can be told from each other by their colours; the others are there to be compared with.
 export const COLOURED = 6;
@@ -38,12 +38,28 @@ export function pointsChart({ players, rounds }, width) {
     const colour = place < COLOURED ? `c${place + 1}` : "other";
     const way = [0, ...player.points].map((points, round) => `${x(round).toFixed(1)},${y(points).toFixed(1)}`);
     const total = player.points.at(-1) ?? 0;
-    return svg(`polyline.line.${colour}`, { points: way.join(" ") }, svg("title", `${player.name} (${player.id}): ${total} points`));
+    return svg(
+      `polyline.line.${colour}`,
+      { points: way.join(" ") },
+      svg("title", `${player.name} (${player.id}): ${total} points`),
+    );
   });
   const labels = first.map((player, place) =>
-    svg(`text.label.c${place + 1}`, { x: width - right + 8, y: ends[place] + 4 }, isWide ? clipped(player.name, 15) : player.id),
+    svg(
+      `text.label.c${place + 1}`,
+      { x: width - right + 8, y: ends[place] + 4 },
+      isWide ? clipped(player.name, 15) : player.id,
+    ),
   );
-  return picture("chart", width, height, `Points of ${players.length} players after each of ${rounds} rounds; the table below has the same.`, grid, lines.reverse(), labels);
+  return picture(
+    "chart",
+    width,
+    height,
+    `Points of ${players.length} players after each of ${rounds} rounds; the table below has the same.`,
+    grid,
+    lines.reverse(),
+    labels,
+  );
 }
 
 // How many answers took how long.
@@ -60,21 +76,48 @@ export function timesChart(times, bounds, width, limit = null) {
     const x = left + place * each;
     const bound = place < bounds.length ? `≤ ${seconds(bounds[place])}` : `> ${seconds(bounds.at(-1))}`;
     return [
-      svg("rect.column", { x: x + 2, y: height - bottom - Math.max(tall, count ? 2 : 0), width: each - 4, height: Math.max(tall, count ? 2 : 0) }, svg("title", `${bound}: ${count}`)),
-      count > 0 && svg("text.value", { x: x + each / 2, y: height - bottom - tall - 6, "text-anchor": "middle" }, count.toLocaleString("en")),
-      place % every === 0 && svg("text.tick", { x: x + each / 2, y: height - bottom + 18, "text-anchor": "middle" }, bound),
+      svg(
+        "rect.column",
+        {
+          x: x + 2,
+          y: height - bottom - Math.max(tall, count ? 2 : 0),
+          width: each - 4,
+          height: Math.max(tall, count ? 2 : 0),
+        },
+        svg("title", `${bound}: ${count}`),
+      ),
+      count > 0 && svg(
+        "text.value",
+        { x: x + each / 2, y: height - bottom - tall - 6, "text-anchor": "middle" },
+        count.toLocaleString("en"),
+      ),
+      place % every === 0 && svg(
+        "text.tick",
+        { x: x + each / 2, y: height - bottom + 18, "text-anchor": "middle" },
+        bound,
+      ),
       limit !== null && bounds[place] === limit && svg("path.limit", { d: `M${x + each} ${top}V${height - bottom}` }),
     ];
   });
-  const about = `How long ${times.answers} answers took: half of them at most ${seconds(times.median)}, 95 % at most ${seconds(times.p95)}`;
-  return picture("chart", width, height, about, svg("path.grid", { d: `M${left} ${height - bottom}H${left + each * counts.length}` }), parts);
+  const about = `How long ${times.answers} answers took: ${answerTimes(times)}`;
+  return picture(
+    "chart",
+    width,
+    height,
+    about,
+    svg("path.grid", { d: `M${left} ${height - bottom}H${left + each * counts.length}` }),
+    parts,
+  );
 }
 
 // The same, as small as a word.
 export function timesSparkline(times) {
   const most = Math.max(1, ...times.counts);
   const columns = times.counts.map((count, place) =>
-    count > 0 && svg("rect.column", { x: place * 7, y: 18 - Math.max(2, (16 * count) / most), width: 6, height: Math.max(2, (16 * count) / most) }),
+    count > 0 && svg(
+      "rect.column",
+      { x: place * 7, y: 18 - Math.max(2, (16 * count) / most), width: 6, height: Math.max(2, (16 * count) / most) },
+    ),
   );
   return svg("svg.spark", { viewBox: `0 0 ${times.counts.length * 7} 18`, "aria-hidden": "true" }, columns);
 }
@@ -90,13 +133,21 @@ export function ratingScale(players) {
     player.rating !== null &&
     svg(
       "svg.whisker",
-      { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `between ${signed(player.low)} and ${signed(player.high)}` },
+      {
+        viewBox: "0 0 100 10",
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": `between ${signed(player.low)} and ${signed(player.high)}`,
+      },
       svg("path.zero", { d: `M${x(0)} 0V10` }),
       svg("path.interval", { d: `M${x(player.low)} 5H${x(player.high)}` }),
       svg("path.end", { d: `M${x(player.low)} 2.5V7.5M${x(player.high)} 2.5V7.5` }),
       svg("path.dot", { d: `M${x(player.rating)} 5h0` }),
     );
-  return { head: h("span.ends", h("span", signed(low)), h("span.less", "95 % interval"), h("span", signed(high))), bar };
+  return {
+    head: h("span.ends", h("span", signed(low)), h("span.less", "95 % interval"), h("span", signed(high))),
+    bar,
+  };
 }
 
 export const signed = (value) => (value > 0 ? `+${value}` : value < 0 ? `−${-value}` : "0");

@@ -18,7 +18,11 @@ export function render(main, found) {
   show(
     main,
     h("h1", { tabindex: "-1" }, "Everybody against everybody"),
-    h("p.soft", "What the player of the row made of the match: 1 won, ½ drawn, 0 lost, + won and − lost without play. Each is a link to its match."),
+    h(
+      "p.soft",
+      "What the player of the row made of the match: 1 won, ½ drawn, 0 lost, + won and − lost without play. ",
+      "Each is a link to its match.",
+    ),
     found.total > MOST && windows(found),
     found.rows.length === 0 ? h("p.soft", "Nobody is in the table yet.") : crossTable(found),
   );
@@ -36,14 +40,16 @@ function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
         h(
           "tr",
           h("th", { scope: "col" }, unseen("Player")),
-          columns.map((agent) => h("th", { scope: "col", title: agent.name }, h("a", { href: `#/agents/${agent.id}` }, agent.id))),
+          columns.map(
+            (agent) => h("th", { scope: "col", title: agent.name }, h("a", { href: `#/agents/${agent.id}` }, agent.id)),
+          ),
         ),
       ),
       h(
         "tbody",
         rows.map((row, place) => {
           const met = new Map();
-          for (const [column, match, mark] of cells[place]) met.set(column, [...(met.get(column) ?? []), [match, mark]]);
+          for (const [column, ...meeting] of cells[place]) met.set(column, [...(met.get(column) ?? []), meeting]);
           return h(
             "tr",
             { "data-key": row.id },
@@ -66,7 +72,11 @@ function cell(opponent, meetings, isSelf) {
     meetings.map(([match, mark]) =>
       mark === null
         ? h("a.open", { href: `#/matches/${match}`, title: match, "aria-label": `${match}, not played yet` }, "·")
-        : h("a", { href: `#/matches/${match}`, title: match, "aria-label": `${SAID[mark]} ${match}` }, mark === "-" ? "−" : mark),
+        : h(
+          "a",
+          { href: `#/matches/${match}`, title: match, "aria-label": `${SAID[mark]} ${match}` },
+          mark === "-" ? "−" : mark,
+        ),
     ),
   );
 }
@@ -78,7 +88,11 @@ function windows({ total, offset, columns_offset: columns }) {
       "p",
       `${label}: `,
       starts.map((start) => [
-        h("a", { href: to(start), "aria-current": start === here ? "page" : null }, `${start + 1}–${Math.min(total, start + MOST)}`),
+        h(
+          "a",
+          { href: to(start), "aria-current": start === here ? "page" : null },
+          `${start + 1}–${Math.min(total, start + MOST)}`,
+        ),
         " ",
       ]),
     );

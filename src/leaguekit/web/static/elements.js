@@ -1,8 +1,8 @@
 // The page's elements. Whatever agents wrote becomes text here, and never markup.
 //
-// h("td.n", {title: "…"}, "text", [more]) makes an element; svg("path.line", {d: "…"}) one of a drawing. A page is made
-// anew whenever its data change, and patch() carries over into the document what differs: so focus, scrolling and what
-// is unfolded stay as they are, and rows with the same data-key stay the same rows.
+// h("td.n", {title: "…"}, "text", [more]) makes an element; svg("path.line", {d: "…"}) one of a drawing. A page is
+// made anew whenever its data change, and patch() carries over into the document what differs: so focus, scrolling and
+// what is unfolded stay as they are, and rows with the same data-key stay the same rows.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -2,7 +2,7 @@
 
 import { pointsChart, ratingScale, signed, timesChart, timesSparkline, widthOf } from "./charts.js";
 import { h, show, table, told, who } from "./elements.js";
-import { plural, seconds } from "./words.js";
+import { answerTimes, plural, seconds } from "./words.js";
 
 export const title = () => "Figures";
 
@@ -17,9 +17,17 @@ export function render(main, { figures, points, times, metrics }) {
   show(
     main,
     h("h1", { tabindex: "-1" }, "Figures"),
-    h("section.meaning", { "aria-label": "What the figures mean" }, figures.sentences.map((sentence) => h("p", told(sentence, ...figures.players)))),
-    h("div.halves", ratings(figures), h("div", pointsOver(points, main.clientWidth > 1000 ? (main.clientWidth - 130) / 2 : width))),
-    answerTimes(times, width),
+    h(
+      "section.meaning",
+      { "aria-label": "What the figures mean" },
+      figures.sentences.map((sentence) => h("p", told(sentence, ...figures.players))),
+    ),
+    h(
+      "div.halves",
+      ratings(figures),
+      h("div", pointsOver(points, main.clientWidth > 1000 ? (main.clientWidth - 130) / 2 : width)),
+    ),
+    timesOfAnswers(times, width),
     success(metrics),
   );
 }
@@ -30,7 +38,11 @@ function ratings({ players, total }) {
     "section",
     { "aria-labelledby": "ratings" },
     h("h2", { id: "ratings" }, "Ratings"),
-    h("p.soft.small", "Fitted over all matches that were played out: 0 is the average of this league, 400 more are ten wins for each loss. So far off as the line reaches can a rating be by chance alone."),
+    h(
+      "p.soft.small",
+      "Fitted over all matches that were played out: 0 is the average of this league, 400 more are ten wins for each ",
+      "loss. So far off as the line reaches can a rating be by chance alone.",
+    ),
     players.length === 0
       ? h("p.soft", "Nobody is in the table yet.")
       : table(
@@ -38,7 +50,12 @@ function ratings({ players, total }) {
           [["Player", "who"], ["Points", "n less"], ["Rating", "n"], [scale.head, "scale"]],
           players.map((player) => ({
             key: player.id,
-            cells: [who(player), player.points, player.rating === null ? "–" : signed(player.rating), scale.bar(player)],
+            cells: [
+              who(player),
+              player.points,
+              player.rating === null ? "–" : signed(player.rating),
+              scale.bar(player),
+            ],
           })),
           { kind: "full", hidden: true },
         ),
@@ -70,7 +87,7 @@ function pointsOver(points, width) {
   );
 }
 
-function answerTimes(times, width) {
+function timesOfAnswers(times, width) {
   return h(
     "section",
     { "aria-labelledby": "times" },
@@ -78,14 +95,32 @@ function answerTimes(times, width) {
     times.all.answers === 0
       ? h("p.soft", "No answers have been reported yet.")
       : [
-          h("p", `${plural(times.all.answers, "answer")} to invitations and calls: half of them within ${seconds(times.all.median)}, 95 % within ${seconds(times.all.p95)}, the longest ${seconds(times.all.longest)}. The limit for a choice is ${seconds(times.limit)}.`),
+          h(
+            "p",
+            `${plural(times.all.answers, "answer")} to invitations and calls: ${answerTimes(times.all)}. `,
+            `The limit for a choice is ${seconds(times.limit)}.`,
+          ),
           timesChart(times.all, times.bounds, width, times.limit),
           h("details", h("summary", "By player"), table(
             "Answer times by player",
-            [["Player", "who"], ["Answers", "n"], ["Half within", "n"], ["95 % within", "n"], ["Longest", "n"], ["Distribution", ""]],
+            [
+              ["Player", "who"],
+              ["Answers", "n"],
+              ["Half within", "n"],
+              ["95 % within", "n"],
+              ["Longest", "n"],
+              ["Distribution", ""],
+            ],
             times.players.map(({ id, name, times: own }) => ({
               key: id,
-              cells: [who({ id, name }), own.answers, seconds(own.median), seconds(own.p95), seconds(own.longest), timesSparkline(own)],
+              cells: [
+                who({ id, name }),
+                own.answers,
+                seconds(own.median),
+                seconds(own.p95),
+                seconds(own.longest),
+                timesSparkline(own),
+              ],
             })),
           )),
         ],
@@ -97,16 +132,28 @@ function success(metrics) {
     if (metric.value === null) return "–";
     return metric.unit === "share" ? `${Number((100 * metric.value).toFixed(1))} %` : seconds(metric.value);
   };
-  const met = (metric) =>
-    metric.met === null ? h("span.soft", "nothing yet") : metric.met ? h("span.up", "✓ yes") : h("span.down", "✗ no");
+  const met = (metric) => {
+    if (metric.met === null) return h("span.soft", "nothing yet");
+    return metric.met ? h("span.up", "✓ yes") : h("span.down", "✗ no");
+  };
   return h(
     "section",
     { "aria-labelledby": "metrics" },
     h("h2", { id: "metrics" }, "Success metrics"),
     table(
       "The goals of the specification, and what was measured",
-      [["What", ""], ["Goal", "n"], ["Measured", "n"], ["Met", "nowrap"], ["Of", "n less"], ["Counted", "less soft small"]],
-      metrics.map((metric) => ({ key: metric.id, cells: [metric.name, metric.goal, value(metric), met(metric), metric.of.toLocaleString("en"), metric.counted] })),
+      [
+        ["What", ""],
+        ["Goal", "n"],
+        ["Measured", "n"],
+        ["Met", "nowrap"],
+        ["Of", "n less"],
+        ["Counted", "less soft small"],
+      ],
+      metrics.map((one) => ({
+        key: one.id,
+        cells: [one.name, one.goal, value(one), met(one), one.of.toLocaleString("en"), one.counted],
+      })),
       { kind: "full", hidden: true },
     ),
   );

@@ -25,7 +25,9 @@ function ticTacToe({ board, moves }) {
       number > 0 && svg("text", { x: x + 26, y: y + 27 }, number),
     ];
   });
-  const rows = [0, 3, 6].map((start) => [...board.slice(start, start + 3)].map((mark) => (mark === "." ? "free" : mark)).join(" "));
+  const rows = [0, 3, 6].map(
+    (start) => [...board.slice(start, start + 3)].map((mark) => (mark === "." ? "free" : mark)).join(" "),
+  );
   return svg(
     "svg.board",
     { viewBox: "0 0 90 90", role: "img", "aria-label": `Board, row by row: ${rows.join("; ")}` },
@@ -38,7 +40,11 @@ function evenOdd({ number, parity }) {
   const isDrawn = Number.isInteger(number);
   return svg(
     `svg.number.${isDrawn ? parity : "hidden"}`,
-    { viewBox: "0 0 40 40", role: "img", "aria-label": isDrawn ? `The number ${number}, ${parity}` : "The number is not drawn yet" },
+    {
+      viewBox: "0 0 40 40",
+      role: "img",
+      "aria-label": isDrawn ? `The number ${number}, ${parity}` : "The number is not drawn yet",
+    },
     svg("rect", { x: 2, y: 2, width: 36, height: 36, rx: 8 }),
     svg("text", { x: 20, y: 27 }, isDrawn ? number : "?"),
   );

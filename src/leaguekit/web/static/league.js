@@ -31,7 +31,8 @@ function opening(league, rows) {
     h(
       "p.soft",
       h("strong", stateOf(league)),
-      ` · ${gameOf(league.game_type)} · ${rounds} · ${plural(league.players, "player")}, ${plural(league.referees, "referee")}`,
+      ` · ${gameOf(league.game_type)} · ${rounds}`,
+      ` · ${plural(league.players, "player")}, ${plural(league.referees, "referee")}`,
     ),
     league.total_matches > 0 &&
       h(
@@ -40,10 +41,19 @@ function opening(league, rows) {
         h("span", `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`),
       ),
     champion &&
-      h("p.champion", "Champion: ", h("a", { href: `#/agents/${champion.id}` }, name(champion.name)), ` with ${plural(champion.points, "point")}`),
+      h(
+        "p.champion",
+        "Champion: ",
+        h("a", { href: `#/agents/${champion.id}` }, name(champion.name)),
+        ` with ${plural(champion.points, "point")}`,
+      ),
     next(league),
     waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
-    league.pure_chance && rows.length > 0 && h("p.soft.small", "This game is luck: nobody can be better at it. ", h("a", { href: "#/figures" }, "What the table means")),
+    league.pure_chance && rows.length > 0 && h(
+      "p.soft.small",
+      "This game is luck: nobody can be better at it. ",
+      h("a", { href: "#/figures" }, "What the table means"),
+    ),
   );
 }
 
@@ -96,7 +106,11 @@ function standings(league, rows) {
           shown,
           { kind: "table", headed: 2, hidden: true },
         ),
-    more > 0 && h("p.soft", `${plural(more, "more player")} further down: `, h("a", { href: "#/agents" }, "all agents")),
+    more > 0 && h(
+      "p.soft",
+      `${plural(more, "more player")} further down: `,
+      h("a", { href: "#/agents" }, "all agents"),
+    ),
   );
 }
 
@@ -104,7 +118,9 @@ function standings(league, rows) {
 const short = (head, middle, tail = "") => [head, h("span.less", middle), tail];
 
 function inPlay(live) {
-  const matches = Object.values(live.playing).sort((one, other) => one.match_id.localeCompare(other.match_id, "en", { numeric: true }));
+  const matches = Object.values(live.playing).sort(
+    (one, other) => one.match_id.localeCompare(other.match_id, "en", { numeric: true }),
+  );
   const more = matches.length - SHOWN;
   return h(
     "section.playing",
@@ -154,7 +170,11 @@ export function result(match) {
     "li",
     { "data-key": match.match_id, class: match.result === "TECHNICAL_LOSS" ? "technical" : null },
     h("p.pair", matchLink(match.match_id), " ", side(match.a), h("span.score", ` ${score(match)} `), side(match.b)),
-    h("p.soft.small", told(match.reason, match.a, match.b), match.decided_by !== "referee" && ` (decided by the ${match.decided_by})`),
+    h(
+      "p.soft.small",
+      told(match.reason, match.a, match.b),
+      match.decided_by !== "referee" && ` (decided by the ${match.decided_by})`,
+    ),
   );
 }
 

@@ -45,8 +45,16 @@ export function render(main, data) {
     data.in_play && inPlay(data.in_play),
     h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 0 && game(data))),
     data.messages.length > 0 && messages(data, widthOf(main, 900)),
-    match.status === "ended" && data.messages.length === 0 && h("p.soft", "Its referee handed no transcript in: what was said in the match is not known here."),
-    data.news.length > 0 && h("section", { "aria-labelledby": "news" }, h("h2", { id: "news" }, "Events"), h("ol.log", data.news.map(event))),
+    match.status === "ended" && data.messages.length === 0 && h(
+      "p.soft",
+      "Its referee handed no transcript in: what was said in the match is not known here.",
+    ),
+    data.news.length > 0 && h(
+      "section",
+      { "aria-labelledby": "news" },
+      h("h2", { id: "news" }, "Events"),
+      h("ol.log", data.news.map(event)),
+    ),
   );
 }
 
@@ -76,7 +84,12 @@ function ruling(data) {
     "section",
     { "aria-labelledby": "ruling" },
     h("h2", { id: "ruling" }, "Ruling"),
-    h("p", told(match.reason, match.a, match.b), ". ", h("span.soft", `${match.ruling ?? match.result}, decided by the ${match.decided_by}.`)),
+    h(
+      "p",
+      told(match.reason, match.a, match.b),
+      ". ",
+      h("span.soft", `${match.ruling ?? match.result}, decided by the ${match.decided_by}.`),
+    ),
     voids > 0 && h("p.soft", `${plural(voids, "attempt")} before came to nothing.`),
     data.evidence && evidence(data),
     data.draw && draw(data),
@@ -101,8 +114,21 @@ function evidence({ evidence: found, match }) {
   return [
     h("h3", "Evidence"),
     rows.length > 0 &&
-      table("What the referee noted of each player", [["Player", "who"], ["What", ""], ["At", "n"], ["Took", "n"]], rows, { hidden: true }),
-    wrong.map((agent) => h("p", "The last wrong answer of ", name(agent.name), ": ", h("q", { dir: "auto" }, String(found.players[agent.id].last_wrong)))),
+      table(
+        "What the referee noted of each player",
+        [["Player", "who"], ["What", ""], ["At", "n"], ["Took", "n"]],
+        rows,
+        { hidden: true },
+      ),
+    wrong.map(
+      (agent) => h(
+        "p",
+        "The last wrong answer of ",
+        name(agent.name),
+        ": ",
+        h("q", { dir: "auto" }, String(found.players[agent.id].last_wrong)),
+      ),
+    ),
     h("details", h("summary", "As the referee reported it"), h("pre", { dir: "auto" }, JSON.stringify(found, null, 2))),
   ];
 }
@@ -139,7 +165,11 @@ function verified(found, isDrawn) {
       "ul.checks",
       line(found.replayed, "the rules make this result of these choices", "the rules could not be applied again"),
       isDrawn && line(found.opened, "the draw is the one that was committed to", "there is no commitment to open"),
-      isDrawn && line(found.derived, "the draw is the one that the league’s seed gives", "the league’s seed is not shown before its end"),
+      isDrawn && line(
+        found.derived,
+        "the draw is the one that the league’s seed gives",
+        "the league’s seed is not shown before its end",
+      ),
       found.faults.map((fault) => h("li.bad", { dir: "auto" }, `✗ ${fault}`)),
       found.not_checkable.map((what) => h("li.soft", { dir: "auto" }, `– not checkable: ${what}`)),
     ),
@@ -153,7 +183,11 @@ function stepper(label, key, count, text) {
     here[key] = Math.max(0, Math.min(Math.min(here[key], count - 1) + step, count - 1));
     again();
   };
-  const button = (words, step, off) => h("button", { type: "button", onclick: to(step), "aria-disabled": off ? "true" : null }, words);
+  const button = (words, step, off) => h(
+    "button",
+    { type: "button", onclick: to(step), "aria-disabled": off ? "true" : null },
+    words,
+  );
   return h(
     "div.stepper",
     {
@@ -180,14 +214,25 @@ function game({ match, game_type: type, steps }) {
   const drawn = drawing(type, view);
   const played = steps.slice(1, at + 1).flatMap(({ moves }, place) =>
     Object.entries(moves).map(([side, move]) =>
-      h("li", { "data-key": `${place}-${side}` }, name(side === "A" ? match.a.name : match.b.name), ": ", h("bdi.choice", typeof move === "string" ? move : JSON.stringify(move))),
+      h(
+        "li",
+        { "data-key": `${place}-${side}` },
+        name(side === "A" ? match.a.name : match.b.name),
+        ": ",
+        h("bdi.choice", typeof move === "string" ? move : JSON.stringify(move)),
+      ),
     ),
   );
   return h(
     "section.game",
     { "aria-labelledby": "game" },
     h("h2", { id: "game" }, "The game, step by step"),
-    stepper("Steps of the game", "step", steps.length, (step) => (step === 0 ? "At the beginning" : `After step ${step} of ${steps.length - 1}`)),
+    stepper(
+      "Steps of the game",
+      "step",
+      steps.length,
+      (step) => (step === 0 ? "At the beginning" : `After step ${step} of ${steps.length - 1}`),
+    ),
     h("div.position", drawn ?? h("pre", { dir: "auto" }, JSON.stringify(view, null, 2)), h("ol.moves", played)),
   );
 }
@@ -199,8 +244,17 @@ function messages({ match, messages: said }, width) {
     { "aria-labelledby": "messages" },
     h("h2", { id: "messages" }, "What was said"),
     h("p.soft.small", "As the referee saw it. Time runs downwards; long waits are drawn shortened."),
-    stepper("Messages", "message", said.length, (place) => `${place + 1} of ${said.length}: ${said[place].message_type ?? said[place].what}${said[place].text ? `, ${said[place].text}` : ""}`),
-    h("div.wide", { tabindex: "0", role: "region", "aria-label": "Diagram of messages" }, sequence(match, said, width, at)),
+    stepper(
+      "Messages",
+      "message",
+      said.length,
+      (place) => `${place + 1} of ${said.length}: ${inWords(said[place])}`,
+    ),
+    h(
+      "div.wide",
+      { tabindex: "0", role: "region", "aria-label": "Diagram of messages" },
+      sequence(match, said, width, at),
+    ),
     h(
       "details",
       h("summary", "As a list, with all that the messages say"),
@@ -209,13 +263,28 @@ function messages({ match, messages: said }, width) {
   );
 }
 
+const inWords = ({ message_type: type, what, text }) => [type ?? what, text].filter(Boolean).join(", ");
+
 function entry(message, match, place) {
   const agent = [match.a, match.b].find((one) => one.id === message.player_id);
   const way = { sent: "to ", received: "from ", failed: "not delivered to ", ruled: "ruled" }[message.what];
   return h(
     "li",
     { "data-key": place },
-    h("p", h("span.soft", `${message.seconds.toFixed(3)} s `), way, agent && name(agent.name), " ", message.message_type && h("code", message.message_type), " ", h("span", { dir: "auto" }, message.text)),
-    Object.keys(message.body).length > 0 && h("details", h("summary", "Its fields"), h("pre", { dir: "auto" }, JSON.stringify(message.body, null, 2))),
+    h(
+      "p",
+      h("span.soft", `${message.seconds.toFixed(3)} s `),
+      way,
+      agent && name(agent.name),
+      " ",
+      message.message_type && h("code", message.message_type),
+      " ",
+      h("span", { dir: "auto" }, message.text),
+    ),
+    Object.keys(message.body).length > 0 && h(
+      "details",
+      h("summary", "Its fields"),
+      h("pre", { dir: "auto" }, JSON.stringify(message.body, null, 2)),
+    ),
   );
 }

@@ -36,9 +36,19 @@ let codes = [];
 let again = () => {};
 
 export async function load(_what, get) {
-  const [{ news }, { agents }] = await Promise.all([get("/api/news"), get("/api/agents")]);
+  const [{ news }, agents] = await Promise.all([get("/api/news"), everybody(get)]);
   if (memory.get() && seats === null) await lookAtSeats();
   return { news, players: agents.filter((agent) => agent.role === "player" && !agent.out) };
+}
+
+async function everybody(get) {
+  const all = [];
+  for (let more = true; more; ) {
+    const { agents, total } = await get("/api/agents", { offset: all.length });
+    all.push(...agents);
+    more = agents.length > 0 && all.length < total;
+  }
+  return all;
 }
 
 export function render(main, data, live) {
@@ -47,7 +57,11 @@ export function render(main, data, live) {
   show(
     main,
     h("h1", { tabindex: "-1" }, "Operator"),
-    h("p", { id: "answer", role: "status", class: answered ? `notice ${answered.kind}` : null, dir: "auto" }, answered?.text),
+    h(
+      "p",
+      { id: "answer", role: "status", class: answered ? `notice ${answered.kind}` : null, dir: "auto" },
+      answered?.text,
+    ),
     isIn ? panel(data, live) : entrance(),
     h("section", { "aria-labelledby": "events" }, h("h2", { id: "events" }, "What operators did"), events(data)),
   );
@@ -58,7 +72,10 @@ function entrance() {
     "form.card",
     { "data-key": "entrance", onsubmit: enter, autocomplete: "off" },
     h("p", "The admin token was printed with its file when the manager started. It is kept in this tab only."),
-    field("Admin token", h("input", { name: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false" })),
+    field(
+      "Admin token",
+      h("input", { name: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false" }),
+    ),
     h("button", { type: "submit" }, "Come in"),
   );
 }
@@ -89,9 +106,25 @@ function leave() {
 function panel(data, live) {
   const league = live?.league;
   const isOver = league?.state === "LEAGUE_COMPLETED";
-  const options = data.players.map((player) => h("option", { value: player.id, "data-key": player.id }, `${player.id} ${player.name}`));
-  const player = () => field("Player", h("select", { name: "player_id", required: true }, h("option", { value: "" }, "choose …"), options.map((one) => one.cloneNode(true))));
-  const match = () => field("Match", h("input", { name: "match_id", required: true, pattern: "R[0-9]+M[0-9]+", placeholder: "R2M3", autocomplete: "off" }));
+  const options = data.players.map(
+    (player) => h("option", { value: player.id, "data-key": player.id }, `${player.id} ${player.name}`),
+  );
+  const player = () => field(
+    "Player",
+    h(
+      "select",
+      { name: "player_id", required: true },
+      h("option", { value: "" }, "choose …"),
+      options.map((one) => one.cloneNode(true)),
+    ),
+  );
+  const match = () => field(
+    "Match",
+    h(
+      "input",
+      { name: "match_id", required: true, pattern: "R[0-9]+M[0-9]+", placeholder: "R2M3", autocomplete: "off" },
+    ),
+  );
   return h(
     "div.panel",
     { "data-key": "panel" },
@@ -102,21 +135,52 @@ function panel(data, live) {
     ),
     form("The league", [
       deed("start", "Start", "Start the league now, with who is here?", league?.state !== "WAITING_FOR_REGISTRATIONS"),
-      deed("pause", "Pause", "Pause the league? Matches in play are played to their end.", league?.state !== "RUNNING_LEAGUE" || league.paused),
+      deed(
+        "pause",
+        "Pause",
+        "Pause the league? Matches in play are played to their end.",
+        league?.state !== "RUNNING_LEAGUE" || league.paused,
+      ),
       deed("resume", "Resume", "Go on with the league?", !league?.paused || isOver),
     ], [reason()]),
     form("Add a player that never registers", [deed("add_player", "Add", "Add this player?")], [
-      field("Endpoint", h("input", { name: "endpoint", type: "url", required: true, placeholder: "http://127.0.0.1:8107/mcp", autocomplete: "off" })),
+      field(
+        "Endpoint",
+        h(
+          "input",
+          {
+            name: "endpoint",
+            type: "url",
+            required: true,
+            placeholder: "http://127.0.0.1:8107/mcp",
+            autocomplete: "off",
+          },
+        ),
+      ),
       field("Name", h("input", { name: "display_name", maxlength: "50", autocomplete: "off" })),
     ]),
     form("A player", [
       deed("withdraw", "Withdraw", "Withdraw this player? It loses all matches to come, and does not come back."),
       deed("disqualify", "Disqualify", "Disqualify this player? It loses all matches to come, and does not come back."),
     ], [player(), reason()]),
-    form("A match", [deed("rematch", "Play again", "Have this match played again? Its result no longer counts.")], [match(), reason()]),
+    form(
+      "A match",
+      [deed("rematch", "Play again", "Have this match played again? Its result no longer counts.")],
+      [match(), reason()],
+    ),
     form("A result", [deed("correct", "Correct", "Correct this result? The table is counted anew.")], [
       match(),
-      field("Outcome", h("select", { name: "outcome", required: true }, h("option", { value: "" }, "choose …"), h("option", { value: "draw", "data-key": "draw" }, "draw"), h("option", { value: "none", "data-key": "none" }, "both lose"), options.map((one) => one.cloneNode(true)))),
+      field(
+        "Outcome",
+        h(
+          "select",
+          { name: "outcome", required: true },
+          h("option", { value: "" }, "choose …"),
+          h("option", { value: "draw", "data-key": "draw" }, "draw"),
+          h("option", { value: "none", "data-key": "none" }, "both lose"),
+          options.map((one) => one.cloneNode(true)),
+        ),
+      ),
       reason(),
     ]),
     form("Seats", [deed("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
@@ -126,14 +190,26 @@ function panel(data, live) {
 }
 
 const field = (label, input) => h("label", h("span", label), input);
-const reason = () => field("Reason, kept in the log", h("input", { name: "reason", maxlength: "200", autocomplete: "off" }));
+const reason = () => field(
+  "Reason, kept in the log",
+  h("input", { name: "reason", maxlength: "200", autocomplete: "off" }),
+);
 
 // A button that sends its form as a command, once the operator has said so twice.
 const deed = (what, words, question, off = false) =>
-  h("button", { type: "submit", name: "command", value: what, "data-question": question, disabled: off, "data-key": what }, words);
+  h(
+    "button",
+    { type: "submit", name: "command", value: what, "data-question": question, disabled: off, "data-key": what },
+    words,
+  );
 
 const form = (heading, deeds, fields, more = []) =>
-  h("section.card", { "data-key": heading }, h("form", { onsubmit: submit, autocomplete: "off" }, h("h2", heading), fields, h("p.deeds", deeds)), more);
+  h(
+    "section.card",
+    { "data-key": heading },
+    h("form", { onsubmit: submit, autocomplete: "off" }, h("h2", heading), fields, h("p.deeds", deeds)),
+    more,
+  );
 
 async function submit(submitted) {
   submitted.preventDefault();
@@ -152,7 +228,10 @@ async function carryOut(what, given) {
     if (what.startsWith("seats")) seats = (await command("seats", memory.get())).seats;
     return true;
   } catch (error) {
-    answered = { kind: "bad", text: error instanceof Refused ? error.message : "The manager cannot be reached; nothing is known to have happened." };
+    answered = {
+      kind: "bad",
+      text: error instanceof Refused ? error.message : "The manager cannot be reached: who knows whether it was done.",
+    };
     return false;
   } finally {
     again();
@@ -170,7 +249,11 @@ function confirmed(question, words, given) {
       { method: "dialog" },
       h("p", { id: "question" }, h("strong", question)),
       h("dl.draw", shown.map(([key, value]) => [h("dt", key.replace("_", " ")), h("dd", h("bdi", value))])),
-      h("p.deeds", h("button", { value: "no", autofocus: true }, "No"), h("button", { value: "yes" }, `Yes: ${words.toLowerCase()}`)),
+      h(
+        "p.deeds",
+        h("button", { value: "no", autofocus: true }, "No"),
+        h("button", { value: "yes" }, `Yes: ${words.toLowerCase()}`),
+      ),
     ),
   );
   document.body.append(dialog);
@@ -185,15 +268,27 @@ function codesShown() {
       "div.meaning",
       { "data-key": "codes" },
       h("p", "These codes are shown once. A player comes in with its code in the manager’s URL:"),
-      table("New seat codes", [["Seat", ""], ["Manager’s URL", ""]], codes.map((seat) => ({ key: seat.id, cells: [seat.id, h("code", `${location.origin}/mcp?seat=${seat.code}`)] })), { hidden: true }),
+      table(
+        "New seat codes",
+        [["Seat", ""], ["Manager’s URL", ""]],
+        codes.map(
+          (seat) => ({ key: seat.id, cells: [seat.id, h("code", `${location.origin}/mcp?seat=${seat.code}`)] }),
+        ),
+        { hidden: true },
+      ),
     )
   );
 }
 
 function seatTable() {
-  if (!seats?.length) return h("p.soft", { "data-key": "none" }, "There are no seats: everybody may come in, unless the manager was started with --require-seat.");
+  if (!seats?.length) return h(
+    "p.soft",
+    { "data-key": "none" },
+    "There are no seats: everybody may come in, unless the manager was started with --require-seat.",
+  );
   const revoke = (seat) => async () => {
-    if (await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", { seat })) await carryOut("seats_revoke", { seat });
+    const isMeant = await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", { seat });
+    if (isMeant) await carryOut("seats_revoke", { seat });
   };
   return table(
     "Seats",
@@ -203,8 +298,16 @@ function seatTable() {
       cells: [
         seat.id,
         seat.state,
-        seat.holder ? [h("a", { href: `#/agents/${seat.holder}` }, seat.holder), " ", seat.display_name && name(seat.display_name)] : "–",
-        seat.state !== "revoked" && h("button", { type: "button", onclick: revoke(seat.id), "aria-label": `Revoke ${seat.id}` }, "Revoke"),
+        seat.holder ? [
+          h("a", { href: `#/agents/${seat.holder}` }, seat.holder),
+          " ",
+          seat.display_name && name(seat.display_name),
+        ] : "–",
+        seat.state !== "revoked" && h(
+          "button",
+          { type: "button", onclick: revoke(seat.id), "aria-label": `Revoke ${seat.id}` },
+          "Revoke",
+        ),
       ],
     })),
     { hidden: true },

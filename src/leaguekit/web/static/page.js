@@ -72,7 +72,7 @@ async function refresh(mine = turn) {
       if (mine !== turn) return;
       main.removeAttribute("aria-busy");
       if (error instanceof Refused) show(main, h("h1", { tabindex: "-1" }, "Not here"), h("p", error.message));
-      else if (data === null) show(main, h("h1", { tabindex: "-1" }, "No connection"), h("p", "The manager cannot be reached."));
+      else if (data === null) show(main, h("h1", { tabindex: "-1" }, "The manager cannot be reached"));
       return;
     }
   }
@@ -107,7 +107,7 @@ follow(
     document.getElementById("state").textContent = stateOf(now.league);
     tell(now.league);
     if (page?.isLive) draw();
-    else if (page && now.seq !== shownSeq && waiting === null && !document.hidden) waiting = setTimeout(refresh, PAUSE_MS);
+    else if (page && now.seq !== shownSeq && !document.hidden) waiting ??= setTimeout(refresh, PAUSE_MS);
   },
   () => {
     if (!connection.hidden) return;
@@ -122,7 +122,8 @@ let before = null;
 function tell(league) {
   if (before?.state === league.state && before.round === league.round && before.paused === league.paused) return;
   before = league;
-  const round = league.round && league.state === "RUNNING_LEAGUE" ? `, round ${league.round} of ${league.total_rounds}` : "";
+  const isRunning = league.state === "RUNNING_LEAGUE" && league.round > 0;
+  const round = isRunning ? `, round ${league.round} of ${league.total_rounds}` : "";
   const champion = league.champion ? `. Champion: ${league.champion.name}` : "";
   said.textContent = `${stateOf(league)}${round}${champion}.`;
 }

@@ -18,7 +18,9 @@ export function render(main, { rounds, round }) {
   show(
     main,
     h("h1", { tabindex: "-1" }, round ? `Round ${round.round.round_id} of ${rounds.total}` : "Rounds"),
-    round ? [choice(rounds, round.round.round_id), matches(round)] : h("p.soft", "There is no schedule yet: the league has not begun."),
+    round
+      ? [choice(rounds, round.round.round_id), matches(round)]
+      : h("p.soft", "There is no schedule yet: the league has not begun."),
   );
 }
 
@@ -46,10 +48,15 @@ function matches({ round, rests, matches: list, total }) {
   return [
     h(
       "p.soft",
-      `${round.played} of ${plural(round.matches, "match", "matches")} played: ${round.wins} won, ${round.draws} drawn, ${round.technical_losses} lost technically`,
+      `${round.played} of ${plural(round.matches, "match", "matches")} played: `,
+      `${round.wins} won, ${round.draws} drawn, ${round.technical_losses} lost technically`,
       round.announced_at && [". Announced at ", moment(round.announced_at)],
     ),
-    rests.length > 0 && h("p", "No match in this round: ", rests.map((agent, place) => [place > 0 && ", ", who(agent)])),
+    rests.length > 0 && h(
+      "p",
+      "No match in this round: ",
+      rests.map((agent, place) => [place > 0 && ", ", who(agent)]),
+    ),
     matchTable(`Matches of round ${round.round_id}`, list),
     total > MOST && h("p.soft", `The first ${MOST} of ${total} matches.`),
   ];

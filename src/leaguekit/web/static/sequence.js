@@ -22,7 +22,9 @@ export function sequence(match, messages, width, upto) {
       "g",
       { class: `said ${message.what} ${message.player_id === match.a.id ? "a" : "b"}${place > upto ? " later" : ""}` },
       svg("text.tick", { x: time - 8, y: y + 4, "text-anchor": "end" }, seconds(message.seconds)),
-      message.what === "ruled" ? ruling(message, lanes, y, width) : arrow(message, message.player_id === match.a.id ? lanes.a : lanes.b, lanes.referee, y, room),
+      message.what === "ruled"
+        ? ruling(message, lanes, y, width)
+        : arrow(message, message.player_id === match.a.id ? lanes.a : lanes.b, lanes.referee, y, room),
     );
   });
   const bottom = y + 24;
@@ -32,10 +34,19 @@ export function sequence(match, messages, width, upto) {
     [lanes.b, match.b.name, "end"],
   ].map(([x, text, anchor]) => [
     svg("path.lane", { d: `M${x} ${TOP - 12}V${bottom}` }),
-    svg("text.head", { x: anchor === "start" ? x - 8 : anchor === "end" ? x + 8 : x, y: TOP - 22, "text-anchor": anchor }, clip(text, Math.floor(width / 30))),
+    svg(
+      "text.head",
+      { x: anchor === "start" ? x - 8 : anchor === "end" ? x + 8 : x, y: TOP - 22, "text-anchor": anchor },
+      clip(text, Math.floor(width / 30)),
+    ),
   ]);
-  const about = `Diagram of ${messages.length} messages between the referee and its two players; the list below has the same.`;
-  return svg("svg.sequence", { viewBox: `0 0 ${width} ${bottom + 4}`, width, height: bottom + 4, role: "img", "aria-label": about }, heads, rows);
+  const about = `${messages.length} messages between the referee and its two players; the list below has the same.`;
+  return svg(
+    "svg.sequence",
+    { viewBox: `0 0 ${width} ${bottom + 4}`, width, height: bottom + 4, role: "img", "aria-label": about },
+    heads,
+    rows,
+  );
 }
 
 function arrow(message, player, referee, y, room) {
@@ -48,7 +59,11 @@ function arrow(message, player, referee, y, room) {
     message.what === "failed"
       ? svg("path.way.cross", { d: `M${end - 5} ${y - 5}l10 10m0 -10l-10 10` })
       : svg("path.tip", { d: `M${end} ${y}l${-way * 8} -4v8z` }),
-    svg("text.type", { x: middle, y: y - 6, "text-anchor": "middle" }, clip(message.message_type ?? message.what, room)),
+    svg(
+      "text.type",
+      { x: middle, y: y - 6, "text-anchor": "middle" },
+      clip(message.message_type ?? message.what, room),
+    ),
     svg("text.text", { x: middle, y: y + 15, "text-anchor": "middle" }, clip(message.text, room)),
     svg("title", `${message.message_type ?? message.what} ${message.text}`),
   ];
@@ -56,7 +71,11 @@ function arrow(message, player, referee, y, room) {
 
 const ruling = (message, lanes, y, width) => [
   svg("rect.band", { x: lanes.a, y: y - 14, width: lanes.b - lanes.a, height: 26, rx: 5 }),
-  svg("text.text", { x: lanes.referee, y: y + 4, "text-anchor": "middle" }, clip(message.text, Math.floor((width - 110) / CHARACTER))),
+  svg(
+    "text.text",
+    { x: lanes.referee, y: y + 4, "text-anchor": "middle" },
+    clip(message.text, Math.floor((width - 110) / CHARACTER)),
+  ),
   svg("title", message.text),
 ];
 

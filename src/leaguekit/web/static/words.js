@@ -55,6 +55,10 @@ export function seconds(value) {
   return value < 60 ? `${Number(value.toPrecision(3))} s` : duration(value);
 }
 
+// How long answers took, in a sentence without its end.
+export const answerTimes = ({ median, p95, longest }) =>
+  `half of them within ${seconds(median)}, 95 % within ${seconds(p95)}, the longest ${seconds(longest)}`;
+
 export function duration(value) {
   const whole = Math.max(0, Math.ceil(value));
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
