@@ -24,6 +24,7 @@ FLOORS = (
     ("transport", "store"),
     ("agents",),
     ("kit", "sim", "web"),
+    ("gateway",),
     # What authors import in their tests: one module.
     ("testing",),
     ("cli",),

@@ -249,7 +249,7 @@ class Registrar:
                     self._settled.set()
             if not failures:
                 log.warning("The manager does not take registrations yet (%s). Trying until it does.", why)
-            await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures, 5)))
+            await asyncio.sleep(pause_after(failures))
             failures += 1
 
     async def _league_there(self) -> str | None:
@@ -342,6 +342,11 @@ class Registrar:
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"
+
+
+def pause_after(failures: int) -> float:
+    """How long to wait before asking again, after so many failures."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(failures, 5)))
 
 
 def _check_passes(refusal: RpcRefusal | _NotReached, more_tries: float) -> None:

@@ -30,7 +30,19 @@ class Agent(Protocol):
     async def close(self) -> None: ...
 
 
-def _in_silence(_text: str) -> None: ...
+def in_silence(_text: str) -> None: ...
+
+
+async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[[str], None]) -> None:
+    """Register an agent that is being served, and wait until its league is over."""
+    name = agent.registrar.name
+    identity = await agent.register()
+    tell(f"{name} is registered")
+    with log_to(agent.registrar.folder(identity.league_id) / "log.jsonl", identity.agent_id):
+        await agent.finished.wait()
+        tell(f"{name}: the league is over")
+        if stay:
+            await stop.wait()
 
 
 async def serve(
@@ -40,29 +52,19 @@ async def serve(
     stop: asyncio.Event | None = None,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = _in_silence,
+    tell: Callable[[str], None] = in_silence,
 ) -> bool:
     """Register an agent and serve it until its league is over, or until ``stop``; whether the league is over.
 
     To ``stay`` is to go on serving until ``stop``. ``tell`` hears how it goes. Raises RegistrationRefused.
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
-
-    async def play() -> None:
-        identity = await agent.register()
-        tell(f"{name} is registered")
-        with log_to(agent.registrar.folder(identity.league_id) / "log.jsonl", identity.agent_id):
-            await agent.finished.wait()
-            tell(f"{name}: the league is over")
-            if stay:
-                await stop.wait()
-
     names = names_of(agent.registrar.endpoint)
     server = agent_server(agent.handle, [sock], refuse, names, agent.registrar.role)
     await server.start()
     try:
         tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")
-        await until(stop, play())
+        await until(stop, play(agent, stop, stay=stay, tell=tell))
     finally:
         await server.stop()
         await agent.close()
@@ -71,7 +73,12 @@ async def serve(
 
 async def until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
     """Do some work to its end or until the signal to stop."""
-    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())]
+    await first(work, stop.wait())
+
+
+async def first(*works: Coroutine[Any, Any, object]) -> None:
+    """Do several things at once until one of them ends."""
+    tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -16,6 +16,7 @@ COMMANDS = {
     "referee": ("referee matches for a league", "referee"),
     "player": ("play in a league", "player"),
     "players": ("host many players in one process, for load and practice", "players"),
+    "gateway": ("seats for chat applications, people in a browser, and players behind a router", "gateway"),
     "new": ("write a small, complete agent to go on from", "new"),
     "try": ("a friendly match of an agent against one of ours, with the messages shown", "try_out"),
     "status": ("where a league stands", "operate"),

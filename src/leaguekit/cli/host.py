@@ -19,6 +19,7 @@ from leaguekit.transport.server import CannotListen, listen
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2
   league host --game tic_tac_toe          wait for players, and for `league start`
+  league host --gateway                   with seats for chat applications and for people in a browser
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
 It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
@@ -31,6 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument(
         "--referees", metavar="N", type=int, help="how many referees (default 1, or as many as were there)"
+    )
+    parser.add_argument(
+        "--gateway", action="store_true", help="seats for chat applications and people too, at the port after the rest"
     )
     parser.set_defaults(run=run)
 
@@ -58,13 +62,15 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     try:
         served = listen(options.host, options.port)
         referees = _referees(options)
+        gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
     except CannotListen as error:
         raise CommandError(str(error)) from None
     # Its own referees reach the manager from this machine, whatever way others take.
     url = program.reached_at(served)
     endpoints = [program.reached_at(sock, program.facing(options)) for sock in referees]
-    shared = ["--host", options.host, "--data-dir", str(options.data_dir)]
-    shared += [] if options.allow is None else ["--allow", options.allow]
+    gateway_urls = [program.reached_at(sock, program.facing(options)) for sock in gateways]
+    at = ["--host", options.host, "--data-dir", str(options.data_dir)]
+    shared = at if options.allow is None else [*at, "--allow", options.allow]
     given = {
         "--league-id": options.league_id,
         "--game": options.game,
@@ -84,14 +90,20 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     chosen += [text for name, values in several.items() for value in values for text in (name, value)]
     chosen += ["--require-seat"] if options.require_seat else []
     # Its own referees come in by a code that nobody else is told.
-    own_referees = [text for endpoint in endpoints for text in ("--own", endpoint)]
+    own = [text for endpoint in (*endpoints, *gateway_urls) for text in ("--own", endpoint)]
     code = {program.REFEREE_CODE: new_code(token_bytes(ENTROPY_BYTES))}
-    processes.start("manager", served, "manager", *shared, *chosen, *own_referees, secrets=code)
+    processes.start("manager", served, "manager", *shared, *chosen, *own, secrets=code)
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
-        own = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
-        processes.start(name, sock, "referee", *shared, *own, secrets=code)
+        of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
+        seats = [text for gateway_url in gateway_urls for text in ("--own", gateway_url)]
+        processes.start(name, sock, "referee", *shared, *of_referee, *seats, secrets=code)
+    for sock, gateway_url in zip(gateways, gateway_urls, strict=True):
+        named = [text for value in options.host_name for text in ("--host-name", value)]
+        proxied = [text for value in options.proxy for text in ("--proxy", value)]
+        processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *named, *proxied)
     where = ["--port", str(options.port), "--referees", str(options.referees)]
+    where += ["--gateway"] if options.gateway else []
     return shlex.join(["league", "host", *shared, *where, *map(shown, chosen)])
 
 

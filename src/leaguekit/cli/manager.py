@@ -55,16 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=8000)
     program.add_policy(parser)
-    parser.add_argument(
-        "--host-name", metavar="NAME", action="append", default=[], help="a name others call it by, beside --endpoint's"
-    )
-    parser.add_argument(
-        "--proxy",
-        metavar="ADDRESS",
-        action="append",
-        default=[],
-        help="a proxy on another machine that is believed whom it passes on (X-Forwarded-For)",
-    )
+    program.add_names(parser)
     parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help="the game (default even_odd)")
     parser.add_argument(

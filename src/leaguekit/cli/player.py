@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from leaguekit.agents.player import Player
+from leaguekit.agents.player import Player, RegistrationRefused
 from leaguekit.agents.strategies import LLM, STRATEGIES, load
 from leaguekit.cli import CommandError, program
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from leaguekit.agents.context import Strategy
+    from leaguekit.agents.player import PlayerAgent
+    from leaguekit.agents.relay import Line
 
 EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp
@@ -19,6 +23,8 @@ EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
                 --base-url http://127.0.0.1:11434/v1
   league player --manager 'http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN'
+  league player --manager http://10.0.0.5:8000/mcp --relay http://10.0.0.5:8200
+                                                       from behind a router, through the league's gateway
   {program.SEAT}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
 
 Strategies: {", ".join(STRATEGIES)}; or module:function, a function of your own that is given a context and returns a
@@ -48,6 +54,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_options(parser, port=8101)
     parser.add_argument(
         "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
+    )
+    parser.add_argument(
+        "--relay",
+        metavar="URL",
+        help="be called through the gateway there, and not at host and port: no port is opened",
     )
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
     parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
@@ -87,19 +98,44 @@ def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
 
 async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop) -> int:
     from leaguekit.agents.player import PlayerAgent
+    from leaguekit.agents.relay import Line
     from leaguekit.agents.world import World
     from leaguekit.protocol.refusals import player_refusal
     from leaguekit.transport.addresses import AddressPolicy
     from leaguekit.transport.caller import HttpCaller
 
-    # It calls nobody but the manager that it was given.
-    world = World(HttpCaller(AddressPolicy.only(options.manager)), options.data_dir)
-    served, endpoint = program.opened(options, options.manager)
+    # It calls nobody but whom it was given.
+    allowed = AddressPolicy.only(options.manager).trusting(*([] if options.relay is None else [options.relay]))
+    world = World(HttpCaller(allowed), options.data_dir)
     manager = program.manager_url(options.manager, "seat")
-    agent = PlayerAgent(
-        player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id, tell=program.say
-    )
+
+    def agent_at(endpoint: str) -> PlayerAgent:
+        return PlayerAgent(
+            player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id, tell=program.say
+        )
+
     try:
-        return await program.serve_agent(agent, served, player_refusal, stop)
+        if options.relay is not None:
+            return await _serve_relayed(agent_at, Line(world, program.mcp_url(options.relay), player.name), stop)
+        served, endpoint = program.opened(options, options.manager)
+        return await program.serve_agent(agent_at(endpoint), served, player_refusal, stop)
     finally:
         await world.caller.close()
+
+
+async def _serve_relayed(agent_at: Callable[[str], PlayerAgent], line: Line, stop: program.Stop) -> int:
+    from leaguekit.agents.relay import serve_relayed
+    from leaguekit.agents.serving import until
+
+    endpoint = ""
+
+    async def open_line() -> None:
+        nonlocal endpoint
+        endpoint = await line.open()
+
+    try:
+        await until(stop, open_line())
+        is_over = bool(endpoint) and await serve_relayed(agent_at(endpoint), line, stop, tell=program.say)
+    except RegistrationRefused as error:
+        raise CommandError(str(error)) from None
+    return 0 if is_over else 130

@@ -63,6 +63,20 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_names(parser: argparse.ArgumentParser) -> None:
+    """The options of those whom browsers call, and others through proxies."""
+    parser.add_argument(
+        "--host-name", metavar="NAME", action="append", default=[], help="a name others call it by, beside --endpoint's"
+    )
+    parser.add_argument(
+        "--proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="a proxy on another machine that is believed whom it passes on (X-Forwarded-For)",
+    )
+
+
 def policy_for(options: argparse.Namespace) -> AddressPolicy:
     """Where the operator allows calls to go."""
     allowed = options.allow
@@ -118,6 +132,12 @@ def facing(options: argparse.Namespace) -> str:
 
 def _written(address: Address) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
+
+
+def mcp_url(url: str) -> str:
+    """The URL of a server at which messages are posted; people leave the path out."""
+    parts = urlsplit(url)
+    return parts._replace(path="/mcp").geturl() if parts.path in ("", "/") else url
 
 
 def dashboard(endpoint: str) -> str:

@@ -29,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-concurrent", metavar="N", type=int, default=2, help="matches at once, 1 to 10 (default 2)"
     )
+    # For `league host`: where its own gateway listens, whatever agents may name.
+    parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
 
@@ -44,7 +46,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.transport.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
-    caller = McpCaller(HttpCaller(program.policy_for(options).trusting(options.manager)))
+    caller = McpCaller(HttpCaller(program.policy_for(options).trusting(options.manager, *options.own)))
     world = World(caller, options.data_dir)
     served, endpoint = program.opened(options, options.manager)
     referee = RefereeAgent(

@@ -7,6 +7,7 @@ name.
 from __future__ import annotations
 
 import pkgutil
+import sys
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -46,3 +47,8 @@ def game(name: str) -> Game[Any]:
     if name not in GAMES:
         raise ProtocolError("E049", f"There is no game {name!r} here; the games are {', '.join(GAMES)}.")
     return GAMES[name]
+
+
+def rules(name: str) -> str:
+    """The rules of a game in words, as its module opens with them; nothing of a game that is not known here."""
+    return "" if name not in GAMES else (sys.modules[type(GAMES[name]).__module__].__doc__ or "").strip()

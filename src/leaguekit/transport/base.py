@@ -37,6 +37,10 @@ class TooOften(Exception):
 TOO_OFTEN = 429
 
 
+class NoAnswer(Exception):
+    """What a handler raises to hang up without an answer: whom it speaks for cannot be reached."""
+
+
 # Names in lower case, and values.
 Headers = tuple[tuple[str, str], ...]
 

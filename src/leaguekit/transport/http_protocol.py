@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import Network, is_in
-from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.transport.base import Handler, NoAnswer, Peer, TooOften
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import Names, marks, neighbourhood, peer_address
 from leaguekit.transport.rooms import Limits, Room
@@ -494,6 +494,9 @@ class McpProtocol(HttpToolsProtocol):
             answer = answers.NOTHING if body is None else answers.OK % (len(body), body)
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
+        except NoAnswer:
+            self.transport.abort()
+            return
         except asyncio.CancelledError as error:
             # Either stopping has cut the connection, or something the handler waited for was cancelled under it.
             if self.transport.is_closing():

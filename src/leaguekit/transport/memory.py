@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.protocol.rpc import NULL, RpcError, failure
-from leaguekit.transport.base import Handler, HttpAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import Handler, HttpAnswer, NoAnswer, Peer, TimedOut, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +122,8 @@ async def answered(handler: AnyHandler, body: bytes, peer: Peer) -> bytes | Http
     """What a handler answers; a fault of its own is an internal error, as with a real server."""
     try:
         return await handler(body, peer)
+    except NoAnswer:
+        raise asyncio.CancelledError from None
     except Exception:
         log.exception("internal error while answering %s", peer.host)
         return _INTERNAL_ERROR

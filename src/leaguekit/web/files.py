@@ -31,10 +31,10 @@ class File(NamedTuple):
 
 
 @cache
-def page_files() -> dict[str, File]:
-    """All files of the page, by their names below static/."""
+def page_files(package: str = "leaguekit.web") -> dict[str, File]:
+    """All files of a package's page, by their names below static/."""
     found: dict[str, File] = {}
-    folders = [("", files("leaguekit.web").joinpath("static"))]
+    folders = [("", files(package).joinpath("static"))]
     while folders:
         prefix, folder = folders.pop()
         for entry in folder.iterdir():

@@ -1,0 +1,74 @@
+"""``league gateway``: seats in a league for those who can host no server."""
+
+from __future__ import annotations
+
+import argparse
+
+from leaguekit.cli import program
+
+EXAMPLES = """examples:
+  league gateway --manager http://127.0.0.1:8000/mcp
+  league gateway --manager http://127.0.0.1:8000/mcp --host 0.0.0.0 --endpoint http://10.0.0.5:8200/mcp
+  league host --gateway                                                 the manager, its referees and a gateway
+
+Who plays through it:
+  a chat application     add the MCP server http://HOST:8200/mcp to it, and say: play in the league
+                         (with /mcp?seat=CODE it need not be told the code)
+  a person               opens http://HOST:8200/ in a browser
+  a program behind       league player --manager URL --relay http://HOST:8200
+  a router
+Each seat is a player of its own, guarded by its seat code (`league seats new`), or by one that the gateway makes where
+the league wants none. If no move comes in time, a legal one is made at random. Ctrl-C ends it; started again with the
+same --data-dir it takes its seats up again.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    program.add_options(parser, port=8200)
+    program.add_names(parser)
+    parser.add_argument(
+        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    return program.run(lambda stop: _serve(options, stop), options.parent_fd)
+
+
+async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
+    from leaguekit.agents.logs import log_to
+    from leaguekit.agents.serving import until
+    from leaguekit.agents.world import World
+    from leaguekit.gateway.house import Gateway
+    from leaguekit.gateway.server import gateway_server
+    from leaguekit.transport.addresses import AddressPolicy
+    from leaguekit.transport.caller import HttpCaller
+
+    proxies = program.proxies_for(options)
+    served, endpoint = program.opened(options, options.manager)
+    # It calls nobody but the manager: whoever plays through it calls it.
+    world = World(HttpCaller(AddressPolicy.only(options.manager)), options.data_dir)
+    gateway = Gateway(world, options.manager, endpoint)
+
+    async def work() -> None:
+        await gateway.open(program.say)
+        seats = f", {len(gateway.seats)} seats taken up again" if gateway.seats else ""
+        program.say(
+            f"The gateway to {gateway.league_id or 'the league'} is at {endpoint}{seats}\n"
+            f"  people: {program.dashboard(endpoint)}\n  chat applications: {endpoint} (MCP)\n"
+            f"  players behind a router: league player --relay {program.dashboard(endpoint)} --manager …"
+        )
+        await stop.wait()
+
+    with log_to(options.data_dir / "agents" / "gateway" / "log.jsonl", "gateway"):
+        server = gateway_server(gateway, served, names=options.host_name, proxies=proxies)
+        await server.start()
+        try:
+            await until(stop, work())
+        finally:
+            await gateway.close()
+            await server.stop()
+            await world.caller.close()
+    return 0

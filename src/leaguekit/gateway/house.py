@@ -1,0 +1,299 @@
+"""The gateway itself: who sits where, who may speak for a seat, and what is kept for the next run.
+
+A seat's code is its owner's identity: the one that the operator gave out (``league seats new``), or where none is
+needed, one that is made here. Where a seat is called is made from its code, and does not lead back to it. Every seat
+has a folder of its own: a name is no secret, and must not lead to the token of whoever has the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Struct
+
+from leaguekit.agents.calls import ask, reachable
+from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.registration import PING_SECONDS, UNNAMED, pause_after
+from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
+from leaguekit.agents.world import World
+from leaguekit.gateway.relays import Relays
+from leaguekit.gateway.seats import Seat
+from leaguekit.protocol import codes
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.fields import DisplayName
+from leaguekit.protocol.ids import sender_of
+from leaguekit.protocol.methods import PING
+from leaguekit.protocol.patterns import valid
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, RpcRefusal, answer, params_of
+from leaguekit.store.base import StoreError
+from leaguekit.store.files import safe_name
+from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
+from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.rates import Buckets
+
+log = logging.getLogger(__name__)
+
+# Behind the ? of the gateway's URL, what says who is called.
+AT = "at"
+# A class may share one address, and all of it come at once; but nobody guesses 80 bits at one a second.
+GUESSES_A_SECOND, GUESSES_AT_ONCE = 1.0, 60.0
+JOIN_SECONDS = 20.0
+# A call by a league that knows a seat from an earlier run waits so long until it is taken up again.
+OPEN_SECONDS = 20.0
+# The table is asked for once for all who look within that time.
+FRESH_SECONDS = 1.0
+
+CODE_WANTED = "This league wants a seat code of everybody: ask its operator for yours."
+
+T = TypeVar("T")
+
+
+class NotAllowed(Exception):
+    """Whoever asks may not, or cannot now; the text says why and what to do."""
+
+
+class Table(Struct, kw_only=True):
+    """What anybody may know: the league, and its table."""
+
+    league_id: str | None
+    standings: list[m.Standing]
+    seats: int
+
+
+class _KeptSeat(Struct):
+    """What another run of the gateway needs to take a seat up again."""
+
+    name: str
+    code: str
+    # Whether the operator gave the code out.
+    is_the_managers: bool
+
+
+class Gateway:
+    """Seats and relays beside one manager. ``open`` it when its address is served, and ``close`` it before that ends.
+
+    ``endpoint`` is its own URL, as the league's agents call it.
+    """
+
+    def __init__(self, world: World, manager_url: str, endpoint: str) -> None:
+        self.manager_url = codes.without_codes(manager_url)
+        self.endpoint = endpoint
+        self.league_id: str | None = None
+        self.seats: dict[str, Seat] = {}
+        self.relays = Relays(self._endpoint_of, world.entropy)
+        self._world = world
+        self._kept: dict[str, _KeptSeat] = {}
+        self._opened = asyncio.Event()
+        self._coming_back: list[asyncio.Task[None]] = []
+        self._guesses = Buckets(GUESSES_A_SECOND, GUESSES_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        self._table: tuple[float, asyncio.Future[Table]] | None = None
+
+    async def open(self, tell: Callable[[str], None] = log.info) -> None:
+        """Ask the manager which league this is, for as long as it takes, and take up the seats of an earlier run."""
+        failures = 0
+        while True:
+            try:
+                self.league_id = _league_in(await reachable(self._world.caller, self.manager_url, PING_SECONDS))
+                break
+            except TimedOut:
+                # It may know no ping.
+                break
+            except (CallFailed, CallerLate) as failure:
+                if not failures:
+                    tell(f"The manager does not answer yet ({failure}). Trying until it does.")
+            await asyncio.sleep(pause_after(failures))
+            failures += 1
+        self._kept = await self._world.blocking(self._read)
+        for place, kept in self._kept.items():
+            self.seats[place] = self._seat(place, kept)
+        self._opened.set()
+        self._coming_back = [asyncio.create_task(self._come_back(seat)) for seat in self.seats.values()]
+
+    async def close(self) -> None:
+        self._opened.set()
+        self.relays.close()
+        for task in self._coming_back:
+            task.cancel()
+        await asyncio.gather(*self._coming_back, return_exceptions=True)
+        await asyncio.gather(*(seat.close() for seat in self.seats.values()))
+
+    # What the league calls
+
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        """Answer a body: for whom it is stands behind the ? of the URL. Raises NoAnswer for one who is not there."""
+        place = dict(parse_qsl(peer.query)).get(AT)
+        if place is None:
+            return await answer(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
+        if place in self.relays:
+            return await self.relays.forward(place, body)
+        await self._is_open()
+        seat = self.seats.get(place)
+        if seat is None:
+            raise NoAnswer
+        return await seat.handle(body, peer)
+
+    async def _answer(self, call: Call, peer: Peer) -> Any:
+        if call.method == PING:
+            return {"status": "ok", "league_id": self.league_id}
+        if call.method == TAKE:
+            return await self.relays.take(_params(call, Take), peer.host)
+        if call.method == GIVE:
+            return self.relays.give(_params(call, Give))
+        known = f"{TAKE}, {GIVE}, {PING}"
+        raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
+
+    async def _is_open(self) -> None:
+        if not self._opened.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OPEN_SECONDS):
+                    await self._opened.wait()
+
+    # What owners of seats ask
+
+    async def join(self, code: str | None, name: str | None, host: str) -> tuple[str, Seat]:
+        """Take a seat, or come back to it: its code, and the seat. Raises NotAllowed."""
+        await self._is_open()
+        if code and (seat := self.seats.get(_place(code))) is not None:
+            await self._registered(seat)
+            return code, seat
+        self._count_guess(host)
+        if not name or not valid(DisplayName, name):
+            raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
+        kept = _KeptSeat(name, code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES)), bool(code))
+        place = _place(kept.code)
+        seat = self.seats[place] = self._seat(place, kept)
+        try:
+            await self._registered(seat)
+        except NotAllowed:
+            self.seats.pop(place, None)
+            await seat.close()
+            raise
+        self._kept[place] = kept
+        await self._keep()
+        log.info("%s has taken a seat as %s", seat.name, seat.agent.player_id)
+        return kept.code, seat
+
+    async def seat(self, code: str, host: str) -> Seat:
+        """The seat that a code opens. Raises NotAllowed."""
+        await self._is_open()
+        seat = self.seats.get(_place(code))
+        if seat is None:
+            self._count_guess(host)
+            raise NotAllowed("No seat here has that code: take one first, with your code and a name.")
+        return seat
+
+    async def table(self) -> Table:
+        """The league's table, fresh enough. Raises NotAllowed if there is none to be had."""
+        loop = asyncio.get_running_loop()
+        if self._table is None or loop.time() >= self._table[0]:
+            asking: asyncio.Future[Table] = asyncio.ensure_future(self._ask_table())
+            self._table = (loop.time() + FRESH_SECONDS, asking)
+        return await asyncio.shield(self._table[1])
+
+    async def _ask_table(self) -> Table:
+        """By the token of any seat: the manager answers agents only."""
+        seats = len(self.seats)
+        for seat in self.seats.values():
+            identity = seat.agent.identity
+            if identity is None or identity.auth_token is None or identity.league_id is None:
+                continue
+            query = m.LeagueQuery(
+                **m.envelope(sender_of("player", identity.agent_id), self._world.now(), "conv-gateway-table"),
+                auth_token=identity.auth_token,
+                league_id=identity.league_id,
+                query_type="GET_STANDINGS",
+            )
+            try:
+                came = await ask(self._world.caller, self.manager_url, query, m.LeagueQueryResponse)
+            except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
+                log.debug("the table cannot be had: %s", failure)
+                return Table(league_id=self.league_id, standings=seat.agent.standings, seats=seats)
+            return Table(league_id=self.league_id, standings=came.standings or [], seats=seats)
+        return Table(league_id=self.league_id, standings=[], seats=seats)
+
+    def _count_guess(self, host: str) -> None:
+        if seconds := self._guesses.take(neighbourhood(host)):
+            raise NotAllowed(f"Too many codes were tried from your address: try again in {max(seconds, 1):.0f} s.")
+
+    async def _registered(self, seat: Seat) -> None:
+        try:
+            async with asyncio.timeout(JOIN_SECONDS):
+                await seat.register()
+        except RegistrationRefused as refused:
+            is_code_wanted = refused.code == "E058" and codes.without_codes(seat.manager_url) == seat.manager_url
+            raise NotAllowed(CODE_WANTED if is_code_wanted else str(refused)) from None
+        except TimeoutError:
+            raise NotAllowed("The league's manager does not answer. Try again in a while.") from None
+
+    async def _come_back(self, seat: Seat) -> None:
+        with contextlib.suppress(RegistrationRefused):
+            await seat.register()
+
+    def _seat(self, place: str, kept: _KeptSeat) -> Seat:
+        world = replace(self._world, data_root=self._folder() / place)
+        url = codes.with_code(self.manager_url, "seat", kept.code) if kept.is_the_managers else self.manager_url
+        return Seat(kept.name, world, url, self._endpoint_of(place))
+
+    def _endpoint_of(self, place: str) -> str:
+        return f"{self.endpoint}{'&' if '?' in self.endpoint else '?'}{AT}={place}"
+
+    # What is kept
+
+    def _folder(self) -> Path:
+        return self._world.data_root / "agents" / safe_name(self.league_id or UNNAMED) / "gateway"
+
+    def _file(self) -> Path:
+        return self._folder() / "seats.json"
+
+    def _read(self) -> dict[str, _KeptSeat]:
+        try:
+            content = self._world.files.read(self._file())
+            return {} if content is None else msgspec.json.decode(content, type=dict[str, _KeptSeat])
+        except (msgspec.DecodeError, UnicodeDecodeError, StoreError) as error:
+            log.warning("%s is left aside: %s", self._file(), error)
+            return {}
+
+    async def _keep(self) -> None:
+        try:
+            await self._world.blocking(self._write)
+        except StoreError as error:
+            log.warning("%s", error)
+
+    def _write(self) -> None:
+        self._world.files.write(self._file(), msgspec.json.encode(self._kept), private=True)
+
+
+class _Pong(Struct):
+    class Result(Struct):
+        league_id: str
+
+    result: Result
+
+
+def _league_in(pong: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(pong, type=_Pong).result.league_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _place(code: str) -> str:
+    """Where the seat of a code is called, however the code was typed."""
+    return place_of("seat", codes.verifier("seat", code).hex())
+
+
+def _params(call: Call, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(params_of(call), type=kind)
+    except msgspec.DecodeError as error:
+        raise ProtocolError("E043", f"{error}.") from None

@@ -1,0 +1,33 @@
+"""All of a gateway at one address: the seats' and relays' calls and MCP at /mcp, and the page beside it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+
+from leaguekit.agents.allowances import Allowances
+from leaguekit.agents.server import mcp_door, names_of, too_large_answer
+from leaguekit.gateway.app import gateway_app
+from leaguekit.gateway.house import Gateway
+from leaguekit.gateway.surface import gateway_surface
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE
+from leaguekit.transport.addresses import Network
+from leaguekit.transport.server import Server
+
+
+def gateway_server(
+    gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
+) -> Server:
+    """The gateway's server; called by its endpoint's name or others."""
+    allowances, most = Allowances(), MOST_BYTES_FROM_ABOVE
+    return Server(
+        allowances.guard(gateway.handle, player_refusal, most),
+        sockets=[served],
+        most_bytes=most,
+        too_large=too_large_answer(player_refusal, most),
+        app=gateway_app(gateway, allowances),
+        mcp=mcp_door(lambda: gateway_surface(gateway), allowances, most),
+        names=[*names_of(gateway.endpoint), *names],
+        proxies=proxies,
+    )

@@ -1,0 +1,269 @@
+// A seat in the browser. Everything that others wrote (names, reasons) only ever becomes text.
+
+const KEPT = "leaguekit.seat";
+const STANDINGS_EVERY = 5000;
+const AGAIN_AFTER = 2000;
+const WORDS = {
+  your_turn: "It is your turn.",
+  waiting: "No move is wanted of you now. This page tells you when one is.",
+  over: "The league is over.",
+  not_registered: "You are not in the league yet.",
+};
+
+const $ = (id) => document.getElementById(id);
+let code = sessionStorage.getItem(KEPT);
+let turn = null;
+let ends = 0;
+
+class Refused extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
+
+async function ask(path, body) {
+  const headers = { "content-type": "application/json" };
+  if (code) headers.authorization = `Bearer ${code}`;
+  const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const answer = await fetch(path, options);
+  const found = await answer.json();
+  if (!answer.ok) throw new Refused(answer.status, found.error);
+  return found;
+}
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+function trouble(text) {
+  $("trouble").hidden = !text;
+  $("trouble").textContent = text;
+}
+
+// Which seat
+
+function showForm(refused = "") {
+  $("seat").hidden = true;
+  $("join").hidden = false;
+  $("refused").textContent = refused;
+}
+
+$("join").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = event.submitter;
+  if (button) button.disabled = true;
+  $("refused").textContent = "";
+  try {
+    const typed = $("code").value.trim();
+    code = null;
+    const joined = await ask("/api/join", { name: $("name").value.trim() || null, code: typed || null });
+    code = joined.code;
+    sessionStorage.setItem(KEPT, code);
+    follow(code);
+  } catch (error) {
+    $("refused").textContent = error.message;
+  } finally {
+    if (button) button.disabled = false;
+  }
+});
+
+$("leave").addEventListener("click", () => {
+  code = null;
+  sessionStorage.removeItem(KEPT);
+  showForm();
+  $("name").focus();
+});
+
+// How it stands
+
+async function follow(own) {
+  $("join").hidden = true;
+  $("seat").hidden = false;
+  let version = null;
+  while (code === own) {
+    try {
+      const state = await ask(version === null ? "/api/seat" : `/api/seat?version=${version}`);
+      if (code !== own) return;
+      version = state.version;
+      trouble("");
+      show(state);
+    } catch (error) {
+      if (code !== own) return;
+      if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
+        code = null;
+        sessionStorage.removeItem(KEPT);
+        showForm(error.message);
+        return;
+      }
+      trouble("The gateway does not answer; trying again …");
+      version = null;
+      await pause(AGAIN_AFTER);
+    }
+  }
+}
+
+function show(state) {
+  $("own-name").textContent = state.name;
+  $("own-id").textContent = state.player_id ? `(${state.player_id})` : "";
+  $("own-code").textContent = code;
+  $("league").textContent = state.league_id ?? "";
+  const rank = state.rank ? ` You are number ${state.rank}.` : "";
+  const why = state.status === "not_registered" ? ` ${state.say}` : "";
+  const said = WORDS[state.status] + rank + why;
+  // What does not change is not read out again.
+  if ($("status").textContent !== said) $("status").textContent = said;
+  showTurn(state.asked);
+  const { wins, draws, losses, points } = state.record;
+  $("record").textContent = `(${wins} won, ${draws} drawn, ${losses} lost, ${points} points)`;
+  $("matches").replaceChildren(...[...state.matches].reverse().map(matchRow));
+  $("automatic").replaceChildren(...state.automatic.map((text) => item(text)));
+}
+
+function item(text) {
+  const line = document.createElement("li");
+  line.textContent = text;
+  return line;
+}
+
+function bdi(text) {
+  const isolated = document.createElement("bdi");
+  isolated.textContent = text ?? "–";
+  return isolated;
+}
+
+function matchRow(match) {
+  const line = document.createElement("tr");
+  const { match_id, opponent_id, choice, opponent_choice, result, reason } = match;
+  for (const value of [match_id, opponent_id, choice, opponent_choice, result, reason]) {
+    line.insertCell().append(bdi(value));
+  }
+  return line;
+}
+
+// A move
+
+function showTurn(asked) {
+  if (asked === null) {
+    $("turn").hidden = true;
+    turn = null;
+    document.title = "A seat in the league";
+    return;
+  }
+  ends = performance.now() + asked.seconds_left * 1000;
+  if (turn === asked.turn) return;
+  turn = asked.turn;
+  document.title = "Your move! – A seat in the league";
+  $("opponent").textContent = asked.opponent_name ?? asked.opponent_id ?? "somebody";
+  $("in-match").textContent = ` in ${asked.match_id}`;
+  $("mark").textContent = asked.position.your_mark ? `You are ${asked.position.your_mark}.` : "";
+  $("rules").textContent = asked.rules;
+  $("position").textContent = JSON.stringify(asked.position, null, 1);
+  $("time").max = asked.seconds_left;
+  const board = asked.position.board;
+  const isBoard = asked.game_type === "tic_tac_toe" && typeof board === "string" && board.length === 9;
+  $("moves").classList.toggle("board", isBoard);
+  $("moves").replaceChildren(...(isBoard ? cells(board, asked) : options(asked)));
+  $("turn").hidden = false;
+  tick();
+  $("moves").querySelector("button:not(:disabled), input")?.focus();
+}
+
+function choice(text, move, asked) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(bdi(text));
+  button.addEventListener("click", () => submit(asked.turn, move));
+  return button;
+}
+
+function options(asked) {
+  if (asked.valid_options.length === 0) return [freely(asked)];
+  return asked.valid_options.map((move) => choice(typeof move === "string" ? move : JSON.stringify(move), move, asked));
+}
+
+// A game of which it is not known what is legal: whatever is written, as JSON if it is some.
+function freely(asked) {
+  const form = document.createElement("form");
+  const input = document.createElement("input");
+  input.setAttribute("aria-label", asked.move_type);
+  const button = document.createElement("button");
+  button.textContent = "Move";
+  form.append(input, button);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    let move = input.value;
+    try {
+      move = JSON.parse(move);
+    } catch {
+      // Then it is text.
+    }
+    submit(asked.turn, move);
+  });
+  return form;
+}
+
+function cells(board, asked) {
+  return [...board].map((mark, cell) => {
+    const free = asked.valid_options.includes(cell);
+    const button = choice(mark === "." ? "" : mark, cell, asked);
+    const place = `row ${Math.floor(cell / 3) + 1}, column ${(cell % 3) + 1}`;
+    button.setAttribute("aria-label", mark === "." ? `${place}: free` : `${place}: ${mark}`);
+    button.disabled = !free;
+    button.dataset.cell = cell;
+    return button;
+  });
+}
+
+// On a board the arrow keys go from cell to cell.
+$("moves").addEventListener("keydown", (event) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -3, ArrowDown: 3 }[event.key];
+  if (step === undefined || !$("moves").classList.contains("board")) return;
+  event.preventDefault();
+  const buttons = [...$("moves").querySelectorAll("button")];
+  let at = buttons.indexOf(document.activeElement) + step;
+  while (at >= 0 && at < 9 && buttons[at].disabled) at += step;
+  buttons[at]?.focus();
+});
+
+async function submit(of, move) {
+  for (const button of $("moves").querySelectorAll("button")) button.disabled = true;
+  try {
+    await ask("/api/move", { turn: of, move });
+    $("status").textContent = "Your move is made.";
+    trouble("");
+  } catch (error) {
+    trouble(error.message);
+    if (turn === of) turn = null;
+  }
+}
+
+function tick() {
+  if ($("turn").hidden) return;
+  const left = Math.max(0, ends - performance.now()) / 1000;
+  $("time").value = left;
+  $("clock").textContent = `${Math.ceil(left)} s left.`;
+}
+setInterval(tick, 250);
+
+// The table, for everybody
+
+async function showStandings() {
+  try {
+    const { league_id, standings } = await ask("/api/league");
+    $("league").textContent = league_id ?? "";
+    $("standings").replaceChildren(...standings.map(standing));
+  } catch {
+    // It will be there the next time.
+  }
+  setTimeout(showStandings, STANDINGS_EVERY);
+}
+
+function standing(row) {
+  const line = document.createElement("tr");
+  const { rank, display_name, played, wins, draws, losses, points } = row;
+  for (const value of [rank, display_name, played, wins, draws, losses, points]) line.insertCell().append(bdi(value));
+  return line;
+}
+
+showStandings();
+if (code) follow(code);
+else showForm();
