@@ -98,10 +98,6 @@ class Seat:
         return self.agent.player.name
 
     @property
-    def is_closing(self) -> bool:
-        return self._closing.is_set()
-
-    @property
     def manager_url(self) -> str:
         return self.agent.registrar.manager_url
 
@@ -169,15 +165,20 @@ class Seat:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while not self._closing.is_set() and not self._is_news(version) and (rest := deadline - loop.time()) > 0:
+        while not self.has_news(version) and (rest := deadline - loop.time()) > 0:
             self._changed.clear()
             waiting = asyncio.ensure_future(self._changed.wait())
             await asyncio.wait((waiting,), timeout=rest)
             waiting.cancel()
         return self.state()
 
-    def _is_news(self, version: int | None) -> bool:
-        return self.version != version if version is not None else self._status() != "waiting"
+    def has_news(self, version: int | None = None) -> bool:
+        """Whether there is nothing to wait for."""
+        if self._closing.is_set():
+            return True
+        if version is not None:
+            return self.version != version
+        return self._status() in ("your_turn", "over") or self.refused is not None
 
     def submit(self, turn_id: str, move: Any) -> Any:
         """Make a move: the legal one that was meant. Raises NotTaken."""

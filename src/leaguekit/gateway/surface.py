@@ -145,7 +145,7 @@ class _Tools:
         began = asyncio.get_running_loop().time()
         while (waited := asyncio.get_running_loop().time() - began) < given.seconds:
             state = await seat.wait(min(PROGRESS_SECONDS, given.seconds - waited))
-            if state.status != "waiting" or seat.is_closing:
+            if seat.has_news():
                 return state
             waited = asyncio.get_running_loop().time() - began
             await visit.progress(min(waited, given.seconds), given.seconds, "No move is wanted yet.")

@@ -225,14 +225,15 @@ $("moves").addEventListener("keydown", (event) => {
 });
 
 async function submit(of, move) {
-  for (const button of $("moves").querySelectorAll("button")) button.disabled = true;
+  const buttons = [...$("moves").querySelectorAll("button:not(:disabled)")];
+  for (const button of buttons) button.disabled = true;
   try {
     await ask("/api/move", { turn: of, move });
     $("status").textContent = "Your move is made.";
     trouble("");
   } catch (error) {
     trouble(error.message);
-    if (turn === of) turn = null;
+    for (const button of buttons) button.disabled = false;
   }
 }
 

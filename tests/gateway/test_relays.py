@@ -1,0 +1,173 @@
+"""Players behind a router: called through a gateway, cut off from it, and back again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from leaguekit.agents.context import Context
+from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.relay import SECRET_BYTES, Give, Line, Take, place_of
+from leaguekit.agents.strategies import at_random
+from leaguekit.gateway.relays import GRACE_SECONDS, MOST_BYTES, MOST_CALLS, MOST_RELAYS_AN_ADDRESS, Relays
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.transport.base import NoAnswer, Peer, Unreachable
+from leaguekit.transport.memory import MemoryCaller
+from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time
+from tests.gateway.lobby import GATEWAY_URL, HERE, Relayed, gateway_in
+from tests.gateway.test_seats import technical_losses
+
+SECRET = "s" * 2 * SECRET_BYTES
+PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
+
+
+def relays() -> Relays:
+    return Relays(lambda place: f"{GATEWAY_URL}?at={place}", bytes)
+
+
+@in_virtual_time
+async def test_relayed_players_play_a_whole_league(tmp_path: Path) -> None:
+    async with Hall(tmp_path, game_type="tic_tac_toe") as hall, gateway_in(hall) as gateway:
+        await hall.fill("random", referees=1)
+        players = [Relayed(hall, name) for name in ("Ada", "Bob")]
+        for player in players:
+            await player.start()
+        assert len(gateway.relays) == 2
+        await hall.operate("start")
+        await hall.end()
+        assert technical_losses(hall) == 0
+        for player in players:
+            player.cut()
+        await asyncio.sleep(GRACE_SECONDS + 15)
+        assert len(gateway.relays) == 0
+
+
+@in_virtual_time
+async def test_a_relay_that_was_cut_off_comes_back_to_the_same_place_and_loses_nothing(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall):
+        await hall.fill("random", referees=1)
+        player = Relayed(hall, "Ada")
+
+        async def cut_while_thinking(ctx: Context) -> str:
+            player.cut()
+            asyncio.get_running_loop().call_later(4.0, player.connect)
+            await asyncio.sleep(1.0)
+            return str(at_random(ctx))
+
+        player._strategy = cut_while_thinking
+        await player.start()
+        await hall.operate("start")
+        await hall.end()
+        assert technical_losses(hall) == 0
+        # Started again, it is called at the same place.
+        assert await Line(player.world, GATEWAY_URL, "Ada").open() == player.endpoint
+
+
+@in_virtual_time
+async def test_while_its_relay_is_away_a_player_cannot_be_reached(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        player = Relayed(hall, "Ada")
+        await player.start()
+        caller = MemoryCaller(hall.network)
+        assert json.loads((await caller.post(player.endpoint, PING, 5.0)).body)["result"]["player_id"] == "P01"
+        player.cut()
+        # The gateway may still hold its last question, which leads nowhere: a call ends with the grace at the latest.
+        began = hall.now
+        with pytest.raises(Unreachable):
+            await caller.post(player.endpoint, PING, 30.0)
+        assert hall.now - began < GRACE_SECONDS + 0.1
+        with pytest.raises(Unreachable):
+            await caller.post(player.endpoint, PING, 30.0)
+        assert len(gateway.relays) == 0
+        player.connect()
+        await asyncio.sleep(1.0)
+        assert (await caller.post(player.endpoint, PING, 5.0)).status == 200
+
+
+@in_virtual_time
+async def test_a_gateway_that_is_started_again_is_found_by_its_relays(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill("random", referees=1)
+        player = Relayed(hall, "Ada")
+        async with gateway_in(hall):
+            await player.start()
+        await asyncio.sleep(3.0)
+        async with gateway_in(hall):
+            await asyncio.sleep(6.0)
+            await hall.operate("start")
+            await hall.end()
+            assert technical_losses(hall) == 0
+
+
+@in_virtual_time
+async def test_who_gives_the_url_of_no_gateway_is_told_so(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        with pytest.raises(RegistrationRefused, match=r"does not pass calls on.*league gateway"):
+            await Line(hall.world("Ada"), MANAGER_URL, "Ada").open()
+
+
+@in_virtual_time
+async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() -> None:
+    house = relays()
+    place = place_of("relay", SECRET)
+    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    calling = asyncio.ensure_future(house.forward(place, PING))
+    await asyncio.sleep(0)
+    (first,) = (await house.take(Take(secret=SECRET), HERE)).calls
+    (again,) = (await house.take(Take(secret=SECRET), HERE)).calls
+    assert first == again
+    assert (await house.take(Take(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
+    assert house.give(Give(secret=SECRET, number=first.number, body=b"yes")).in_time
+    assert not house.give(Give(secret=SECRET, number=first.number, body=b"no")).in_time
+    assert await calling == b"yes"
+    house.close()
+
+
+@in_virtual_time
+async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
+    house = relays()
+    place = place_of("relay", SECRET)
+    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    calling = asyncio.ensure_future(house.forward(place, PING))
+    await asyncio.sleep(0)
+    for secret in (SECRET.upper(), place * 2):
+        assert (await house.take(Take(secret=secret, seconds=0.0), HERE)).calls == []
+        assert not house.give(Give(secret=secret, number=0, body=b"mine")).in_time
+    with pytest.raises(ProtocolError):
+        await house.take(Take(secret="short"), HERE)
+    house.close()
+    with pytest.raises(NoAnswer):
+        await calling
+
+
+@in_virtual_time
+async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None:
+    house = relays()
+    place = place_of("relay", SECRET)
+    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    with pytest.raises(NoAnswer):
+        await house.forward(place, b"x" * (MOST_BYTES + 1))
+    calls = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+    await asyncio.sleep(0)
+    with pytest.raises(NoAnswer):
+        await house.forward(place, PING)
+    for number in range(MOST_RELAYS_AN_ADDRESS - 1):
+        await house.take(Take(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
+    with pytest.raises(ProtocolError, match="Too many players"):
+        await house.take(Take(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
+    await house.take(Take(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
+    # Who does not come back has gone, and whoever waits for it hears that.
+    await asyncio.sleep(GRACE_SECONDS + 1)
+    assert len(house) == 0
+    assert all(isinstance(one, NoAnswer) for one in await asyncio.gather(*calls, return_exceptions=True))
+
+
+@in_virtual_time
+async def test_what_is_no_question_of_a_relay_is_refused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        for params in (b"{}", b'{"secret": 1}', b"[]"):
+            body = b'{"jsonrpc":"2.0","method":"relay_take","params":%b,"id":1}' % params
+            assert "error" in json.loads(await gateway.handle(body, Peer(HERE)) or b"")

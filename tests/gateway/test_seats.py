@@ -1,0 +1,215 @@
+"""Seats: whole leagues in virtual time, moves in time and too late, codes, and a gateway that is started again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from leaguekit.gateway.house import GUESSES_AT_ONCE, Gateway, NotAllowed
+from leaguekit.gateway.seats import NotTaken, Seat
+from leaguekit.transport.base import NoAnswer, Peer
+from tests.agents.leagues import LEAGUE, MANAGER_URL, Hall, in_virtual_time
+from tests.gateway.lobby import GATEWAY_URL, HERE, first_legal, gateway_in, sit
+
+
+async def seated(gateway: Gateway, *names: str) -> list[Seat]:
+    return [(await gateway.join(None, name, HERE))[1] for name in names]
+
+
+def technical_losses(hall: Hall) -> int:
+    return sum(row.technical_losses for row in hall.league.table.rows.values())
+
+
+@pytest.mark.parametrize("game", ["even_odd", "rock_paper_scissors", "tic_tac_toe"])
+def test_owners_of_seats_play_a_whole_league_of_every_game(tmp_path: Path, game: str) -> None:
+    @in_virtual_time
+    async def played() -> None:
+        async with Hall(tmp_path, game_type=game) as hall, gateway_in(hall) as gateway:
+            await hall.fill("random", referees=1)
+            seats = await seated(gateway, "Ada", "Bob")
+            owners = [asyncio.create_task(sit(seat)) for seat in seats]
+            await hall.operate("start")
+            await hall.end()
+            await asyncio.gather(*owners)
+            assert technical_losses(hall) == 0
+            assert not hall.faults()
+            for seat in seats:
+                state = seat.state()
+                assert state.status == "over"
+                assert state.rank in (1, 2, 3)
+                assert len(state.matches) == 2
+                assert not state.automatic
+
+    played()
+
+
+@in_virtual_time
+async def test_a_move_is_made_just_before_the_time_limit_if_none_comes(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        await hall.fill("random", referees=1)
+        (seat,) = await seated(gateway, "Sleeper")
+        await hall.operate("start")
+        asked = (await seat.wait(60.0)).asked
+        assert asked is not None
+        assert 25 < asked.seconds_left <= 28.5
+        began = hall.now
+        await seat.wait(60.0, seat.version)
+        assert asked.seconds_left - 0.2 <= hall.now - began < 30.0
+        await hall.end()
+        state = seat.state()
+        assert technical_losses(hall) == 0
+        assert [one.technical for one in state.matches] == [False]
+        assert len(state.automatic) == 1
+        assert "R1M1" in state.automatic[0]
+
+
+@in_virtual_time
+async def test_what_the_owner_is_asked_is_what_the_referee_asks(tmp_path: Path) -> None:
+    async with Hall(tmp_path, game_type="tic_tac_toe") as hall, gateway_in(hall) as gateway:
+        await hall.fill("random", referees=1)
+        (seat,) = await seated(gateway, "Ada")
+        assert (await seat.wait(20.0)).status == "waiting"
+        assert hall.now == pytest.approx(20.0, abs=0.1)
+        await hall.operate("start")
+        asked = (await seat.wait(60.0)).asked
+        assert asked is not None
+        assert asked.opponent_id == "P01"
+        assert asked.match_id == "R1M1"
+        assert asked.game_type == "tic_tac_toe"
+        assert "three in a line" in asked.rules
+        assert len(asked.position["board"]) == 9
+        assert asked.valid_options
+        with pytest.raises(NotTaken, match="99 is no legal move"):
+            seat.submit(asked.turn, 99)
+        with pytest.raises(NotTaken, match="over or never was; the turn now is R1M1-1"):
+            seat.submit("R1M1-7", asked.valid_options[0])
+        # Who can only write text means the cell that is written so.
+        assert seat.submit(asked.turn, str(asked.valid_options[0])) == asked.valid_options[0]
+        with pytest.raises(NotTaken, match="over or never was"):
+            seat.submit(asked.turn, asked.valid_options[0])
+        await sit(seat)
+        await hall.end()
+
+
+@in_virtual_time
+async def test_a_seat_code_of_the_managers_is_the_identity(tmp_path: Path) -> None:
+    async with Hall(tmp_path, require_seat=True) as hall, gateway_in(hall) as gateway:
+        code = (await hall.operate("seats_new", count=1))["seats"][0]["code"]
+        with pytest.raises(NotAllowed, match="wants a seat code"):
+            await gateway.join(None, "Ada", HERE)
+        with pytest.raises(NotAllowed, match="opens nothing"):
+            await gateway.join("0000-0000-0000-0000", "Ada", HERE)
+        with pytest.raises(NotAllowed, match="say what you are called"):
+            await gateway.join(code, None, HERE)
+        assert not gateway.seats
+        _, seat = await gateway.join(code, "Ada", HERE)
+        # However it is typed, and whatever name is said.
+        assert await gateway.join(code.lower().replace("-", " "), None, HERE) == (code.lower().replace("-", " "), seat)
+        assert await gateway.seat(code, HERE) is seat
+        assert seat.agent.player_id == "P01"
+        assert list(hall.league.players) == ["P01"]
+
+
+@in_virtual_time
+async def test_a_name_opens_nobodys_seat(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        code, seat = await gateway.join(None, "Ada", HERE)
+        with pytest.raises(NotAllowed, match="called 'Ada'"):
+            await gateway.join(None, "Ada", HERE)
+        with pytest.raises(NotAllowed, match="No seat here has that code"):
+            await gateway.seat("Ada", HERE)
+        assert [*gateway.seats.values()] == [seat]
+        assert await gateway.seat(code, HERE) is seat
+        # Where it is called is no secret, and does not lead to the code.
+        endpoint = hall.league.players["P01"].meta.contact_endpoint
+        assert endpoint.startswith(f"{GATEWAY_URL}?at=")
+        with pytest.raises(NotAllowed):
+            await gateway.seat(endpoint.partition("at=")[2], HERE)
+
+
+@in_virtual_time
+async def test_guesses_are_slowed_down_and_owners_are_not(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        code, seat = await gateway.join(None, "Ada", HERE)
+        for number in range(int(GUESSES_AT_ONCE) - 1):
+            with pytest.raises(NotAllowed, match="No seat here"):
+                await gateway.seat(f"0000-0000-0000-{number:04}", HERE)
+        with pytest.raises(NotAllowed, match="Too many codes"):
+            await gateway.seat("0000-0000-0000-9999", HERE)
+        with pytest.raises(NotAllowed, match="Too many codes"):
+            await gateway.join("0000-0000-0000-9999", "Eve", HERE)
+        assert await gateway.seat(code, HERE) is seat
+        # At another address, or a little later, one may be wrong again.
+        with pytest.raises(NotAllowed, match="No seat here"):
+            await gateway.seat("0000-0000-0000-9999", "10.0.0.9")
+        await asyncio.sleep(1.5)
+        with pytest.raises(NotAllowed, match="No seat here"):
+            await gateway.seat("0000-0000-0000-9999", HERE)
+
+
+@in_virtual_time
+async def test_a_gateway_that_is_started_again_takes_its_seats_up_in_the_middle_of_a_match(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill("random", referees=1)
+        async with gateway_in(hall) as gateway:
+            code, seat = await gateway.join(None, "Ada", HERE)
+            await hall.operate("start")
+            assert (await seat.wait(60.0)).status == "your_turn"
+        kept = tmp_path / "agents" / LEAGUE / "gateway" / "seats.json"
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+        await asyncio.sleep(1.0)
+        async with gateway_in(hall) as gateway:
+            seat = await gateway.seat(code, HERE)
+            await sit(seat)
+            await hall.end()
+            assert seat.agent.player_id == "P02"
+            assert technical_losses(hall) == 0
+            assert not seat.state().automatic
+
+
+@in_virtual_time
+async def test_nobody_is_at_a_place_that_nobody_has_taken(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        with pytest.raises(NoAnswer):
+            await gateway.handle(b'{"jsonrpc":"2.0","method":"ping","id":1}', Peer(HERE, "at=0123"))
+        pong = json.loads(await gateway.handle(b'{"jsonrpc":"2.0","method":"ping","id":1}', Peer(HERE)) or b"")
+        assert pong["result"] == {"status": "ok", "league_id": LEAGUE}
+        other = json.loads(await gateway.handle(b'{"jsonrpc":"2.0","method":"dance","id":1}', Peer(HERE)) or b"")
+        assert other["error"]["code"] == -32601
+
+
+@in_virtual_time
+async def test_a_league_that_is_over_takes_nobody_and_a_silent_manager_is_told_of(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        await hall.fill("random", "random", referees=1)
+        await hall.operate("start")
+        with pytest.raises(NotAllowed, match="already started"):
+            await gateway.join(None, "Late", HERE)
+        await hall.end()
+        hall.network.close(MANAGER_URL)
+        with pytest.raises(NotAllowed, match="does not answer"):
+            await gateway.join(None, "Later", HERE)
+        assert not gateway.seats
+
+
+@in_virtual_time
+async def test_anybody_may_know_the_table_once_somebody_is_there(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        await hall.fill("always_odd", referees=1)
+        assert (await gateway.table()).standings == []
+        (seat,) = await seated(gateway, "Ada")
+        await hall.operate("start")
+        await sit(seat, first_legal)
+        await hall.end()
+        await asyncio.sleep(1.1)
+        table = await gateway.table()
+        assert table.league_id == LEAGUE
+        assert table.seats == 1
+        assert {row.display_name for row in table.standings} == {"Player 1", "Ada"}
+        hall.network.close(MANAGER_URL)
+        await asyncio.sleep(1.1)
+        assert (await gateway.table()).standings == seat.agent.standings
