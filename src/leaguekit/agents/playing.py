@@ -61,7 +61,8 @@ class PlayerAgent:
     """One player in one league. Give ``handle`` to a server, ``register``, and wait until it is ``finished``.
 
     ``seed`` makes the strategy's chance repeatable; ``wanted_id`` asks for an id, which a manager may grant. ``tell``
-    hears what the author must know at once: moves that had to be played for the strategy, and the end.
+    hears what the author must know at once: moves that had to be played for the strategy, and the end. A strategy that
+    ``never_blocks`` is asked in the loop that serves the player.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class PlayerAgent:
         seed: int | None = None,
         wanted_id: str | None = None,
         tell: Callable[[str], None] = lambda _text: None,
+        never_blocks: bool = False,
     ) -> None:
         self.player = player
         self.world = world
@@ -96,6 +98,7 @@ class PlayerAgent:
         self.finished = asyncio.Event()
         self._seed = seed
         self._tell = tell
+        self._asks_here = never_blocks or world.inline
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
         self._memory: Memory | None = None
@@ -247,7 +250,7 @@ class PlayerAgent:
         self._current = call.match_id
         seconds = seconds_for(call)
         ctx = self._context(call, match, seconds)
-        move, fault, error = await decide(self.player.strategy, ctx, seconds, inline=self.world.inline)
+        move, fault, error = await decide(self.player.strategy, ctx, seconds, inline=self._asks_here)
         if fault is not None:
             self._complain(call, Replaced(call.match_id, move, fault, error))
         match.chosen = True

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 # Behind the ? of the gateway's URL, what says who is called.
 AT = "at"
-# A class may share one address, and all of it come at once; but nobody guesses 80 bits at one a second.
+# A class may share one address, and mistype; but nobody guesses 80 bits at one a second.
 GUESSES_A_SECOND, GUESSES_AT_ONCE = 1.0, 60.0
 JOIN_SECONDS = 20.0
 # A call by a league that knows a seat from an earlier run waits so long until it is taken up again.
@@ -166,7 +166,7 @@ class Gateway:
         if code and (seat := self.seats.get(_place(code))) is not None:
             await self._registered(seat)
             return code, seat
-        self._count_guess(host)
+        self._check_guesses(host)
         if not name or not valid(DisplayName, name):
             raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
         kept = _KeptSeat(name, code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES)), bool(code))
@@ -175,6 +175,7 @@ class Gateway:
         try:
             await self._registered(seat)
         except NotAllowed:
+            self._was_wrong(host)
             self.seats.pop(place, None)
             await seat.close()
             raise
@@ -188,7 +189,8 @@ class Gateway:
         await self._is_open()
         seat = self.seats.get(_place(code))
         if seat is None:
-            self._count_guess(host)
+            self._check_guesses(host)
+            self._was_wrong(host)
             raise NotAllowed("No seat here has that code: take one first, with your code and a name.")
         return seat
 
@@ -221,9 +223,12 @@ class Gateway:
             return Table(league_id=self.league_id, standings=came.standings or [], seats=seats)
         return Table(league_id=self.league_id, standings=[], seats=seats)
 
-    def _count_guess(self, host: str) -> None:
-        if seconds := self._guesses.take(neighbourhood(host)):
+    def _check_guesses(self, host: str) -> None:
+        if seconds := self._guesses.take(neighbourhood(host), 0.0):
             raise NotAllowed(f"Too many codes were tried from your address: try again in {max(seconds, 1):.0f} s.")
+
+    def _was_wrong(self, host: str) -> None:
+        self._guesses.owe(neighbourhood(host), 1.0)
 
     async def _registered(self, seat: Seat) -> None:
         try:

@@ -82,7 +82,7 @@ class Seat:
     """One seat. Whoever has its code asks how it stands, waits until that changes, and makes its moves."""
 
     def __init__(self, name: str, world: World, manager_url: str, endpoint: str) -> None:
-        self.agent = PlayerAgent(Player(name, self._choose), world, manager_url, endpoint)
+        self.agent = PlayerAgent(Player(name, self._choose), world, manager_url, endpoint, never_blocks=True)
         self.refused: RegistrationRefused | None = None
         self.version = 0
         self._turns: dict[str, _Turn] = {}

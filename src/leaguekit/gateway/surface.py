@@ -23,16 +23,21 @@ WAIT_SECONDS = 20.0
 MOST_WAIT_SECONDS = 45.0
 PROGRESS_SECONDS = 5.0
 
-SeatCode = Annotated[
-    str | None,
-    Meta(max_length=100, description="The seat's code; needed unless it stands in the gateway's URL (/mcp?seat=CODE)"),
-]
+SeatCode = (
+    Annotated[
+        str,
+        Meta(
+            max_length=100, description="The seat's code; needed unless it stands in the gateway's URL (/mcp?seat=CODE)"
+        ),
+    ]
+    | None
+)
 
 
 class Joining(Struct, forbid_unknown_fields=True):
     """Who joins."""
 
-    name: Annotated[str | None, Meta(max_length=50, description="What to be called; only needed the first time")] = None
+    name: Annotated[str, Meta(max_length=50, description="What to be called; only needed the first time")] | None = None
     code: SeatCode = None
 
 

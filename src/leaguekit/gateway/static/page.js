@@ -86,6 +86,7 @@ async function follow(own) {
       version = state.version;
       trouble("");
       show(state);
+      showStandings();
     } catch (error) {
       if (code !== own) return;
       if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
@@ -161,6 +162,7 @@ function showTurn(asked) {
   const board = asked.position.board;
   const isBoard = asked.game_type === "tic_tac_toe" && typeof board === "string" && board.length === 9;
   $("moves").classList.toggle("board", isBoard);
+  $("moves").dataset.turn = asked.turn;
   $("moves").replaceChildren(...(isBoard ? cells(board, asked) : options(asked)));
   $("turn").hidden = false;
   tick();
@@ -255,7 +257,6 @@ async function showStandings() {
   } catch {
     // It will be there the next time.
   }
-  setTimeout(showStandings, STANDINGS_EVERY);
 }
 
 function standing(row) {
@@ -266,5 +267,6 @@ function standing(row) {
 }
 
 showStandings();
+setInterval(showStandings, STANDINGS_EVERY);
 if (code) follow(code);
 else showForm();

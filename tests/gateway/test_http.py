@@ -1,0 +1,206 @@
+"""The gateway over real HTTP: the official MCP client, a browser, other programs, and who must not get in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from mcp import Client
+
+from leaguekit.gateway import surface
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import Unreachable
+from leaguekit.transport.caller import HttpCaller
+from tests.gateway.lounge import lounge, page_at, play_by_mcp, play_in_page
+from tests.mcp.houses import House
+from tests.programs import Program
+
+SECONDS = 60.0
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, SECONDS))
+
+
+def technical_losses(house: House) -> int:
+    return sum(row.technical_losses for row in house.league.table.rows.values())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_plays_a_whole_league_in_a_seat(tmp_path: Path, mode: Any) -> None:
+    async def played() -> None:
+        async with House(tmp_path, players=3, game_type="tic_tac_toe") as house, lounge(house.url, tmp_path) as place:
+            await house.referee()
+            for name in ("Ada", "Bob"):
+                await house.player(name)
+            async with Client(place.url, mode=mode) as client:
+                tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+                assert set(tools) == {"join_league", "wait_for_turn", "submit_move", "get_standings"}
+                assert tools["wait_for_turn"].annotations.read_only_hint
+                assert not tools["submit_move"].annotations.read_only_hint
+                end = await play_by_mcp(client, "Model")
+                table = (await client.call_tool("get_standings", {})).structured_content
+            await house.over
+            assert technical_losses(house) == 0
+            assert end["record"]["wins"] + end["record"]["draws"] + end["record"]["losses"] == 2
+            assert not end["automatic"]
+            assert [row["rank"] for row in table["standings"] if row["player_id"] == end["player_id"]] == [end["rank"]]
+
+    run(played())
+
+
+def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surface, "PROGRESS_SECONDS", 0.05)
+
+    async def waited() -> None:
+        told: list[float] = []
+
+        async def progress(done: float, of: float | None, text: str | None) -> None:
+            assert (of, text) == (0.3, "No move is wanted yet.")
+            told.append(done)
+
+        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place, Client(place.url) as client:
+            code = (await client.call_tool("join_league", {"name": "Model"})).structured_content["code"]
+            asked = {"code": code, "seconds": 0.3}
+            state = (await client.call_tool("wait_for_turn", asked, progress_callback=progress)).structured_content
+            assert state["status"] == "waiting"
+            assert state["asked"] is None
+            assert len(told) >= 3
+            assert told == sorted(told)
+            for wrong in ({"code": code, "seconds": 46}, {"code": "0000-0000-0000-0000"}, {}):
+                assert (await client.call_tool("wait_for_turn", wrong)).is_error
+            # Set up once with the code in its URL, a client need not be told it.
+        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place:
+            code, _ = await place.gateway.join(None, "Other", "127.0.0.1")
+            async with Client(f"{place.url}?seat={code}") as client:
+                assert (await client.call_tool("wait_for_turn", {"seconds": 0})).structured_content["name"] == "Other"
+                assert (await client.call_tool("join_league", {})).structured_content["code"] == code
+
+    run(waited())
+
+
+def test_a_seat_is_open_to_its_code_alone(tmp_path: Path) -> None:
+    async def tried() -> None:
+        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place:
+            status, joined = await place.post("/api/join", {"name": "Ada"})
+            assert status == 200
+            own = place.gateway.seats.values()
+            move = {"turn": "R1M1-1", "move": "even"}
+            assert (await place.post("/api/move", move))[0] == 401
+            assert (await place.post("/api/move", move, "0000-0000-0000-0000"))[0] == 403
+            assert (await place.post("/api/move", move, joined["code"]))[0] == 409
+            assert (await place.post("/api/move", {}, joined["code"]))[0] == 400
+            assert (await place.post("/api/join", {"name": "x" * 20_000}))[0] == 413
+            status, refused = await place.post("/api/join", {"name": "Ada"})
+            assert status == 403
+            assert "'Ada'" in refused["error"]
+            # What is shown without a code has none of it in it.
+            async with Client(place.url) as client:
+                shown = json.dumps((await client.call_tool("get_standings", {})).structured_content)
+            (seat,) = own
+            assert joined["code"] not in shown
+            assert str(seat.agent.identity and seat.agent.identity.auth_token) not in shown
+            page = await _get(place.base, "/api/seat")
+            assert page.startswith("HTTP/1.1 401")
+            assert (await _get(place.base, "/api/league")).startswith("HTTP/1.1 200")
+            assert (await _get(place.base, "/api/league", "host: evil.example")).startswith("HTTP/1.1 421")
+            assert (await _get(place.base, "/api/league", "origin: http://evil.example")).startswith("HTTP/1.1 403")
+            assert "default-src 'none'" in await _get(place.base, "/")
+            assert (await _get(place.base, "/static/../house.py")).startswith("HTTP/1.1 404")
+            # Nobody is there: no answer at all, so that whoever called tries again.
+            with pytest.raises(Unreachable):
+                await place.caller.post(f"{place.url}?at=0123", b"{}", 5.0)
+
+    run(tried())
+
+
+async def _get(base: str, path: str, *headers: str) -> str:
+    host, _, port = base.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    named = () if any(line.startswith("host:") for line in headers) else (f"host: {host}:{port}",)
+    writer.write("\r\n".join((f"GET {path} HTTP/1.1", *named, *headers, "connection: close", "", "")).encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("game", "dark"),
+    [("tic_tac_toe", False), pytest.param("rock_paper_scissors", True, marks=pytest.mark.long)],
+)
+def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str, dark: bool) -> None:
+    async def played() -> None:
+        async with House(tmp_path, players=3, game_type=game) as house, lounge(house.url, tmp_path) as place:
+            await house.referee()
+            for name in ("Bob", "<b>Eve</b>"):
+                await house.player(name)
+            asked = {"command": "seats_new", "count": 1, "admin_token": "adm"}
+            body = json.dumps({"jsonrpc": "2.0", "method": "operator", "params": asked, "id": 1}).encode()
+            came = json.loads((await place.caller.post(house.url, body, 5.0)).body)
+            code = came["result"]["seats"][0]["code"]
+            async with page_at(f"{place.base}/", dark=dark) as page:
+                await page.get_by_label("Your name").fill("Ada")
+                await page.get_by_label("Your seat code").fill("0000-0000-0000-0000")
+                await page.get_by_role("button", name="Sit down").click()
+                await page.get_by_text("opens nothing here").wait_for()
+                await play_in_page(page, "Ada", code)
+                await page.get_by_text("You are number").wait_for()
+                assert await page.locator("#matches tr").count() == 2
+                await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
+                # Whoever loads the page again is still in the seat.
+                await page.reload()
+                await page.get_by_text("You are number").wait_for()
+            await house.over
+            assert technical_losses(house) == 0
+            (seat,) = place.gateway.seats.values()
+            assert not seat.state().automatic
+
+    run(played())
+
+
+def test_a_player_behind_a_router_plays_from_a_process_of_its_own(tmp_path: Path) -> None:
+    async def played() -> None:
+        async with House(tmp_path, players=2) as house, lounge(house.url, tmp_path) as place:
+            await house.referee()
+            await house.player("Ada")
+            arguments = ("--manager", house.url, "--relay", place.base, "--name", "Far", "--data-dir", tmp_path / "far")
+            with Program("player", *arguments) as program:
+                await house.over
+                assert await asyncio.to_thread(program.ended) == 0
+                assert "is called through" in program.stderr
+            assert technical_losses(house) == 0
+            endpoint = next(
+                one.meta.contact_endpoint for one in house.league.players.values() if one.meta.display_name == "Far"
+            )
+            assert endpoint.startswith(f"{place.url}?at=")
+
+    run(played())
+
+
+def test_a_hundred_seats_take_little_of_a_process(tmp_path: Path) -> None:
+    async def filled() -> None:
+        async with House(tmp_path, players=200, max_players=200) as house:
+            with Program("gateway", "--manager", house.url, "--port", "0", "--data-dir", tmp_path / "gw") as program:
+                said = await asyncio.to_thread(program.said, r"is at http://127\.0\.0\.1:(\d+)/mcp")
+                base = f"http://127.0.0.1:{said[1]}"
+                caller = HttpCaller(AddressPolicy.local())
+
+                async def join(number: int) -> None:
+                    came = await caller.post(f"{base}/api/join", json.dumps({"name": f"Seat {number}"}).encode(), 30.0)
+                    assert came.status == 200, came
+
+                await join(0)
+                before = psutil.Process(program.process.pid).memory_info().rss
+                for number in range(1, 101):
+                    await join(number)
+                grown = psutil.Process(program.process.pid).memory_info().rss - before
+                await caller.close()
+            assert len(house.league.players) == 101
+            assert grown < 12_000_000, f"{grown:,} bytes"
+
+    run(filled())
