@@ -182,6 +182,17 @@ def test_a_player_behind_a_router_plays_from_a_process_of_its_own(tmp_path: Path
     run(played())
 
 
+def test_a_player_that_is_sent_to_no_gateway_says_so(tmp_path: Path) -> None:
+    async def sent() -> None:
+        async with House(tmp_path) as house:
+            arguments = ("--manager", house.url, "--relay", house.url, "--data-dir", tmp_path / "far")
+            with Program("player", *arguments) as program:
+                assert await asyncio.to_thread(program.ended) == 2
+                assert "does not pass calls on" in program.stderr
+
+    run(sent())
+
+
 def test_a_hundred_seats_take_little_of_a_process(tmp_path: Path) -> None:
     async def filled() -> None:
         async with House(tmp_path, players=200, max_players=200) as house:
