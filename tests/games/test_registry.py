@@ -138,3 +138,8 @@ def test_importing_the_games_loads_nothing_heavy():
     loaded = set(json.loads(done.stdout))
     assert not loaded & {"msgspec", "jsonschema_rs", "asyncio", "random", "leaguekit.games.testing"}
     assert {"leaguekit.games.even_odd", "leaguekit.games.tic_tac_toe"} <= loaded
+
+
+def test_a_game_tells_its_rules_in_words() -> None:
+    assert "three in a line" in games.rules("tic_tac_toe")
+    assert games.rules("chess") == ""

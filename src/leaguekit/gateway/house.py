@@ -180,6 +180,8 @@ class Gateway:
             await seat.close()
             raise
         self._kept[place] = kept
+        # There may have been nobody to ask it with.
+        self._table = None
         await self._keep()
         log.info("%s has taken a seat as %s", seat.name, seat.agent.player_id)
         return kept.code, seat
