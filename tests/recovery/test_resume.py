@@ -67,7 +67,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]
     return json.loads(done.stdout)["final_standings"]
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda by: by.name)
+@pytest.mark.parametrize(
+    "by",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.longest), signal.SIGKILL],
+    ids=lambda by: by.name,
+)
 def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champion(
     by: signal.Signals, undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:

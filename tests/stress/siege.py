@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import psutil
 
@@ -151,6 +152,8 @@ async def _besiege(folder: Path, scale: Scale, report: Report, running: ExitStac
     programs = [running.enter_context(Program(*agent, "--manager", url, *data)) for agent in agents]
     for program in programs:
         await asyncio.to_thread(program.said, "is registered")
+    # What is loaded once, for the first that asks for it, is no growth.
+    await asyncio.to_thread(_ask_by_mcp, url)
     process = psutil.Process(manager.process.pid)
     stop = asyncio.Event()
     watching = asyncio.ensure_future(_watch(process, report, stop))
@@ -188,6 +191,13 @@ async def _besiege(folder: Path, scale: Scale, report: Report, running: ExitStac
         report.tracebacks += program.stderr.count("Traceback")
         if "Traceback" in program.stderr:
             report.errors_logged.append(program.stderr[-5_000:])
+
+
+def _ask_by_mcp(url: str) -> None:
+    call = {"jsonrpc": "2.0", "method": "tools/list", "id": 1}
+    accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    with urlopen(Request(url, json.dumps(call).encode(), accept), timeout=30) as answer:
+        assert b"register_player" in answer.read()
 
 
 async def look(line: Line, command: str) -> Any:

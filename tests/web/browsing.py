@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect, sync_playwright
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_server import manager_server
@@ -29,6 +29,7 @@ from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import listen
 from leaguekit.web.app import Dashboard
+from tests.league.play import Play
 
 ADMIN = "adm-the-operators-own"
 # No browser of its own is downloaded: whatever Chromium the machine has will do.
@@ -157,3 +158,26 @@ def served(log: list[bytes], settings: Settings, root: Path) -> Iterator[str]:
             loop, end = ending[0]
             loop.call_soon_threadsafe(end.set)
             running.result(30)
+
+
+def hundred_players() -> Play:
+    """A whole league of a hundred players."""
+    play = Play(players=100)
+    for number in range(1, 6):
+        play.referee(number, capacity=10)
+    return play.begin().play_all()
+
+
+def loaded(browser: Browser, base: str) -> tuple[list[int], float]:
+    """What a reader who has never been here loads, in bytes a file, and the milliseconds until the table is shown."""
+    context = browser.new_context(viewport={"width": DESK[0], "height": DESK[1]})
+    page = context.new_page()
+    page.goto(base)
+    expect(page.locator(".standings tbody tr")).to_have_count(100)
+    sizes = page.evaluate(
+        "['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))"
+        ".filter(one => !one.name.endsWith('/events')).map(one => one.transferSize)"
+    )
+    shown_after = page.evaluate("performance.getEntriesByName('shown')[0].startTime")
+    context.close()
+    return sizes, shown_after
