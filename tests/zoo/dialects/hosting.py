@@ -35,7 +35,7 @@ class MemoryNet:
     async def post(self, url: str, body: bytes, seconds: float) -> Answer:
         try:
             came = await self._caller.post(url, body, seconds)
-        return Answer(came.status, came.body, came.content_type)
+            return Answer(came.status, came.body, came.content_type)
         except TimedOut as error:
             raise TimeoutError(str(error)) from error
         except CallFailed as error:
