@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 # In a terminal the rounds are announced a while before they begin, so that a person can follow, and the league's page
 # stays until Ctrl-C.
 demo: setup
-	@$(BIN)/league run --port 0 --data-dir SHARED $$(test -t 1 && echo --announce-lead 4 --stay)
+	@if test -t 1; then shown="--announce-lead 4 --stay"; fi; $(BIN)/league run --port 0 --data-dir SHARED $$shown
 
 # CI adds what measures the coverage.
 TEST_OPTIONS ?=
