@@ -99,8 +99,15 @@ def test_a_fault_of_the_kit_is_not_held_against_the_agent() -> None:
     assert (outcome.state, outcome.reason) == ("not run", "the kit itself failed: KeyError('no such thing')")
     report = Report("player", "P", [outcome])
     assert report.exit_code == 2
-    assert "could not do its work" in reports.text(report)
+    assert "could not do its work" in _text(report)
     assert ET.fromstring(reports.as_junit(report)).get("errors") == "1"
+
+
+def _text(report: Report) -> str:
+    """The whole report as a terminal shows it."""
+    telling = reports.Telling()
+    lines = [line for outcome in report.outcomes for line in telling.tell(outcome)]
+    return "\n".join([*lines, *telling.rest(), *reports.summary(report)])
 
 
 @pytest.fixture
@@ -114,7 +121,7 @@ def test_the_exit_code_is_decided_by_what_is_required(report: Report) -> None:
 
 
 def test_the_text_has_a_mark_the_sentence_and_the_source_of_each_check(report: Report) -> None:
-    lines = reports.text(report).splitlines()
+    lines = _text(report).splitlines()
     assert lines[:4] == [
         "One area",
         "  ✓ It passes. (one.passes: 000-L0001)",
@@ -128,6 +135,26 @@ def test_the_text_has_a_mark_the_sentence_and_the_source_of_each_check(report: R
     assert "  ! It would be better. (recommended, one.advice: 000-L0008)" in lines
 
 
+def test_checks_in_a_row_that_were_not_run_for_one_reason_are_told_as_one() -> None:
+    one, two = Area[Scene]("one", "One area"), Area[Scene]("two", "Another")
+    fails = one.required("fails", "It fails.", "000-L0001")(_look("fails", Failed(Evidence(came="x"))))
+    for area in (one, one, two, two):
+        name = f"after{len(area.checks)}"
+        area.required(name, "It rests.", "000-L0001", needs=[fails])(_look(name))
+    two.required("passes", "It passes.", "000-L0001")(_look("passes"))
+    two.required("other", "It is alone.", "000-L0001", needs=[fails])(_look("other"))
+    _, outcomes = _examined([*one.checks, *two.checks])
+    assert _text(Report("player", "P", outcomes)).splitlines()[3:10] == [
+        "  · 4 checks, one.after1 to two.after1",
+        "      not run: it rests on one.fails, which failed",
+        "Another",
+        "  ✓ It passes. (two.passes: 000-L0001)",
+        "  · It is alone. (two.other: 000-L0001)",
+        "      not run: it rests on one.fails, which failed",
+        "(000-L0524 is line 524 of document 000; a decision is one of docs/why.md)",
+    ]
+
+
 def test_the_summary_keeps_what_is_required_apart_from_what_is_recommended(report: Report) -> None:
     assert [*reports.summary(report)][1:] == [
         "required:    2 passed, 1 failed, 4 not run",
@@ -139,7 +166,7 @@ def test_the_summary_keeps_what_is_required_apart_from_what_is_recommended(repor
 
 
 def test_nothing_in_a_report_moves_a_terminal(report: Report) -> None:
-    for text in (reports.text(report), reports.as_json(report), reports.as_junit(report).decode()):
+    for text in (_text(report), reports.as_json(report), reports.as_junit(report).decode()):
         assert "\x1b" not in text
         assert TOKEN not in text
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
+from leaguekit.agents.logs import silenced
 from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
 from leaguekit.kit import report as reports
@@ -189,7 +189,11 @@ def examined(
     _check_options(options)
     policy = program.policy_for(options)
     policy = policy.trusting(options.url) if options.url else policy
-    heard = (lambda _outcome: None) if options.json else _Teller()
+    telling = reports.Telling()
+
+    def heard(outcome: Outcome) -> None:
+        if not options.json:
+            _print(telling.tell(outcome))
 
     async def main(stop: program.Stop) -> int:
         from leaguekit.agents.serving import until
@@ -205,48 +209,39 @@ def examined(
         except CannotListen as error:
             raise CommandError(str(error)) from None
         finally:
-            await ground.close()
-        return _told(options, report[0]) if report else 130
+            # Whom the kit never meant to answer is cut off now.
+            with silenced():
+                await ground.close()
+        if not report:
+            return 130
+        _print([reports.as_json(report[0])] if options.json else [*telling.rest(), "", *reports.summary(report[0])])
+        if options.junit is not None:
+            _write(options.junit, reports.as_junit(report[0]))
+        return report[0].exit_code
 
     return program.run(main)
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    if options.timeout <= 0:
+    if not 0 < options.timeout < math.inf:
         raise CommandError(f"--timeout must be more than 0 seconds, got {options.timeout:g}")
     if options.url:
         try:
             read_url(options.url)
         except Unreachable as error:
             raise CommandError(f"{error}; give it as http://HOST:PORT/mcp") from None
-    if options.junit is not None and not options.junit.absolute().parent.is_dir():
-        raise CommandError(f"--junit {options.junit}: there is no folder {options.junit.absolute().parent}")
-
-
-class _Teller:
-    """Prints outcomes as they come, under the headings of their areas."""
-
-    def __init__(self) -> None:
-        self._area = ""
-
-    def __call__(self, outcome: Outcome) -> None:
-        if outcome.check.area != self._area:
-            self._area = outcome.check.area
-            print(self._area)
-        for line in (reports.line(outcome), *reports.details(outcome)):
-            print(harmless_lines(line), flush=True)
-
-
-def _told(options: argparse.Namespace, report: Report) -> int:
     if options.junit is not None:
-        try:
-            options.junit.write_bytes(reports.as_junit(report))
-        except OSError as error:
-            raise CommandError(f"cannot write {options.junit}: {error.strerror}") from None
-    if options.json:
-        print(reports.as_json(report))
-    else:
-        print("\n".join(["", *reports.summary(report)]))
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
-    return report.exit_code
+        # Now, and not after minutes of checks; and what an earlier run left must not pass for this one's.
+        _write(options.junit, b"")
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(harmless_lines(line), flush=True)
+
+
+def _write(file: Path, content: bytes) -> None:
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"--junit {file} cannot be written: {error.strerror}; choose another file") from None

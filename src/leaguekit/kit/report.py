@@ -35,7 +35,41 @@ class Report:
         return 1 if self.count("failed", is_required=True) else 0
 
 
-def line(outcome: Outcome) -> str:
+class Telling:
+    """Outcomes as lines for a terminal as they come, under the headings of their areas.
+
+    Checks in a row that were not run for one and the same reason are told as one: they would bury what matters.
+    """
+
+    def __init__(self) -> None:
+        self._area = ""
+        self._not_run: list[Outcome] = []
+
+    def tell(self, outcome: Outcome) -> Iterator[str]:
+        """What can be told now."""
+        if self._not_run and outcome.reason != self._not_run[0].reason:
+            yield from self.rest()
+        if not self._not_run and outcome.check.area != self._area:
+            self._area = outcome.check.area
+            yield self._area
+        if outcome.state == "not run":
+            self._not_run.append(outcome)
+        else:
+            yield _line(outcome)
+            yield from _details(outcome)
+
+    def rest(self) -> Iterator[str]:
+        """What has been held back."""
+        held, self._not_run = self._not_run, []
+        if len(held) > 1:
+            yield f"  {MARKS['not run']} {len(held)} checks, {held[0].check.id} to {held[-1].check.id}"
+        elif held:
+            yield _line(held[0])
+        if held:
+            yield from _details(held[0])
+
+
+def _line(outcome: Outcome) -> str:
     """An outcome on one line: the mark, the sentence, the check's id, and where it is demanded."""
     check = outcome.check
     mark = ADVICE if outcome.state == "failed" and not check.is_required else MARKS[outcome.state]
@@ -43,7 +77,7 @@ def line(outcome: Outcome) -> str:
     return f"  {mark} {check.sentence} ({kind}{check.id}: {', '.join(check.requirements)})"
 
 
-def details(outcome: Outcome) -> Iterator[str]:
+def _details(outcome: Outcome) -> Iterator[str]:
     """What more there is to say: why it was not run, or what was sent, came, and was expected."""
     if outcome.state == "not run":
         yield f"      not run: {outcome.reason}"
@@ -70,21 +104,6 @@ def summary(report: Report) -> Iterator[str]:
         yield f"NOT OK: {name} does not conform to league.v2; {failed} of what is required failed."
     else:
         yield f"OK: nothing that is required of {name} failed."
-
-
-def text(report: Report) -> str:
-    """The whole report for a terminal."""
-    return "\n".join([*body(report), "", *summary(report)])
-
-
-def body(report: Report) -> Iterator[str]:
-    area = ""
-    for outcome in report.outcomes:
-        if outcome.check.area != area:
-            area = outcome.check.area
-            yield area
-        yield line(outcome)
-        yield from details(outcome)
 
 
 def as_json(report: Report) -> str:
@@ -129,7 +148,7 @@ def as_junit(report: Report) -> bytes:
         case = ET.SubElement(
             suite, "testcase", classname=name, name=f"{check.id}: {check.sentence}", time=f"{outcome.seconds:.3f}"
         )
-        said = "\n".join([_sources(outcome), *map(str.strip, details(outcome))])
+        said = "\n".join([_sources(outcome), *map(str.strip, _details(outcome))])
         if outcome.is_our_fault:
             kind, attribute = "error", "errors"
         elif outcome.state == "failed" and check.is_required:
