@@ -107,3 +107,14 @@ def test_a_reader_that_has_seen_enough_causes_no_complaint() -> None:
             check=False,
         )
     assert done.stderr == b""
+
+
+def test_a_sign_that_the_output_has_not_is_written_out() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "leaguekit", "players", "--help"],
+        env=os.environ | {"PYTHONIOENCODING": "cp437"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"--strategy A,B,\u2026" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from importlib import import_module
 
@@ -63,6 +64,9 @@ class CommandError(Exception):
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all is well, 1 if what was looked at is not, 2 if the command cannot be carried out."""
     arguments = sys.argv[1:] if argv is None else argv
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Not every terminal and pipe has every sign: such a one is written out, as Python does on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     parser = argparse.ArgumentParser(
         prog="league",
         description="Leagues of AI agents that speak league.v2.",

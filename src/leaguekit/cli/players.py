@@ -30,8 +30,9 @@ EXAMPLES = f"""examples:
   league players --count 10 --strategy frequency,random --name Bot
 
 Player n listens at port BASE + n - 1 and is called PREFIX n; strategies are given out in turn. All share one process,
-so an author's own strategy that blocks slows the others down. Strategies: {", ".join(STRATEGIES)}, or module:function.
-It ends when the league is over for all of them: 0 if all took part, 1 if some were refused, 130 after Ctrl-C.
+so an author's own strategy that blocks slows the others down. It ends when the league is over for all of them: 0 if all
+took part, 1 if some were refused, 130 after Ctrl-C.
+Strategies: {", ".join(STRATEGIES)}, or module:function.
 """
 # As many registrations at once: the manager calls each applicant back, and takes so many of one address a second.
 AT_ONCE = 8

@@ -47,8 +47,9 @@ EXAMPLES = f"""examples:
 
 Without a URL it is the agent's manager, referee and opponent for a league of one match: start the agent with
 --manager http://127.0.0.1:8000/mcp, or whatever port is printed. With a URL it is the referee and the opponent; an
-agent there that says that it has not registered yet is waited for as well. Opponents: {", ".join(STRATEGIES)}, or
-module:function. The exit code is 0 if the match was played and nothing the agent said was wrong, else 1.
+agent there that says that it has not registered yet is waited for as well. The exit code is 0 if the match was played
+and nothing the agent said was wrong, else 1.
+Opponents: {", ".join(STRATEGIES)}, or module:function.
 """
 OPPONENT = "Opponent"
 HERE = "127.0.0.1"
