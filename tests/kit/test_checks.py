@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from leaguekit.kit import report as reports
-from leaguekit.kit.checks import MOST_SHOWN, Area, Check, Evidence, Failed, NotRun, Outcome, examine, place_of
+from leaguekit.kit.checks import MOST_SHOWN, Area, Check, Evidence, Failed, NotRun, Outcome, Unfit, examine, place_of
 from leaguekit.kit.report import Report
 from leaguekit.sim import loop
 
@@ -108,6 +108,19 @@ def _text(report: Report) -> str:
     telling = reports.Telling()
     lines = [line for outcome in report.outcomes for line in telling.tell(outcome)]
     return "\n".join([*lines, *telling.rest(), *reports.summary(report)])
+
+
+def test_an_agent_that_is_in_no_state_to_be_checked_is_not_judged() -> None:
+    area: Area[Scene] = Area("one", "One area")
+    unfit = area.required("ready", "It is ready.", "000-L0001")(_look("ready", Unfit("it has begun; take another")))
+    after = area.required("after", "It plays.", "000-L0001", needs=[unfit])(_look("after"))
+    area.required("last", "It ends.", "000-L0001", needs=[after])(_look("last"))
+    scene, outcomes = _examined(area.checks)
+    assert scene == ["ready"]
+    assert [one.reason for one in outcomes[1:]] == ["it rests on one.ready, which could not be told"] * 2
+    report = Report("manager", "M", outcomes)
+    assert report.exit_code == 2
+    assert _text(report).endswith("this says nothing certain about M: it has begun; take another.")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from leaguekit.agents.world import World
 from leaguekit.kit.checks import Check, Outcome, examine
 from leaguekit.kit.manager import CHECKS, check_manager
 from leaguekit.kit.manager.scene import ManagerScene
+from leaguekit.kit.report import Report
 from leaguekit.league.settings import Settings
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
@@ -46,6 +47,29 @@ async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerSce
 def test_our_own_manager_passes_every_check(tmp_path: Path) -> None:
     outcomes = loop.run(_checked(tmp_path, Mutant()))
     assert [(one.check.id, one.evidence, one.reason) for one in outcomes if one.state != "passed"] == []
+
+
+def test_a_manager_whose_league_has_started_is_not_said_to_be_wrong(tmp_path: Path) -> None:
+    async def main() -> Report:
+        ground = MemoryGround()
+        settings = Settings(league_id="league_under_test", seed_hex="5e" * 32)
+        manager = Manager(ground.world(tmp_path, seed=2), MemoryLog(), settings, URL, ADMIN)
+        await manager.open()
+        ground.network.listen(URL, manager.handle)
+        scene = ManagerScene(ground.world(), ground, URL)
+        for role, count in (("player", 2), ("referee", 1)):
+            for number in range(count):
+                await scene.register(f"{role} {number}", role, f"{role} {number}")  # type: ignore[arg-type]
+        await scene.line.call(URL, "operator", {"command": "start", "admin_token": ADMIN}, 10.0)
+        try:
+            return await check_manager(ground.world(seed=3), ground, URL)
+        finally:
+            await manager.close()
+
+    report = loop.run(main())
+    assert report.exit_code == 2
+    assert report.hindrance == "its league has started; check a manager whose league is new and has nobody in it"
+    assert [one.check.id for one in report.outcomes if one.state == "failed"] == []
 
 
 @pytest.mark.parametrize("check", quick(CHECKS, MUTANTS), ids=lambda check: check.id)

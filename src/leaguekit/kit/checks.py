@@ -50,6 +50,10 @@ class NotRun(Exception):
     """The check says nothing about this agent; the text says why."""
 
 
+class Unfit(NotRun):
+    """The agent is in no state to be checked, so that nothing which rests on this is run; the text says what to do."""
+
+
 Look = Callable[[SceneT], Awaitable[Evidence]]
 
 
@@ -106,9 +110,9 @@ class Area(Generic[SceneT]):
 
 
 class Outcome(NamedTuple):
-    """What came of a check. ``reason`` is why it was not run; ``is_our_fault`` if the kit failed, and not the agent.
+    """What came of a check. ``reason`` is why it was not run; ``is_our_fault`` if the kit could not do its work.
 
-    ``root`` is the id of the check that failed and on which this one rests.
+    ``root`` is the id of the check that failed, or found the agent unfit, and on which this one rests.
     """
 
     check: Check[Any]
@@ -143,7 +147,8 @@ def _without_looking(check: Check[SceneT], before: dict[str, Outcome], full: boo
         outcome = before[need.id]
         # One that says nothing about this agent keeps nobody from looking.
         if root := need.id if outcome.state == "failed" else outcome.root:
-            return _not_run(check, f"it rests on {root}, which failed")._replace(root=root)
+            what = "failed" if before[root].state == "failed" else "could not be told"
+            return _not_run(check, f"it rests on {root}, which {what}")._replace(root=root)
     return None
 
 
@@ -156,6 +161,8 @@ async def _looked(check: Check[SceneT], scene: SceneT) -> Outcome:
         outcome = Outcome(check, "passed", _shown(evidence))
     except Failed as failed:
         outcome = Outcome(check, "failed", _shown(failed.evidence))
+    except Unfit as unfit:
+        outcome = _not_run(check, str(unfit), is_our_fault=True)._replace(root=check.id)
     except NotRun as not_run:
         outcome = _not_run(check, str(not_run))
     except Exception as error:

@@ -32,6 +32,8 @@ Json = dict[str, Any]
 MOST_BYTES = MOST_BYTES_FROM_ABOVE
 # At most so many requests are kept: an agent may go mad.
 MOST_ARRIVED = 10_000
+# How often it is told that nobody has come yet.
+TELL_SECONDS = 10.0
 
 
 class Unreadable(NamedTuple):
@@ -175,6 +177,10 @@ class Arrived:
     def type(self) -> str:
         return str(self.message.get("message_type", ""))
 
+    def __str__(self) -> str:
+        """What was asked for, in short."""
+        return self.elsewhere or self.method or text_of(self.body) or "an empty body"
+
 
 class Refusal(Exception):
     """What a script raises to answer with a JSON-RPC error."""
@@ -241,6 +247,25 @@ class Desk:
                     await self._came.wait()
         except TimeoutError:
             return None
+
+    async def comes(
+        self, wanted: Callable[[Arrived], bool], seconds: float, who: str, tell: Callable[[str], None]
+    ) -> Arrived | None:
+        """As ``until``; from time to time it is told that nobody has come yet, and what came instead."""
+        left, told = seconds, 0
+        while left > 0:
+            arrived = await self.until(wanted, min(left, TELL_SECONDS))
+            if arrived is not None:
+                return arrived
+            left -= TELL_SECONDS
+            strays = [f"{one.peer.host} asked for {one}" for one in self.arrived[told:]]
+            told = len(self.arrived)
+            tell("; ".join([f"no {who} yet, {max(left, 0):g} s left", *strays[:3]]))
+        return None
+
+    def nobody(self, expected: str) -> Failed:
+        """That who was expected has not come, but others perhaps."""
+        return Failed(Evidence(came="; ".join(map(str, self.arrived[:5])) or "nothing at all", expected=expected))
 
 
 class Ground(Protocol):

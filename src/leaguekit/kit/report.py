@@ -30,9 +30,14 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0 if nothing that is required failed, 1 if something did, 2 if the kit could not do its work."""
-        if any(one.is_our_fault for one in self.outcomes):
+        if self.hindrance:
             return 2
         return 1 if self.count("failed", is_required=True) else 0
+
+    @property
+    def hindrance(self) -> str:
+        """Why the kit could not do its work; empty if it could."""
+        return next((one.reason for one in self.outcomes if one.is_our_fault), "")
 
 
 class Telling:
@@ -98,8 +103,8 @@ def summary(report: Report) -> Iterator[str]:
                 yield f"{'':<13}{one.check.id}: {one.check.sentence}"
     failed = report.count("failed", is_required=True)
     name = harmless(report.subject)
-    if report.exit_code == 2:
-        yield f"The kit could not do its work, so this says nothing certain about {name}."
+    if report.hindrance:
+        yield f"The kit could not do its work, so this says nothing certain about {name}: {report.hindrance}."
     elif failed:
         yield f"NOT OK: {name} does not conform to league.v2; {failed} of what is required failed."
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leaguekit.kit.answers import Field, came_in_time, is_refusal, is_result
 from leaguekit.kit.answers import judged as judged_answer
-from leaguekit.kit.checks import Area, Check, Evidence, Failed
+from leaguekit.kit.checks import Area, Check, Evidence, Failed, Unfit
 from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.manager.members import Role
 from leaguekit.kit.manager.scene import ManagerScene
@@ -17,6 +17,7 @@ from leaguekit.protocol.methods import PING
 
 PING_SECONDS = 10.0
 NOWHERE = "http://127.0.0.1:9/mcp"
+HAS_STARTED = "E019"
 
 REACH: Area[ManagerScene] = Area("reach", "Reaching the manager")
 REFEREE: Area[ManagerScene] = Area("referee", "Registration of referees")
@@ -47,6 +48,8 @@ def _registration(
     )
     async def accepted(scene: ManagerScene) -> Evidence:
         exchange = scene.seen[role]
+        if code_of(exchange) == HAS_STARTED:
+            raise Unfit("its league has started; check a manager whose league is new and has nobody in it")
         if exchange.result.get("status") != "ACCEPTED":
             raise exchange.failed("status: ACCEPTED")
         return exchange.evidence("status: ACCEPTED")

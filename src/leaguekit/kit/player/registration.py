@@ -38,8 +38,7 @@ async def comes(scene: PlayerScene) -> Evidence:
     expected = f"LEAGUE_REGISTER_REQUEST posted to {scene.here} within {scene.patience:g} s"
     arrived = await scene.registered()
     if arrived is None:
-        others = [one.elsewhere or one.method or text_of(one.body) or "an empty body" for one in scene.desk.arrived]
-        raise Failed(Evidence(came="; ".join(others[:5]) or "nothing at all", expected=expected))
+        raise scene.desk.nobody(expected)
     return _evidence(arrived, expected)
 
 

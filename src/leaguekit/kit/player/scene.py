@@ -99,17 +99,10 @@ class PlayerScene:
         """The player's registration once it was answered; None if none comes in time."""
         if not self.registers:
             raise NotRun(_NEVER)
-        left, told = self.patience, 0
-        while left > 0:
-            arrived = await self.desk.until(is_registration, min(left, TELL_SECONDS))
-            if arrived is not None:
-                await self._answered.wait()
-                return arrived
-            left -= TELL_SECONDS
-            strays = [f"{one.peer.host} asked for {one.elsewhere or one.method}" for one in self.desk.arrived[told:]]
-            told = len(self.desk.arrived)
-            self.tell("; ".join([f"no player yet, {max(left, 0):g} s left", *strays[:3]]))
-        return None
+        arrived = await self.desk.comes(is_registration, self.patience, "player", self.tell)
+        if arrived is not None:
+            await self._answered.wait()
+        return arrived
 
     @property
     def url(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from leaguekit.kit.answers import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed
-from leaguekit.kit.exchanges import text_of
 from leaguekit.kit.referee.scene import GAME, RefereeScene
 from leaguekit.kit.rpc import letter
 from leaguekit.kit.told import Beginning, Came, Part, envelope, evidence, judged, value
@@ -29,8 +28,7 @@ async def comes(scene: RefereeScene) -> Evidence:
     expected = f"REFEREE_REGISTER_REQUEST posted to {scene.here} within {scene.patience:g} s"
     arrived = await scene.registered()
     if arrived is None:
-        others = [one.elsewhere or one.method or text_of(one.body) or "an empty body" for one in scene.desk.arrived]
-        raise Failed(Evidence(came="; ".join(others[:5]) or "nothing at all", expected=expected))
+        raise scene.desk.nobody(expected)
     scene.told["registration"] = [
         Came(arrived, {"message_type": "REFEREE_REGISTER_REQUEST", "sender": Beginning("referee:")})
     ]

@@ -139,7 +139,7 @@ class RefereeScene:
         """The referee's registration once it was answered; None if none comes in time."""
         if not self.registers:
             raise NotRun(_NEVER)
-        arrived = await self.desk.until(is_a(m.RefereeRegisterRequest), self.patience)
+        arrived = await self.desk.comes(is_a(m.RefereeRegisterRequest), self.patience, "referee", self.tell)
         if arrived is not None:
             await self._answered.wait()
         return arrived
