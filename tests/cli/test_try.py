@@ -41,15 +41,17 @@ def league(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
 
 @contextmanager
 def agent(answer: Callable[[Json], Any]) -> Iterator[str]:
-    """An agent that never registers: what it answers to a call, as bytes or as a result; its URL."""
+    """An agent that never registers: what it answers to a call, as bytes, a status and bytes, or a result; its URL."""
 
     class Door(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             call = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            given = answer(call)
+            given, status = answer(call), 200
+            if isinstance(given, tuple):
+                status, given = given
             if not isinstance(given, bytes):
                 given = json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": given}).encode()
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("content-length", str(len(given)))
             self.end_headers()
             self.wfile.write(given)
@@ -151,7 +153,29 @@ def test_a_mistake_that_the_agent_corrects_is_shown_and_counts(league: Any) -> N
     assert done.code == 1
     assert 'wrong: E004 result.parity_choice: got "EVEN"; expected "even" or "odd"' in done.stdout
     assert "→ GAME_ERROR               E004 INVALID_PARITY_CHOICE" in done.stdout
-    assert "Something was wrong 1 times" in done.stdout
+    assert "Something was wrong once;" in done.stdout
+
+
+def test_an_answer_that_is_a_page_of_a_web_server_is_shown_on_one_line_with_its_status(league: Any) -> None:
+    page = b"<html>\n  <h1>Internal\r\n  error</h1>\n</html>\n"
+
+    def broken(call: Json) -> Any:
+        return {"GAME_OVER": (500, page)}.get(call["params"].get("message_type", ""), good(call))
+
+    with agent(broken) as url:
+        done = league("try", url)
+    assert done.code == 1
+    assert "← ?                        HTTP 500 <html> <h1>Internal error</h1> </html>\n" in done.stdout
+    assert "wrong: This is not JSON: JSON is malformed: invalid character (byte 0).\n" in done.stdout
+    assert done.stdout.endswith("Something was wrong once; `league check player` looks at everything.\n")
+
+
+def test_an_empty_answer_is_said_to_be_empty(league: Any) -> None:
+    with agent(lambda call: b"" if call["params"].get("message_type") == "GAME_OVER" else good(call)) as url:
+        done = league("try", url, "--json")
+    *messages, outcome = map(json.loads, done.stdout.splitlines())
+    assert (messages[-1]["message"], messages[-1]["wrong"]) == ("", ["there is nothing in it"])
+    assert outcome["faults"] == 1
 
 
 def test_an_agent_of_another_league_is_played_with_under_its_own_id(league: Any) -> None:

@@ -19,6 +19,7 @@ from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
 
 MOST_SHOWN = 300
 TO, FROM = "→", "←"
+OK = 200
 
 
 class Show:
@@ -34,9 +35,9 @@ class Show:
     def to_agent(self, body: bytes) -> None:
         self._tell(TO, body, [])
 
-    def from_agent(self, body: bytes, answering: bytes | None = None) -> None:
+    def from_agent(self, body: bytes, answering: bytes | None = None, status: int = OK) -> None:
         """A request of the agent's own, or its answer to a request, and everything that is wrong with it."""
-        self._tell(FROM, body, _wrong(body, answering))
+        self._tell(FROM, body, _wrong(body, answering), status)
 
     def failed(self, failure: str) -> None:
         """There was no answer."""
@@ -49,7 +50,7 @@ class Show:
         if not self._is_read:
             raise BrokenPipeError
 
-    def _tell(self, way: str, body: bytes, wrong: list[str]) -> None:
+    def _tell(self, way: str, body: bytes, wrong: list[str], status: int = OK) -> None:
         try:
             value = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -57,7 +58,10 @@ class Show:
         self.faults += bool(wrong)
         kind, words = _in_words(value)
         short = words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}…"
-        self._line({"way": way, "message": value, "wrong": wrong}, f"{way} {kind:24} {short}".rstrip(), wrong)
+        whole = {"way": way, "message": value, "wrong": wrong}
+        if status != OK:
+            whole["http_status"], short = status, f"HTTP {status} {short}"
+        self._line(whole, f"{way} {kind:24} {short}".rstrip(), wrong)
 
     def _line(self, whole: dict[str, Any], short: str, below: Iterable[str]) -> None:
         seconds = self._loop.time() - self._began
@@ -80,7 +84,8 @@ class Show:
 def _in_words(value: Any) -> tuple[str, str]:
     """What a request or an answer of JSON-RPC is, and what it says."""
     if not isinstance(value, dict):
-        return "?", value if isinstance(value, str) else json_line(value)
+        # What is no JSON is often a page of many lines.
+        return "?", " ".join(value.split()) if isinstance(value, str) else json_line(value)
     # What is no JSON-RPC at all may be a message by itself.
     inner = value.get("params", value.get("result", value))
     if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
@@ -122,9 +127,11 @@ def _wrong(body: bytes, answering: bytes | None) -> list[str]:
         # Any answer will do.
         return []
     try:
-        parts = explain(body if answering is None else b"[%b,%b]" % (answering, body))
+        parts = explain(body)
+        if answering is not None:
+            parts = explain(b"[%b,%b]" % (answering, body))
     except ProtocolError as error:
-        return [error.detail]
+        return [error.detail if body else "there is nothing in it"]
     found = [f"{one.code} {one}" for part in parts for one in part.wrong]
     what = parts[-1].what
     if answering is not None and "JSON-RPC error" in what:
@@ -152,7 +159,7 @@ class ShownCaller:
         except CallFailed as failure:
             self._show.failed(f"{failure.code} {failure}")
             raise
-        self._show.from_agent(answer.body, body)
+        self._show.from_agent(answer.body, body, answer.status)
         return answer
 
     async def close(self) -> None:

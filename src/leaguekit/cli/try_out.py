@@ -224,8 +224,9 @@ class _Trial:
         outcome = {"result": result, "technical": match.technical, "reason": match.reason}
         words = {"WIN": "Your agent won", "DRAW": "A draw", "LOSS": "Your agent lost"}[result]
         text = f"{words}{' without play' if match.technical else ''}: {match.reason}."
-        if self._show.faults:
-            text += f"\nSomething was wrong {self._show.faults} times; `league check player` looks at everything."
+        if faults := self._show.faults:
+            often = "once" if faults == 1 else f"{faults} times"
+            text += f"\nSomething was wrong {often}; `league check player` looks at everything."
         self._show.end(outcome | {"faults": self._show.faults}, text)
         return int(bool(self._show.faults) or lost_technically)
 
