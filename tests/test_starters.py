@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -58,10 +59,16 @@ def started(starter: Starter, folder: Path, manager: str) -> Program:
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:])
-def test_a_starters_own_test_passes_as_it_is_written(starter: Starter) -> None:
+def test_a_starters_own_test_passes_as_it_is_written_and_leaves_nothing_behind(
+    starter: Starter, tmp_path: Path
+) -> None:
     """That of the one on the SDK does so in the tutorial."""
-    done = subprocess.run(starter.test, cwd=written(starter), capture_output=True, text=True, check=False)
+    folder, left = written(starter), tmp_path / "left"
+    left.mkdir()
+    own = os.environ | {"TMPDIR": str(left)}
+    done = subprocess.run(starter.test, cwd=folder, env=own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert [*left.iterdir()] == []
 
 
 @pytest.mark.parametrize("starter", STARTERS)
@@ -108,10 +115,13 @@ def test_a_starter_that_is_killed_comes_back_as_who_it_was(starter: Starter, tmp
         manager = host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]
         with Program("players", "--count", "1", "--port", "0", "--manager", manager) as first:
             first.said("1 players are registered")
-            for _ in range(2):
+            for kept in ("first", "second"):
                 with started(starter, folder, manager) as mine:
                     assert mine.said(r"Alice is (P\d+) in ")[1] == "P02"
                     mine.process.kill()
+                (folder / kept).hardlink_to(folder / "state.json")
+    # The file is never half written: another takes its place.
+    assert not (folder / "first").samefile(folder / "second")
 
 
 @pytest.mark.parametrize("starter", STARTERS)

@@ -68,6 +68,7 @@ def test_a_folder_that_cannot_be_made_is_told(capsys: pytest.CaptureFixture[str]
     assert "file/mine cannot be written: Not a directory; choose another --dir" in capsys.readouterr().err
 
 
-def test_a_name_without_latin_letters_has_a_folder_too() -> None:
-    assert main(["new", "player", "Жук"]) == 0
-    assert 'Player("Жук", choose)' in Path("agent", "agent.py").read_text()
+@pytest.mark.parametrize(("name", "folder"), [("Жук", "жук"), ("שלום 7", "שלום-7"), ("💥!", "agent"), ("../up", "up")])
+def test_every_name_has_a_folder(name: str, folder: str) -> None:
+    assert main(["new", "player", name]) == 0
+    assert f'Player("{name}", choose)' in Path(folder, "agent.py").read_text(encoding="utf-8")

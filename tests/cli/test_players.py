@@ -58,7 +58,7 @@ def test_those_that_the_league_does_not_take_are_told_and_the_others_play(tmp_pa
 def test_ctrl_c_ends_all_players_cleanly_while_there_is_no_manager(tmp_path: Path) -> None:
     options = ["--port", "0", "--manager", "http://127.0.0.1:1/mcp", "--data-dir", tmp_path]
     with Program("players", "--count", "3", *options) as players:
-        players.said("3 players listen at ports")
+        players.said("3 players listen at free ports")
     assert players.ended() == 130
     assert "Traceback" not in players.stderr
 

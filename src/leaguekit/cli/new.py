@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"no league takes the name {options.name!r}: {fault}; choose another one")
     name = names.normal(options.name)
     starter = _STARTERS[options.lang, options.plain or options.lang != "python"]
-    folder: Path = options.dir or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "agent")
+    folder: Path = options.dir or Path(re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "agent")
     written = _write(starter, folder, name)
     print(
         f"{folder} has {', '.join(written)}. The strategy is the function choose.\n\n"

@@ -121,10 +121,10 @@ class _Crowd:
         registrar = self._agents[0].registrar
         server = agent_server(self.handle, self._sockets, player_refusal, names_of(registrar.endpoint))
         await server.start()
-        program.say(
-            f"{len(self._agents)} players listen at ports {min(self._by_port)} to {max(self._by_port)} "
-            f"and register at {without_codes(registrar.manager_url)}"
-        )
+        ports = sorted(self._by_port)
+        in_a_row = ports == [*range(ports[0], ports[-1] + 1)]
+        where = f"ports {ports[0]} to {ports[-1]}" if in_a_row else "free ports"
+        program.say(f"{len(ports)} players listen at {where} and register at {without_codes(registrar.manager_url)}")
         progress = asyncio.create_task(self._tell_progress())
         try:
             await until(stop, self._take_part(progress))

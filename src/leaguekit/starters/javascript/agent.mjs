@@ -3,7 +3,7 @@
 // Write your strategy in `choose`. The rest registers, answers every message, remembers, and ends with the league.
 
 import { createHash, createHmac, randomInt, randomUUID, timingSafeEqual } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -132,9 +132,11 @@ export class Agent {
     };
   }
 
+  // Written anew beside the old file: whenever this program is killed, one of them is whole.
   save() {
     const { me, history } = this;
-    writeFileSync(this.file, JSON.stringify({ me, history }, null, 1), { mode: 0o600 });
+    writeFileSync(`${this.file}.new`, JSON.stringify({ me, history }, null, 1), { mode: 0o600 });
+    renameSync(`${this.file}.new`, this.file);
   }
 
   // Tokens: agents of such a league show each other what proves who they are, and nothing more.

@@ -1,10 +1,10 @@
 // What the strategy and the agent are to do, without a network. Run it with `node --test`.
 
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 
 import { Agent, choose } from "./agent.mjs";
 
@@ -14,8 +14,11 @@ const OPTIONS = {
   tic_tac_toe: [0, 2, 4, 8],
 };
 
+const folder = mkdtempSync(join(tmpdir(), "agent-"));
+after(() => rmSync(folder, { recursive: true }));
+
 function settled() {
-  const agent = new Agent("http://127.0.0.1:8000/mcp", join(mkdtempSync(join(tmpdir(), "agent-")), "state.json"));
+  const agent = new Agent("http://127.0.0.1:8000/mcp", join(folder, "state.json"));
   Object.assign(agent.me, { player_id: "P01", league_id: "spring_cup" });
   agent.settle(true);
   return agent;

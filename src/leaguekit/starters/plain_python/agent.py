@@ -87,6 +87,7 @@ class Agent:
         self.history: dict[str, Json] = {}
         self.invitations: dict[str, Json] = {}
         self.registered, self.finished, self.is_over = threading.Event(), threading.Event(), False
+        self.remembering = threading.Lock()
 
     # Registration
 
@@ -106,7 +107,7 @@ class Agent:
                 if told.get("error_code") not in ("E048", "E059", "E060"):
                     sys.exit(f"The league does not take {NAME}: {why}")
             except (OSError, ValueError, KeyError) as failure:
-                why = repr(failure)
+                why = getattr(failure, "reason", repr(failure))
             say(f"Not registered yet ({why}); trying again.")
             time.sleep(pause)
             pause = min(5.0, pause * 2)
@@ -135,8 +136,11 @@ class Agent:
         return self.envelope("LEAGUE_REGISTER_REQUEST", f"conv-{uuid.uuid4()}") | token | {"player_meta": meta}
 
     def save(self) -> None:
-        self.file.touch(0o600)
-        self.file.write_text(json.dumps({"me": self.me, "history": self.history}, indent=1))
+        """Write the file anew beside the old one: whenever this program is killed, one of them is whole."""
+        new = self.file.with_suffix(".new")
+        new.touch(0o600)
+        new.write_text(json.dumps({"me": self.me, "history": self.history}, indent=1))
+        new.replace(self.file)
 
     # Tokens: agents of such a league show each other what proves who they are, and nothing more.
 
@@ -271,8 +275,9 @@ class Agent:
         match = {"game_type": over["game_type"], "opponent_id": opponent, "status": result["status"], "result": outcome}
         choices = result.get("choices", {})
         match |= {"choice": choices.get(me), "opponent_choice": choices.get(opponent)}
-        self.history[over["match_id"]] = match | {"drawn_number": result.get("drawn_number")}
-        self.save()
+        with self.remembering:
+            self.history[over["match_id"]] = match | {"drawn_number": result.get("drawn_number")}
+            self.save()
         say(f"{over['match_id']}: {outcome}. {result.get('reason') or over.get('reason', '')}")
 
 
