@@ -62,8 +62,11 @@ def repaired(
         good = decode(msgspec.json.encode(message))
     except ProtocolError:
         for fault in violations(message):
-            came = (in_place_of or {}).get(fault.path, f"{fault.path}: {fault.came}")
-            broken.append(broken_rule(fault.requirement or fault.code, came, fault.expected))
+            came, expected = f"{fault.path}: {fault.came}", fault.expected
+            if in_place_of and fault.path in in_place_of:
+                # What was said may be right: it is the field that is wrong.
+                came, expected = in_place_of[fault.path], f"{fault.path}: {expected}"
+            broken.append(broken_rule(fault.requirement or fault.code, came, expected))
             _put(message, fault.path, known)
         good = decode(msgspec.json.encode(message))
     broken += [
