@@ -136,3 +136,18 @@ def test_a_starter_that_no_league_takes_says_why(starter: Starter, tmp_path: Pat
         assert mine.ended() != 0
     assert re.search("seat", mine.stderr, re.IGNORECASE)
     assert "Traceback" not in mine.stderr
+
+
+@pytest.mark.parametrize("starter", STARTERS[1:])
+@pytest.mark.long
+def test_a_starter_that_cannot_keep_what_it_needs_says_so_in_one_line(starter: Starter, tmp_path: Path) -> None:
+    """Two seconds each."""
+    folder = written(starter)
+    with Program("host", "--port", "0", "--data-dir", tmp_path / "files") as host:
+        manager = host.said(r"is at (http://127\.0\.0\.1:\d+/mcp)")[1]
+        host.said("is registered")
+        arguments = ["--manager", manager, "--port", "0", "--file", "nowhere/state.json"]
+        with Program(*arguments, command=starter.start, cwd=folder) as mine:
+            assert mine.ended() not in (0, None)
+    assert "nowhere" in mine.stderr
+    assert len(mine.stderr.splitlines()) == 1

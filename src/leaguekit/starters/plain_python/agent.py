@@ -331,6 +331,8 @@ def main() -> int:
     try:
         agent.register()
         agent.finished.wait()
+    except OSError as error:
+        sys.exit(f"What must outlive a restart cannot be kept: {error}. Choose another --file.")
     except KeyboardInterrupt:
         return 130
     return 0
