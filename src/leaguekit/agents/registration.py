@@ -61,7 +61,8 @@ class RegistrationRefused(Exception):
         self.reason = reason
         self.remedy = remedy
         self.code = code
-        super().__init__(f"{reason.rstrip('.')}. {remedy}")
+        is_said = remedy.rstrip(".").lower() in reason.lower()
+        super().__init__(f"{reason.rstrip('.')}." if is_said else f"{reason.rstrip('.')}. {remedy}")
 
 
 class _NotReached(RegistrationRefused):
@@ -111,6 +112,14 @@ class _Pong(Struct):
         league_id: str
 
     result: Result
+
+
+def league_in(pong: bytes) -> str | None:
+    """The league that the answer to a ping names, if it does."""
+    try:
+        return msgspec.json.decode(pong, type=_Pong).result.league_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 class Registrar:
@@ -256,13 +265,11 @@ class Registrar:
         """Which league the manager runs, if it says so: a token is offered only to the league it came from."""
         try:
             body = await reachable(self._world.caller, self._address, PING_SECONDS)
-            league_id = msgspec.json.decode(body, type=_Pong).result.league_id
         except TimedOut:
             # It may know no ping.
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        if self.identity is not None and self.identity.league_id not in (None, league_id):
+        league_id = league_in(body)
+        if league_id is not None and self.identity is not None and self.identity.league_id not in (None, league_id):
             raise Unreachable(f"another league, {league_id}, is at {self._address}")
         return league_id
 

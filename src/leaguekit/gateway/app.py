@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.allowances import Allowances, too_many
-from leaguekit.gateway.house import Gateway, NotAllowed
+from leaguekit.gateway.house import Gateway, NotAllowed, NotNow
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.transport.base import TOO_OFTEN, Peer
 from leaguekit.web.files import page_files
@@ -97,10 +97,7 @@ class _Browsers:
 
     async def join(self, request: Request) -> Any:
         asked = await _body(request, Joining)
-        try:
-            code, seat = await self._gateway.join(asked.code or None, asked.name, _host(request))
-        except NotAllowed as refused:
-            raise _Wrong(403, str(refused)) from None
+        code, seat = await self._gateway.join(asked.code or None, asked.name, _host(request))
         return {"code": code, "state": seat.state()}
 
     async def look(self, request: Request) -> Any:
@@ -118,10 +115,7 @@ class _Browsers:
         scheme, _, code = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not code:
             raise _Wrong(401, "Show the seat's code, as Authorization: Bearer CODE.")
-        try:
-            return await self._gateway.seat(code.strip(), _host(request))
-        except NotAllowed as refused:
-            raise _Wrong(403, str(refused)) from None
+        return await self._gateway.seat(code.strip(), _host(request))
 
 
 async def _page(request: Request) -> Response:
@@ -137,6 +131,8 @@ def _answered(answer: Answering) -> Callable[[Request], Awaitable[Response]]:
             body = msgspec.json.encode(await answer(request))
         except _Wrong as wrong:
             return _problem(str(wrong), wrong.status)
+        except NotAllowed as refused:
+            return _problem(str(refused), 503 if isinstance(refused, NotNow) else 403)
         return Response(body, headers={"content-type": "application/json", "cache-control": "no-store"})
 
     return answered

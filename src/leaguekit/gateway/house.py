@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from leaguekit.agents.calls import ask, reachable
 from leaguekit.agents.player import RegistrationRefused
-from leaguekit.agents.registration import PING_SECONDS, UNNAMED, pause_after
+from leaguekit.agents.registration import PING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import Relays
@@ -53,6 +53,7 @@ OPEN_SECONDS = 20.0
 # The table is asked for once for all who look within that time.
 FRESH_SECONDS = 1.0
 
+SILENT = "The league's manager does not answer. Try again in a while."
 CODE_WANTED = "This league wants a seat code of everybody: ask its operator for yours."
 
 T = TypeVar("T")
@@ -60,6 +61,10 @@ T = TypeVar("T")
 
 class NotAllowed(Exception):
     """Whoever asks may not, or cannot now; the text says why and what to do."""
+
+
+class NotNow(NotAllowed):
+    """Whoever asks may, but must ask again later."""
 
 
 class Table(Struct, kw_only=True):
@@ -94,7 +99,9 @@ class Gateway:
         self._world = world
         self._kept: dict[str, _KeptSeat] = {}
         self._opened = asyncio.Event()
+        self._has_seats = False
         self._coming_back: list[asyncio.Task[None]] = []
+        self._joining: dict[str, asyncio.Task[None]] = {}
         self._guesses = Buckets(GUESSES_A_SECOND, GUESSES_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._table: tuple[float, asyncio.Future[Table]] | None = None
 
@@ -103,7 +110,7 @@ class Gateway:
         failures = 0
         while True:
             try:
-                self.league_id = _league_in(await reachable(self._world.caller, self.manager_url, PING_SECONDS))
+                self.league_id = league_in(await reachable(self._world.caller, self.manager_url, PING_SECONDS))
                 break
             except TimedOut:
                 # It may know no ping.
@@ -116,15 +123,17 @@ class Gateway:
         self._kept = await self._world.blocking(self._read)
         for place, kept in self._kept.items():
             self.seats[place] = self._seat(place, kept)
+        self._has_seats = True
         self._opened.set()
         self._coming_back = [asyncio.create_task(self._come_back(seat)) for seat in self.seats.values()]
 
     async def close(self) -> None:
         self._opened.set()
         self.relays.close()
-        for task in self._coming_back:
+        tasks = [*self._coming_back, *self._joining.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._coming_back, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(seat.close() for seat in self.seats.values()))
 
     # What the league calls
@@ -136,7 +145,7 @@ class Gateway:
             return await answer(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
         if place in self.relays:
             return await self.relays.forward(place, body)
-        await self._is_open()
+        await self._wait_for_seats()
         seat = self.seats.get(place)
         if seat is None:
             raise NoAnswer
@@ -152,7 +161,7 @@ class Gateway:
         known = f"{TAKE}, {GIVE}, {PING}"
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
 
-    async def _is_open(self) -> None:
+    async def _wait_for_seats(self) -> None:
         if not self._opened.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(OPEN_SECONDS):
@@ -160,11 +169,18 @@ class Gateway:
 
     # What owners of seats ask
 
+    async def _check_seats(self) -> None:
+        """Until the manager has said which league this is, nobody's seat is known here, nor unknown."""
+        await self._wait_for_seats()
+        if not self._has_seats:
+            raise NotNow(SILENT)
+
     async def join(self, code: str | None, name: str | None, host: str) -> tuple[str, Seat]:
         """Take a seat, or come back to it: its code, and the seat. Raises NotAllowed."""
-        await self._is_open()
-        if code and (seat := self.seats.get(_place(code))) is not None:
-            await self._registered(seat)
+        await self._check_seats()
+        if code and (seat := self.seats.get(place := _place(code))) is not None:
+            joining = self._joining.get(place)
+            await (self._registered(seat) if joining is None else asyncio.shield(joining))
             return code, seat
         self._check_guesses(host)
         if not name or not valid(DisplayName, name):
@@ -172,10 +188,18 @@ class Gateway:
         kept = _KeptSeat(name, code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES)), bool(code))
         place = _place(kept.code)
         seat = self.seats[place] = self._seat(place, kept)
+        # Who hangs up meanwhile and comes back must find a seat that is taken and kept, or none.
+        joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat, host))
+        joining.add_done_callback(lambda _: self._joining.pop(place))
+        await asyncio.shield(joining)
+        return kept.code, seat
+
+    async def _take(self, place: str, kept: _KeptSeat, seat: Seat, host: str) -> None:
         try:
             await self._registered(seat)
-        except NotAllowed:
-            self._was_wrong(host)
+        except NotAllowed as refused:
+            if not isinstance(refused, NotNow):
+                self._was_wrong(host)
             self.seats.pop(place, None)
             await seat.close()
             raise
@@ -184,11 +208,10 @@ class Gateway:
         self._table = None
         await self._keep()
         log.info("%s has taken a seat as %s", seat.name, seat.agent.player_id)
-        return kept.code, seat
 
     async def seat(self, code: str, host: str) -> Seat:
         """The seat that a code opens. Raises NotAllowed."""
-        await self._is_open()
+        await self._check_seats()
         seat = self.seats.get(_place(code))
         if seat is None:
             self._check_guesses(host)
@@ -197,7 +220,7 @@ class Gateway:
         return seat
 
     async def table(self) -> Table:
-        """The league's table, fresh enough. Raises NotAllowed if there is none to be had."""
+        """The league's table, fresh enough."""
         loop = asyncio.get_running_loop()
         if self._table is None or loop.time() >= self._table[0]:
             asking: asyncio.Future[Table] = asyncio.ensure_future(self._ask_table())
@@ -206,7 +229,7 @@ class Gateway:
 
     async def _ask_table(self) -> Table:
         """By the token of any seat: the manager answers agents only."""
-        seats = len(self.seats)
+        table = Table(league_id=self.league_id, standings=[], seats=len(self.seats))
         for seat in self.seats.values():
             identity = seat.agent.identity
             if identity is None or identity.auth_token is None or identity.league_id is None:
@@ -219,11 +242,17 @@ class Gateway:
             )
             try:
                 came = await ask(self._world.caller, self.manager_url, query, m.LeagueQueryResponse)
-            except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
+            except RpcRefusal as refusal:
+                # Of one who has left the league, perhaps; another may still ask.
+                log.debug("the table is not told to %s: %s", seat.name, refusal)
+                continue
+            except (CallFailed, CallerLate, ProtocolError) as failure:
                 log.debug("the table cannot be had: %s", failure)
-                return Table(league_id=self.league_id, standings=seat.agent.standings, seats=seats)
-            return Table(league_id=self.league_id, standings=came.standings or [], seats=seats)
-        return Table(league_id=self.league_id, standings=[], seats=seats)
+                table.standings = seat.agent.standings
+                return table
+            table.standings = came.standings or []
+            return table
+        return table
 
     def _check_guesses(self, host: str) -> None:
         if seconds := self._guesses.take(neighbourhood(host), 0.0):
@@ -240,7 +269,7 @@ class Gateway:
             is_code_wanted = refused.code == "E058" and codes.without_codes(seat.manager_url) == seat.manager_url
             raise NotAllowed(CODE_WANTED if is_code_wanted else str(refused)) from None
         except TimeoutError:
-            raise NotAllowed("The league's manager does not answer. Try again in a while.") from None
+            raise NotNow(SILENT) from None
 
     async def _come_back(self, seat: Seat) -> None:
         with contextlib.suppress(RegistrationRefused):
@@ -278,20 +307,6 @@ class Gateway:
 
     def _write(self) -> None:
         self._world.files.write(self._file(), msgspec.json.encode(self._kept), private=True)
-
-
-class _Pong(Struct):
-    class Result(Struct):
-        league_id: str
-
-    result: Result
-
-
-def _league_in(pong: bytes) -> str | None:
-    try:
-        return msgspec.json.decode(pong, type=_Pong).result.league_id
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _place(code: str) -> str:

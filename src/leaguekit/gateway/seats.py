@@ -7,8 +7,8 @@ the owner makes a move, or until just before the time limit, when a legal move i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from itertools import count
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -86,7 +86,7 @@ class Seat:
         self.refused: RegistrationRefused | None = None
         self.version = 0
         self._turns: dict[str, _Turn] = {}
-        self._numbers = count(1)
+        self._entropy = world.entropy
         self._automatic: deque[str] = deque(maxlen=MOST_MATCHES)
         self._seen: tuple[Any, ...] = ()
         self._changed = asyncio.Event()
@@ -142,7 +142,8 @@ class Seat:
         await self.agent.close()
 
     async def _choose(self, ctx: Context) -> Any:
-        turn = _Turn(f"{ctx.match_id}-{next(self._numbers)}", ctx)
+        # By chance, so that nobody moves in a question of this run who was asked another one in the last.
+        turn = _Turn(f"{ctx.match_id}-{self._entropy(4).hex()}", ctx)
         self._turns[turn.id] = turn
         self._tell()
         try:
@@ -167,9 +168,9 @@ class Seat:
         deadline = loop.time() + seconds
         while not self.has_news(version) and (rest := deadline - loop.time()) > 0:
             self._changed.clear()
-            waiting = asyncio.ensure_future(self._changed.wait())
-            await asyncio.wait((waiting,), timeout=rest)
-            waiting.cancel()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._changed.wait()
         return self.state()
 
     def has_news(self, version: int | None = None) -> bool:
