@@ -13,6 +13,8 @@ const WORDS = {
 const $ = (id) => document.getElementById(id);
 let code = sessionStorage.getItem(KEPT);
 let turn = null;
+// Of all players, by their ids.
+let names = {};
 let ends = 0;
 
 class Refused extends Error {
@@ -87,6 +89,8 @@ async function follow(own) {
       trouble("");
       show(state);
       showStandings();
+      // What was asked for just now may be older than the last result.
+      if (state.status === "over") setTimeout(showStandings, AGAIN_AFTER);
     } catch (error) {
       if (code !== own) return;
       if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
@@ -95,7 +99,7 @@ async function follow(own) {
         showForm(error.message);
         return;
       }
-      trouble("The gateway does not answer; trying again …");
+      trouble(error instanceof Refused ? error.message : "The gateway does not answer; trying again …");
       version = null;
       await pause(AGAIN_AFTER);
     }
@@ -134,7 +138,7 @@ function bdi(text) {
 function matchRow(match) {
   const line = document.createElement("tr");
   const { match_id, opponent_id, choice, opponent_choice, result, reason } = match;
-  for (const value of [match_id, opponent_id, choice, opponent_choice, result, reason]) {
+  for (const value of [match_id, names[opponent_id] ?? opponent_id, choice, opponent_choice, result, reason]) {
     line.insertCell().append(bdi(value));
   }
   return line;
@@ -153,7 +157,7 @@ function showTurn(asked) {
   if (turn === asked.turn) return;
   turn = asked.turn;
   document.title = "Your move! – A seat in the league";
-  $("opponent").textContent = asked.opponent_name ?? asked.opponent_id ?? "somebody";
+  $("opponent").textContent = asked.opponent_name ?? names[asked.opponent_id] ?? asked.opponent_id ?? "somebody";
   $("in-match").textContent = ` in ${asked.match_id}`;
   $("mark").textContent = asked.position.your_mark ? `You are ${asked.position.your_mark}.` : "";
   $("rules").textContent = asked.rules;
@@ -206,7 +210,8 @@ function freely(asked) {
 function cells(board, asked) {
   return [...board].map((mark, cell) => {
     const free = asked.valid_options.includes(cell);
-    const button = choice(mark === "." ? "" : mark, cell, asked);
+    // Results speak of cells by their numbers.
+    const button = choice(mark === "." ? cell : mark, cell, asked);
     const place = `row ${Math.floor(cell / 3) + 1}, column ${(cell % 3) + 1}`;
     button.setAttribute("aria-label", mark === "." ? `${place}: free` : `${place}: ${mark}`);
     button.disabled = !free;
@@ -253,6 +258,7 @@ async function showStandings() {
   try {
     const { league_id, standings } = await ask("/api/league");
     $("league").textContent = league_id ?? "";
+    names = Object.fromEntries(standings.map((row) => [row.player_id, row.display_name]));
     $("standings").replaceChildren(...standings.map(standing));
   } catch {
     // It will be there the next time.
