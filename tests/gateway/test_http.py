@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from leaguekit.transport.base import Unreachable
 from leaguekit.transport.caller import HttpCaller
 from tests.gateway.lounge import lounge, page_at, play_by_mcp, play_in_page
 from tests.mcp.houses import House
-from tests.programs import Program
+from tests.programs import Program, league
 
 SECONDS = 60.0
 
@@ -191,6 +192,27 @@ def test_a_player_that_is_sent_to_no_gateway_says_so(tmp_path: Path) -> None:
                 assert "does not pass calls on" in program.stderr
 
     run(sent())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("gateway", "--manager", "here"), ("player", "--manager", "http://127.0.0.1:1/mcp", "--relay", "here")]
+)
+def test_what_is_no_url_is_not_waited_for(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = league(*arguments, "--data-dir", tmp_path)
+    assert done.process.returncode == 2
+    assert f"{arguments[-2]}: 'here' is not called" in done.stderr
+
+
+def test_a_gateway_without_the_extra_offers_no_mcp(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['mcp'] = None; from leaguekit.cli import main; sys.exit(main())"
+
+    async def started() -> None:
+        async with House(tmp_path) as house:
+            arguments = ("gateway", "--manager", house.url, "--port", "0", "--data-dir", tmp_path / "gw")
+            with Program(*arguments, command=(sys.executable, "-c", without)) as program:
+                await asyncio.to_thread(program.said, r"chat applications: .* pip install 'leaguekit\[mcp\]'")
+
+    run(started())
 
 
 def test_a_hundred_seats_take_little_of_a_process(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 
 from leaguekit.cli import program
 
@@ -46,6 +47,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.transport.addresses import AddressPolicy
     from leaguekit.transport.caller import HttpCaller
 
+    program.check_url("--manager", options.manager)
     proxies = program.proxies_for(options)
     served, endpoint = program.opened(options, options.manager)
     # It calls nobody but the manager: whoever plays through it calls it.
@@ -54,10 +56,11 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
 
     async def work() -> None:
         await gateway.open(program.say)
-        seats = f", {len(gateway.seats)} seats taken up again" if gateway.seats else ""
+        seats = f", with its seats of before: {len(gateway.seats)}" if gateway.seats else ""
+        by_mcp = f"{endpoint} (MCP)" if find_spec("mcp") else "not before pip install 'leaguekit[mcp]'"
         program.say(
             f"The gateway to {gateway.league_id or 'the league'} is at {endpoint}{seats}\n"
-            f"  people: {program.dashboard(endpoint)}\n  chat applications: {endpoint} (MCP)\n"
+            f"  people: {program.dashboard(endpoint)}\n  chat applications: {by_mcp}\n"
             f"  players behind a router: league player --relay {program.dashboard(endpoint)} --manager …"
         )
         await stop.wait()

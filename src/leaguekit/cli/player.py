@@ -104,6 +104,8 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
     from leaguekit.transport.addresses import AddressPolicy
     from leaguekit.transport.caller import HttpCaller
 
+    if options.relay is not None:
+        program.check_url("--relay", options.relay)
     # It calls nobody but whom it was given.
     allowed = AddressPolicy.only(options.manager).trusting(*([] if options.relay is None else [options.relay]))
     world = World(HttpCaller(allowed), options.data_dir)

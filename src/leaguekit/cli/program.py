@@ -24,7 +24,8 @@ from leaguekit.protocol.codes import Purpose, with_code, without_codes
 from leaguekit.protocol.plain import harmless_lines
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.store.base import StoreError
-from leaguekit.transport.addresses import Address, AddressPolicy, Network
+from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
+from leaguekit.transport.base import Unreachable
 from leaguekit.transport.server import CannotListen, listen
 
 Stop = asyncio.Event
@@ -138,6 +139,14 @@ def mcp_url(url: str) -> str:
     """The URL of a server at which messages are posted; people leave the path out."""
     parts = urlsplit(url)
     return parts._replace(path="/mcp").geturl() if parts.path in ("", "/") else url
+
+
+def check_url(option: str, url: str) -> None:
+    """Whether an option is a URL that can be called at all: nobody is to wait for an answer from nowhere."""
+    try:
+        read_url(url)
+    except Unreachable as error:
+        raise CommandError(f"{option}: {error}. Give it as http://HOST:PORT/mcp.") from None
 
 
 def dashboard(endpoint: str) -> str:
