@@ -195,7 +195,8 @@ def test_a_player_that_is_sent_to_no_gateway_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("gateway", "--manager", "here"), ("player", "--manager", "http://127.0.0.1:1/mcp", "--relay", "here")]
+    "arguments",
+    [("gateway", "--manager", "here"), ("player", "--manager", "http://127.0.0.1:1/mcp", "--relay", "here")],
 )
 def test_what_is_no_url_is_not_waited_for(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = league(*arguments, "--data-dir", tmp_path)

@@ -184,8 +184,8 @@ async def test_who_hangs_up_while_joining_and_comes_back_is_kept_for_the_next_ru
         code = (await hall.operate("seats_new", count=1))["seats"][0]["code"]
         async with gateway_in(hall) as gateway:
             joining = asyncio.create_task(gateway.join(code, "Ada", HERE))
-            while not gateway.seats:
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert gateway.seats
             joining.cancel()
             _, seat = await gateway.join(code, None, HERE)
             assert seat.agent.player_id == "P01"

@@ -30,8 +30,13 @@ from tests.transport.running import Run, serving
 
 STRICT = {"type": "object", "properties": {"match_id": {"type": "string"}}, "additionalProperties": False}
 Mode = dict[str, Any]
-# As the SDK serves by default, with sessions and streams; with one JSON body an answer; and without sessions.
-WAYS: list[Mode] = [{}, {"json_response": True}, {"stateless_http": True}]
+# As the SDK serves by default, with sessions and streams; with one JSON body an answer; without sessions; and both.
+WAYS: list[Mode] = [
+    {},
+    {"json_response": True},
+    {"stateless_http": True},
+    {"json_response": True, "stateless_http": True},
+]
 
 
 def sample(kind: type[Any]) -> Any:
@@ -266,6 +271,10 @@ def test_a_list_of_tools_that_never_ends_is_read_only_so_far(run: Run) -> None:
     (HttpAnswer(400, b'{"error":{"message":"Bad Request: Missing session ID"}}'), True),
     (HttpAnswer(200, b"event: message", "text/event-stream"), True),
     (HttpAnswer(400, b'{"jsonrpc":"2.0","error":{"code":-32600}}'), False),
+    (HttpAnswer(200, b'{"error":{"code":-32601,"message":"Method not found","data":"parity_choose"}}'), True),
+    (HttpAnswer(200, b'{"error":{"code":-32601,"message":"Method not found","data":"dance"}}'), False),
+    (HttpAnswer(200, b'{"error":{"code":-32601,"message":"Method not found","data":{}}}'), False),
+    (HttpAnswer(200, b'{"result":-32601}'), False),
     (HttpAnswer(200, b"{}"), False),
     (HttpAnswer(404, b"", ""), False),
 ])  # fmt: skip

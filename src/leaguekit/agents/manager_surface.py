@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -15,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from leaguekit.agents.manager import Manager
-from leaguekit.games import game
+from leaguekit.games import rules
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.records import Match
@@ -185,10 +184,9 @@ class _Public:
     def play(self, arguments: Mapping[str, str]) -> str:
         settings, endpoint = self._ledger.league.settings, self._manager.endpoint
         name = f" You are called {arguments['name'][:50]!r}." if arguments.get("name") else ""
-        rules = sys.modules[type(game(settings.game_type)).__module__].__doc__ or ""
         return (
             f"You want to play in the league {settings.league_id}: {settings.game_type}, everybody against everybody "
-            f"{'once' if settings.rounds == 'single' else 'twice'}.{name}\n\n{rules.strip().splitlines()[0]}\n\n"
+            f"{'once' if settings.rounds == 'single' else 'twice'}.{name}\n\n{rules(settings.game_type)}\n\n"
             "Look at get_standings and get_schedule first. A player of this league is a server: it is called at its "
             f"own address when it is its turn. If you run one, register it by register_player at {endpoint}, keep the "
             "token that you are given, and answer handle_game_invitation and the calls for your choice within their "

@@ -47,6 +47,14 @@ class _Request(msgspec.Struct):
     id: Raw = Raw(NULL)
 
 
+class _Refusal(msgspec.Struct):
+    class Error(msgspec.Struct):
+        code: int
+        data: str
+
+    error: Error
+
+
 class _Call(NamedTuple):
     """A request of league.v2 that a tool may answer."""
 
@@ -141,14 +149,23 @@ class McpCaller:
 
 
 def is_mcp_server(answer: HttpAnswer) -> bool:
-    """Whether an answer to a plain request is as the SDKs' servers give it: they want more headers, or a session."""
+    """Whether an answer to a plain request is as the SDKs' servers give it: they want more headers, or a session; and
+    where they want neither, they know no such method, and name it as nobody else does."""
     if answer.status == 200 and answer.content_type != _EVENTS:
-        return False
+        return b"%d" % _METHOD_NOT_FOUND in answer.body and _names_method(answer.body)
     return (
         answer.status == 406
         or answer.content_type == _EVENTS
         or (answer.status == 400 and b"session" in answer.body[:2_000].lower())
     )
+
+
+def _names_method(body: bytes) -> bool:
+    try:
+        error = msgspec.json.decode(body, type=_Refusal).error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return error.code == _METHOD_NOT_FOUND and error.data in BY_NAME
 
 
 def _read(body: bytes) -> _Call | None:
