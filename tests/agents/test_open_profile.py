@@ -286,11 +286,14 @@ def test_the_operator_adds_players_in_every_profile_but_not_just_anywhere(tmp_pa
         await hall.referee()
         url = url_of("player", 1)
         assert (await hall.operate("add_player", endpoint=url))["player_id"] == "P01"
-        assert hall.league.players["P01"].meta.display_name == "Agent at 127.0.0.1:8101"
+        # Everybody sees its name, and nobody but the operator where it is.
+        name = hall.league.players["P01"].meta.display_name
+        assert name.startswith("Guest ")
+        assert not any(part in name for part in ("127.0.0.1", "8101"))
         assert await refused(endpoint="nowhere") == "E044"
         assert await refused(endpoint=MANAGER_URL) == "E048"
-        assert await refused(endpoint=url) == "E047"
-        assert await refused(endpoint=url, display_name="Another") == "E048"
+        assert await refused(endpoint=url_of("player", 2), display_name=name) == "E047"
+        assert await refused(endpoint=url) == "E048"
         assert (await hall.post("operator", {"command": "add_player", "endpoint": url_of("player", 2)}))["error"]
         await hall.operate("add_player", endpoint=url_of("player", 2))
         await hall.operate("start")

@@ -21,7 +21,7 @@ from leaguekit.web import app, pages, shapes
 from leaguekit.web.app import API, Dashboard
 from leaguekit.web.openapi import document
 from leaguekit.web.projection import KEYED, Projection, change
-from tests.agents.leagues import BEGAN, Hall, HeldLog, in_virtual_time
+from tests.agents.leagues import BEGAN, Hall, HeldLog, in_virtual_time, url_of
 from tests.league.play import Play, whole
 from tests.played import FOUR, Transcripts
 from tests.web.visitors import Got, clumsy, get, shown
@@ -234,13 +234,17 @@ async def test_what_an_agent_is_forgiven_stands_on_its_page_without_addresses_an
         ]
         for _ in range(2):
             hall.manager.ledger.record(commands.note_broken_rules(hall.league, "P01", broken, hall.timestamp))
+        missing = BrokenRule(rule="000-L1373", came="timestamp: missing", expected="a time")
+        hall.manager.ledger.record(commands.note_broken_rules(hall.league, "P01", [missing], hall.timestamp))
         page = (await get(Dashboard(hall.manager), "/api/agents/P01")).json
     assert [(one["rule"], one["count"], one["came"]) for one in page["violations"]] == [
         ("001-L0105", 2, "…"),
         ("000-L0143", 2, page["violations"][1]["came"]),
+        ("000-L1373", 1, "timestamp: missing"),
     ]
     assert token not in json.dumps(page)
-    assert page["to_fix"][-2] == "Send a conversation_id, and not … (001-L0105, 2 times)."
+    assert page["to_fix"][-3] == "…; expected a conversation_id (001-L0105, 2 times)"
+    assert page["to_fix"][-1] == "timestamp: missing; expected a time (000-L1373, once)"
 
 
 @in_virtual_time
@@ -329,6 +333,21 @@ async def test_news_are_paged_by_number(tmp_path: Path) -> None:
         assert latest["news"][-1]["text"] == "The league is over"
         first = await visit.json("/api/news?after=0&limit=1")
         assert first["news"][0]["event"] == "LeagueCreated"
+
+
+@in_virtual_time
+async def test_what_operators_did_is_marked_and_kept_whatever_happens_after_it(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill("random", "random")
+        added = await hall.operate("add_player", endpoint=url_of("player", 3))
+        await hall.operate("start")
+        await hall.operate("withdraw", player_id=added["player_id"], reason="it never came")
+        await hall.end()
+        dashboard = Dashboard(hall.manager)
+        page, latest = [(await get(dashboard, path)).json for path in ("/api/operations", "/api/news?limit=3")]
+    assert not any(one["by_operator"] for one in latest["news"])
+    done = [one["event"] for one in page["news"] if one["event"] != "RefereeCodeSet"]
+    assert done == ["PlayerRegistered", "LeagueStarted", "PlayerWithdrawn"]
 
 
 # The projection by itself

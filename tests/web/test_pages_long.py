@@ -178,9 +178,19 @@ def test_the_operator_acts_from_the_page_and_sees_each_act_as_an_event(browser: 
         expect(page.locator(".log .operator").first).to_contain_text("P03")
         card = page.locator(".card", has=page.get_by_role("heading", name="Seats"))
         card.get_by_label("How many").fill("2")
+        another = Visit(browser, base)
+        theirs = another.open("operator")
+        theirs.get_by_label("Admin token").fill(ADMIN)
+        theirs.get_by_role("button", name="Come in").click()
+        expect(theirs.get_by_text("There are no seats")).to_be_visible()
         card.get_by_role("button", name="Make seats").click()
         page.get_by_role("button", name="Yes: make seats").click()
         expect(card.locator("code")).to_have_count(2)
+        # The other operator sees them too, but not their codes; and a player that has left may still have won.
+        expect(theirs.get_by_role("button", name="Revoke S02")).to_be_visible()
+        expect(theirs.locator("code")).to_have_count(0)
+        theirs.get_by_label("Outcome").select_option("P03")
+        another.ended()
         # Nothing that opens anything is left behind for the next who uses this browser.
         assert page.evaluate("JSON.stringify(localStorage)") == "{}"
         page.get_by_role("button", name="Leave").click()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET
@@ -135,7 +134,8 @@ class Operator:
             raise ProtocolError("E044", f"endpoint must be a URL such as http://127.0.0.1:8101/mcp, got {url!r}.")
         applicant = commands.Applicant(
             meta=PlayerMeta(
-                display_name=name or f"Agent at {urlsplit(url).netloc}"[:50],
+                # Not where it is, which nobody else is shown.
+                display_name=name or f"Guest {self._entropy(2).hex()}",
                 version="0.0.0",
                 game_types=[league.settings.game_type],
                 contact_endpoint=url,
@@ -217,7 +217,7 @@ def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
 
 Deed = Callable[[League, Operation, str], list[Event]]
 _DEEDS: dict[str, Deed] = {
-    "start": lambda league, _operation, at: commands.start(league, at),
+    "start": lambda league, _operation, at: commands.start(league, at, by_operator=True),
     "pause": lambda league, operation, at: commands.pause(league, operation.reason, at),
     "resume": lambda league, operation, at: commands.resume(league, operation.reason, at),
     "withdraw": lambda league, operation, at: commands.withdraw(league, operation.player_id, operation.reason, at),

@@ -35,6 +35,7 @@ class PlayerRegistered(_Registered, frozen=True, kw_only=True):
     player_id: str
     meta: PlayerMeta
     seat: str | None = None
+    by_operator: bool = False
 
 
 class RefereeRegistered(_Registered, frozen=True, kw_only=True):
@@ -80,6 +81,7 @@ class LeagueStarted(_Event, frozen=True, kw_only=True):
     """The schedule: the pairs of each round, side A first."""
 
     rounds: list[list[tuple[str, str]]]
+    by_operator: bool = False
 
 
 class RoundAnnounced(_Event, frozen=True, kw_only=True):

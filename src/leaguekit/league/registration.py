@@ -115,6 +115,7 @@ def register_player(
             verifier=verifier.hex(),
             key=key.hex(),
             seat=applicant.seat,
+            by_operator=applicant.added_by_operator,
         )
     ]
 

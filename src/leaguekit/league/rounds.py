@@ -28,7 +28,7 @@ def create(settings: Settings, at: str) -> list[Event]:
     return [LeagueCreated(at=at, settings=settings)]
 
 
-def start(league: League, at: str) -> list[Event]:
+def start(league: League, at: str, *, by_operator: bool = False) -> list[Event]:
     """Close the registrations and make the schedule, in the order of the players' ids."""
     if not league.is_open:
         raise ProtocolError("E058", "The league has been started already.")
@@ -39,7 +39,8 @@ def start(league: League, at: str) -> list[Event]:
             "A league needs two players and a referee; this one has "
             f"{len(players)} and {len(living_referees(league))}.",
         )
-    return [RegistrationsClosed(at=at), LeagueStarted(at=at, rounds=round_robin(players, league.settings.rounds))]
+    rounds = round_robin(players, league.settings.rounds)
+    return [RegistrationsClosed(at=at), LeagueStarted(at=at, rounds=rounds, by_operator=by_operator)]
 
 
 def announce_round(league: League, at: str) -> list[Event]:

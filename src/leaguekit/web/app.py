@@ -154,6 +154,9 @@ API: dict[Described, Make] = {
         shapes.NewsPage,
         (Parameter("after", "The number of an event", most=1_000_000_000), _limit(MOST_NEWS)),
     ): _news,
+    Described("/api/operations", "What the operators did, in words, the latest last", shapes.NewsPage): _page(
+        pages.operations
+    ),
     Described("/api/metrics", "The success metrics of the specification, beside their goals", shapes.MetricsPage): (
         _metrics
     ),

@@ -31,7 +31,12 @@ class Described(NamedTuple):
 
 
 _MORE: tuple[type[msgspec.Struct], ...] = (shapes.Live, shapes.Change, shapes.Problem, Operation)
-_PROBLEMS = {"400": "A parameter is wrong", "404": "There is no such thing", "429": "Too many requests"}
+_PROBLEMS = {
+    "400": "A parameter is wrong",
+    "404": "There is no such thing",
+    "429": "Too many requests",
+    "503": "Not now",
+}
 
 
 def document(endpoints: Iterable[Described]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from leaguekit.web.shapes import (
     CrossTable,
     FiguresPage,
     LeaguePage,
+    NewsPage,
     PointsLine,
     PointsPage,
     RatingLine,
@@ -165,6 +166,10 @@ def figures(number: int, found: Figures, offset: int, limit: int) -> FiguresPage
     )
 
 
+def operations(shown: Projection) -> NewsPage:
+    return NewsPage(seq=shown.number, after=0, news=list(shown.operations))
+
+
 def times(shown: Projection, offset: int, limit: int) -> TimesPage:
     tallies = shown.tallies
     return TimesPage(
@@ -264,11 +269,16 @@ def _to_fix(found: Player | Referee, tally: Tally, violations: list[ViolationLin
         )
     if tally.broken_since is not None:
         advice.append("Its latest match had wrong answers in it; they cost a technical loss if none is right in time.")
-    advice += [f"{line.meaning} ({line.code}, {line.count} times) {line.remedy}" for line in tally.error_lines()]
+    advice += [f"{line.meaning} ({line.code}, {_times(line.count)}) {line.remedy}" for line in tally.error_lines()]
     if tally.missed:
-        advice.append(f"It left {tally.missed} notices of the manager unanswered: acknowledge every message.")
-    advice += [f"Send {one.expected}, and not {one.came} ({one.rule}, {one.count} times)." for one in violations]
+        notices = "1 notice" if tally.missed == 1 else f"{tally.missed} notices"
+        advice.append(f"It left {notices} of the manager unanswered: acknowledge every message.")
+    advice += [f"{one.came}; expected {one.expected} ({one.rule}, {_times(one.count)})" for one in violations]
     return advice
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _ranked(state: League, offset: int, limit: int) -> list[Who]:

@@ -31,6 +31,8 @@ from leaguekit.web.tallies import Tallies
 MOST_STANDINGS = 100
 MOST_PLAYING = 200
 LATEST = 20
+# So many of the operators' acts are remembered, whatever else happened since.
+MOST_OPERATIONS = 100
 KEYED = ("standings", "playing", "results", "agents", "news")
 
 _BY_OPERATOR = (
@@ -59,7 +61,7 @@ def news_of(number: int, event: e.Event) -> News:
         text=lines.without_places(sentence(event)),
         match_id=getattr(event, "match_id", None),
         agent_id=agent,
-        by_operator=isinstance(event, _BY_OPERATOR),
+        by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
     )
 
 
@@ -83,6 +85,7 @@ class Projection:
         self._at: dict[type[e.Event], str] = {}
         self._latest: deque[str] = deque(maxlen=LATEST)
         self._news: deque[News] = deque(maxlen=LATEST)
+        self.operations: deque[News] = deque(maxlen=MOST_OPERATIONS)
         self._stories: dict[str, tuple[int, ...]] = {}
         # The table as it was when all rounds before the latest one were over.
         self._before: Table | None = None
@@ -102,7 +105,10 @@ class Projection:
         if (match_id := getattr(event, "match_id", None)) is not None:
             self._stories[match_id] = (*self._stories.get(match_id, ()), number)
         if not isinstance(event, _NO_NEWS):
-            self._news.append(news_of(number, event))
+            news = news_of(number, event)
+            self._news.append(news)
+            if news.by_operator:
+                self.operations.append(news)
 
     def _settle(self, event: e.ResultRecorded | e.MatchForfeited | e.ResultCorrected | e.MatchReplayed) -> None:
         if isinstance(event, e.ResultRecorded):

@@ -5,7 +5,7 @@ from __future__ import annotations
 STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--sheet:#f5f6f8;--ink:#1c2128;--soft:#57606a;--rule:#d8dee4;--link:#0a5fb4;
 --won:#d9f2e1;--drew:#eceff3;--lost:#fbe3e0;--mark:#fff3c4;--other:#c3cad2;
---c1:#0a6fb8;--c2:#c2500b;--c3:#0b8560;--c4:#a8457e;--c5:#9a6a00;--c6:#5b52b5}
+--c1:#0a6fb8;--c2:#b84a08;--c3:#0a7a57;--c4:#a8457e;--c5:#8a5f00;--c6:#5b52b5}
 @media (prefers-color-scheme:dark){:root{--paper:#12161b;--sheet:#1a2027;--ink:#e4e9ee;--soft:#9aa6b2;--rule:#303943;
 --link:#76b7f5;--won:#153d28;--drew:#27303a;--lost:#4a2320;--mark:#4a4010;--other:#46515d;
 --c1:#5cb2f0;--c2:#f0915a;--c3:#4ccfa2;--c4:#e58bc0;--c5:#e0b34a;--c6:#a9a1f5}}

@@ -82,12 +82,13 @@ function record({ record: row, counts }) {
       [row.losses, row.technical_losses > 0 && h("span.soft.small", ` ${row.technical_losses} technically`)],
     ),
     counts && tile("Answered", `${counts.answered} of ${counts.asked}`),
-    counts && tile(
-      "In time",
-      counts.asked ? `${Number((100 * (1 - counts.timeouts / counts.asked)).toFixed(1))} %` : "–",
-    ),
+    counts && tile("In time", inTime(counts)),
   );
 }
+
+// Of the answers that were good or bad, and of those that never came.
+const inTime = ({ asked, timeouts, unreachable }) =>
+  asked ? `${Number((100 * (1 - (timeouts + unreachable) / asked)).toFixed(1))} %` : "–";
 
 const toFix = ({ to_fix: advice, counts }) =>
   h(

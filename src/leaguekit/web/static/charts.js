@@ -1,6 +1,6 @@
 // Charts as SVG that takes its colours from the page. Each is drawn for the width it has: its words can be read.
 
-import { h, svg } from "./elements.js";
+import { clipped, h, svg } from "./elements.js";
 import { answerTimes, seconds } from "./words.js";
 
 // So many lines can be told from each other by their colours; the others are there to be compared with.
@@ -158,11 +158,6 @@ function tick(span, most) {
   while (span / step > most) step = String(step)[0] === "2" ? (step / 2) * 5 : step * 2;
   return step;
 }
-
-const clipped = (text, most) => {
-  const characters = [...text];
-  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : text;
-};
 
 // Heights of labels, each near its own and none upon another.
 function apart(heights, lowest) {

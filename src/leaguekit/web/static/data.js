@@ -6,13 +6,19 @@
 
 const RETRY_MS = 2000;
 
-export class Refused extends Error {}
+// An answer that says no; isBusy if it may say something else in a moment.
+export class Refused extends Error {
+  constructor(message, { status }) {
+    super(message);
+    this.isBusy = status === 429 || status === 503;
+  }
+}
 
 export async function get(path, query = {}) {
   const asked = new URLSearchParams(query).toString();
   const answer = await fetch(asked ? `${path}?${asked}` : path);
   const found = await answer.json();
-  if (!answer.ok) throw Object.assign(new Refused(found.error), { status: answer.status });
+  if (!answer.ok) throw new Refused(found.error, answer);
   return found;
 }
 
@@ -58,6 +64,6 @@ export async function command(name, token, fields = {}) {
     body: JSON.stringify({ jsonrpc: "2.0", method: "operator", params, id: 1 }),
   });
   const found = await answer.json();
-  if (found.error) throw new Refused(found.error.data?.context?.detail ?? found.error.message ?? found.error);
+  if (found.error) throw new Refused(found.error.data?.context?.detail ?? found.error.message ?? found.error, answer);
   return found.result;
 }

@@ -40,6 +40,12 @@ export const unseen = (text) => h("span.unseen", text);
 // A name is an agent's own word, and may be written from right to left.
 export const name = (text) => h("bdi.name", text);
 
+// At most so many characters of a text, for a drawing that has no more room.
+export const clipped = (text, most) => {
+  const characters = [...text];
+  return characters.length > most ? `${characters.slice(0, Math.max(1, most - 1)).join("")}…` : text;
+};
+
 export const who = (agent) => [
   h("a", { href: `#/agents/${agent.id}` }, name(agent.name)),
   " ",

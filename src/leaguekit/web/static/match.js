@@ -91,6 +91,7 @@ function ruling(data) {
       h("span.soft", `${match.ruling ?? match.result}, decided by the ${match.decided_by}.`),
     ),
     voids > 0 && h("p.soft", `${plural(voids, "attempt")} before came to nothing.`),
+    found && match.decided_by !== "referee" && h("p.soft", "What its referee had reported no longer counts:"),
     data.evidence && evidence(data),
     data.draw && draw(data),
     found && verified(found, data.draw !== null),

@@ -29,16 +29,15 @@ const memory = {
   },
 };
 
-// What was answered last, and the seats if they were asked for.
+// What was answered last, and the seats.
 let answered = null;
-let seats = null;
+let seats = [];
 let codes = [];
 let again = () => {};
 
 export async function load(_what, get) {
-  const [{ news }, agents] = await Promise.all([get("/api/news"), everybody(get)]);
-  if (memory.get() && seats === null) await lookAtSeats();
-  return { news, players: agents.filter((agent) => agent.role === "player" && !agent.out) };
+  const [{ news }, agents] = await Promise.all([get("/api/operations"), everybody(get), memory.get() && lookAtSeats()]);
+  return { news, players: agents.filter((agent) => agent.role === "player") };
 }
 
 async function everybody(get) {
@@ -83,6 +82,7 @@ function entrance() {
 async function enter(submitted) {
   submitted.preventDefault();
   memory.set(new FormData(submitted.target).get("token").trim());
+  answered = null;
   await lookAtSeats();
   again();
 }
@@ -90,23 +90,23 @@ async function enter(submitted) {
 async function lookAtSeats() {
   try {
     seats = (await command("seats", memory.get())).seats;
-    answered = null;
   } catch (error) {
+    if (!(error instanceof Refused) || error.isBusy) return;
+    memory.set("");
     answered = { kind: "bad", text: error.message };
-    if (error instanceof Refused) memory.set("");
   }
 }
 
 function leave() {
   memory.set("");
-  [seats, codes, answered] = [null, [], null];
+  [seats, codes, answered] = [[], [], null];
   again();
 }
 
 function panel(data, live) {
   const league = live?.league;
   const isOver = league?.state === "LEAGUE_COMPLETED";
-  const options = data.players.map(
+  const options = (players) => players.map(
     (player) => h("option", { value: player.id, "data-key": player.id }, `${player.id} ${player.name}`),
   );
   const player = () => field(
@@ -115,7 +115,7 @@ function panel(data, live) {
       "select",
       { name: "player_id", required: true },
       h("option", { value: "" }, "choose …"),
-      options.map((one) => one.cloneNode(true)),
+      options(data.players.filter((player) => !player.out)),
     ),
   );
   const match = () => field(
@@ -130,7 +130,8 @@ function panel(data, live) {
     { "data-key": "panel" },
     h(
       "p",
-      league && [h("strong", stateOf(league)), ` · round ${league.round} of ${league.total_rounds} · `],
+      league && [h("strong", stateOf(league)), " · "],
+      league?.total_rounds > 0 && `round ${league.round} of ${league.total_rounds} · `,
       h("button", { type: "button", onclick: leave }, "Leave"),
     ),
     form("The league", [
@@ -178,7 +179,7 @@ function panel(data, live) {
           h("option", { value: "" }, "choose …"),
           h("option", { value: "draw", "data-key": "draw" }, "draw"),
           h("option", { value: "none", "data-key": "none" }, "both lose"),
-          options.map((one) => one.cloneNode(true)),
+          options(data.players),
         ),
       ),
       reason(),
@@ -221,9 +222,13 @@ async function submit(submitted) {
 }
 
 async function carryOut(what, given) {
+  const words = what.replace("_", " ");
   try {
+    // Before a league starts, everybody in it may have to be called.
+    answered = { kind: "quiet", text: `Asking the manager: ${words} …` };
+    again();
     const result = await command(what, memory.get(), given);
-    answered = { kind: "good", text: `Done: ${what.replace("_", " ")}.` };
+    answered = { kind: "good", text: `Done: ${words}.` };
     if (what === "seats_new") codes = result.seats;
     if (what.startsWith("seats")) seats = (await command("seats", memory.get())).seats;
     return true;
@@ -239,7 +244,8 @@ async function carryOut(what, given) {
 }
 
 function confirmed(question, words, given) {
-  const { promise, resolve } = Promise.withResolvers();
+  let resolve;
+  const promise = new Promise((resolved) => (resolve = resolved));
   const shown = Object.entries(given).filter(([, value]) => value !== "");
   const dialog = h(
     "dialog",
@@ -281,7 +287,7 @@ function codesShown() {
 }
 
 function seatTable() {
-  if (!seats?.length) return h(
+  if (!seats.length) return h(
     "p.soft",
     { "data-key": "none" },
     "There are no seats: everybody may come in, unless the manager was started with --require-seat.",
@@ -316,5 +322,5 @@ function seatTable() {
 
 function events({ news }) {
   const theirs = news.filter((one) => one.by_operator).reverse();
-  return theirs.length === 0 ? h("p.soft", "Nothing among the latest events.") : h("ol.log", theirs.map(event));
+  return theirs.length === 0 ? h("p.soft", "Nothing yet.") : h("ol.log", theirs.map(event));
 }

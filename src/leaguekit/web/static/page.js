@@ -33,7 +33,16 @@ let waiting = null;
 
 function route() {
   const [where, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-  return { where: where in PAGES ? where : "", what: decodeURIComponent(rest.join("/")) };
+  return { where: Object.hasOwn(PAGES, where) ? where : "", what: decoded(rest.join("/")) };
+}
+
+// Whatever somebody typed behind the #.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function go(isFirst = false) {
@@ -70,9 +79,19 @@ async function refresh(mine = turn) {
       shownSeq = seq;
     } catch (error) {
       if (mine !== turn) return;
+      if (error instanceof Refused && error.isBusy) {
+        waiting = setTimeout(refresh, PAUSE_MS);
+        return;
+      }
       main.removeAttribute("aria-busy");
-      if (error instanceof Refused) show(main, h("h1", { tabindex: "-1" }, "Not here"), h("p", error.message));
-      else if (data === null) show(main, h("h1", { tabindex: "-1" }, "The manager cannot be reached"));
+      if (error instanceof Refused) {
+        // What was here may be of another league.
+        data = null;
+        document.title = "Not here";
+        show(main, h("h1", { tabindex: "-1" }, "Not here"), h("p", error.message));
+      } else if (data === null) {
+        show(main, h("h1", { tabindex: "-1" }, "The manager cannot be reached"));
+      }
       return;
     }
   }
