@@ -310,6 +310,9 @@ class Hall:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None and isinstance(self.log, HeldLog):
+            # A test that fails while its log is held is to say so, and not to wait for what is never written.
+            self.log.release()
         if self.running is not None:
             self.running.cancel()
             with contextlib.suppress(asyncio.CancelledError, StoreError):

@@ -484,6 +484,19 @@ async def test_a_player_that_comes_back_at_another_port_in_the_middle_of_a_match
 
 
 @in_virtual_time
+async def test_a_league_that_was_kept_nowhere_is_begun_anew_under_its_name_and_with_the_files_of_its_agents(
+    tmp_path: Path,
+) -> None:
+    for tokens_seed in range(2):
+        async with Hall(tmp_path) as hall:
+            hall._random.seed(tokens_seed)
+            await hall.fill("always_even", "always_odd", referees=1)
+            assert not any(player.history for player in hall.players)
+            await hall.operate("start")
+            await hall.end(60)
+
+
+@in_virtual_time
 async def test_a_referee_whose_managers_place_another_league_has_taken_waits_for_its_own(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         await hall.fill("always_even", "always_odd", referees=1)

@@ -26,7 +26,7 @@ from leaguekit.agents.context import (
 )
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
-from leaguekit.agents.registration import Identity, Kind, Registrar
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar
 from leaguekit.agents.strategies import decide
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -145,12 +145,12 @@ class PlayerAgent:
         """Introduce the player to the manager, for as long as it takes. Raises RegistrationRefused."""
         return await self.registrar.register()
 
-    async def _prepare(self, identity: Identity, came_back: bool) -> None:
+    async def _prepare(self, identity: Identity, before: Before) -> None:
         self.league_id = identity.league_id
         if self._memory is None and identity.auth_token and identity.league_id:
             path = self.registrar.folder(identity.league_id) / "history.jsonl"
             try:
-                self._memory = await self.world.blocking(Memory, path, self.world.files, came_back)
+                self._memory = await self.world.blocking(Memory, path, self.world.files, before == "same")
             except StoreError as error:
                 log.warning("%s", error)
             else:

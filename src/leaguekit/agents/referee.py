@@ -15,7 +15,7 @@ import msgspec
 
 from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
-from leaguekit.agents.registration import Identity, Kind, Registrar, RegistrationRefused
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.speaking import PlainSpeaker, PlayersWord
 from leaguekit.agents.views import match_view
@@ -113,12 +113,14 @@ class RefereeAgent:
         """Be taken on by the manager, and deliver what an earlier run left. Raises RegistrationRefused."""
         return await self.registrar.register()
 
-    async def _prepare(self, identity: Identity, _came_back: bool) -> None:
+    async def _prepare(self, identity: Identity, before: Before) -> None:
         if self.state == "INIT":
             self.state = "REGISTERED"
         if self._journal is None:
             path = self.registrar.folder(identity.league_id) / "journal.jsonl"
-            self._journal = await self._world.blocking(Journal, path, self._world.files)
+            # What was ruled in another league of this name is nothing to this one.
+            is_ours = before != "another"
+            self._journal = await self._world.blocking(lambda: Journal(path, self._world.files, is_ours=is_ours))
             for match_id, attempt in self._journal.done():
                 self._attempts[match_id] = max(attempt, self._attempts.get(match_id, 0))
             for entry in self._journal.pending():

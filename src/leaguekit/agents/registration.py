@@ -16,6 +16,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -24,8 +25,7 @@ from leaguekit.agents.calls import ask, cause_of, passes, reachable
 from leaguekit.agents.logs import about
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import tokens
-from leaguekit.protocol.codes import without_codes
+from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.rpc import RpcRefusal
@@ -52,6 +52,9 @@ WRITE_AGAIN_SECONDS = 5.0
 
 T = TypeVar("T")
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
+# Who an agent was before in a league of this name: nobody that it knows of, the same, or somebody whom this league does
+# not know. A league that is kept nowhere may be begun again under its name.
+Before = Literal["nobody", "same", "another"]
 
 
 class RegistrationRefused(Exception):
@@ -125,7 +128,7 @@ def league_in(pong: bytes) -> str | None:
 class Registrar:
     """Registers an agent and keeps what it was given in a private file.
 
-    ``prepare`` is called with every identity, and whether an earlier run had it, before any call by the manager is
+    ``prepare`` is called with every identity, and who the agent was before, ahead of any call by the manager that is
     answered under it. ``wanted_id`` asks for an id, which a manager may grant.
     """
 
@@ -135,7 +138,7 @@ class Registrar:
         manager_url: str,
         kind: Kind,
         meta: m.PlayerMeta | m.RefereeMeta,
-        prepare: Callable[[Identity, bool], Awaitable[None]],
+        prepare: Callable[[Identity, Before], Awaitable[None]],
         *,
         wanted_id: str | None = None,
     ) -> None:
@@ -143,7 +146,7 @@ class Registrar:
         self.manager_url = manager_url
         self.endpoint = meta.contact_endpoint
         # Without the seat or referee code, which is for registering only.
-        self._address = without_codes(manager_url)
+        self._address = codes.without_codes(manager_url)
         self.identity: Identity | None = None
         self._world = world
         self._kind = kind
@@ -321,10 +324,17 @@ class Registrar:
         if token and league_id:
             await self._write(self._state_file(league_id), identity)
         log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
-        await self._prepare(identity, kept is not None)
+        await self._prepare(identity, self._before(kept, identity))
         # Not before: nothing is answered under an identity that is not prepared for it.
         self.identity = identity
         return identity
+
+    def _before(self, kept: Identity | None, now: Identity) -> Before:
+        if kept is None:
+            return "nobody"
+        # Who offers a token and is given another is not known by it; a seat gives a new one to the same agent.
+        has_seat = codes.shown_in(urlsplit(self.manager_url).query, "seat") is not None
+        return "same" if has_seat or now.auth_token == kept.auth_token else "another"
 
     async def _write(self, path: Path, what: Struct) -> None:
         """Keep something for a later run; if that cannot be done now, as soon as it can be."""

@@ -36,15 +36,15 @@ class Journal:
     """A journal file, opened by one referee at a time; its methods may be called from any thread.
 
     Opening it drops a torn last line (nobody was told of that ruling), and of what has been delivered everything but
-    that it was: a late copy of its assignment must not begin the match again.
+    that it was: a late copy of its assignment must not begin the match again. What is not ``is_ours`` is dropped whole.
     """
 
-    def __init__(self, path: Path, files: Files = DISK) -> None:
+    def __init__(self, path: Path, files: Files = DISK, *, is_ours: bool = True) -> None:
         self.path = path
         self._files = files
         self._lock = files.lock(path)
         try:
-            self._pending, self._delivered = _read(path, files.read(path) or b"")
+            self._pending, self._delivered = _read(path, (files.read(path) if is_ours else None) or b"")
             self._file: GrowingFile | None = self._grow()
         except BaseException:
             self._lock.release()
