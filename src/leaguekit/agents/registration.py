@@ -24,8 +24,8 @@ from msgspec import UNSET, Struct, UnsetType
 from leaguekit.agents.calls import ask, cause_of, passes, reachable
 from leaguekit.agents.logs import about
 from leaguekit.agents.world import World
-from leaguekit.protocol import messages as m
 from leaguekit.protocol import codes, tokens
+from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.rpc import RpcRefusal
