@@ -7,7 +7,7 @@ STAMP := .venv/.ready
 # Compiled once and not at every start of every process, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test long check bench fuzz soak stress docs clean
+.PHONY: setup demo test long check bench axelrod fuzz soak stress docs clean
 
 setup: $(STAMP)
 
@@ -41,10 +41,19 @@ check: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+# Under ten minutes, QUICK=1 under one; PARTS="league query" measures only those (see benchmarks/__main__.py).
+PARTS ?=
 bench: setup
-	@$(BIN)/python benchmarks/protocol.py
-	@$(BIN)/python benchmarks/league.py
-	@$(BIN)/python benchmarks/real_mcp.py
+	@$(BIN)/python benchmarks $(PARTS)
+
+# A rival for `make bench`, in a place of its own: it needs 600 MB. Newer ones need 6 GB.
+axelrod: build/axelrod/bin/python
+
+build/axelrod/bin/python:
+	@echo "Installing Axelrod (once, some minutes) …"
+	@$(PYTHON) -m venv build/axelrod
+	@build/axelrod/bin/python -m pip install --quiet --disable-pip-version-check axelrod==4.13.1 || \
+		{ rm -rf build/axelrod; exit 1; }
 
 fuzz: setup
 	@LEAGUEKIT_HYPOTHESIS=fuzz $(BIN)/python -m pytest -q tests/protocol/test_fuzz.py

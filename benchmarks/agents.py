@@ -13,7 +13,7 @@ import multiprocessing
 import socket
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
@@ -22,7 +22,7 @@ TRANSCRIPT = "transcript"
 INVITATION, CALL, OVER = "handle_game_invitation", "parity_choose", "notify_match_result"
 ASSIGNMENT, REPORT = "start_match", "report_match_result"
 ANNOUNCEMENT, STANDINGS, ROUND_OVER = "notify_round", "update_standings", "notify_round_completed"
-LEAGUE_OVER, PING = "notify_league_completed", "ping"
+LEAGUE_OVER, PING, PROGRESS = "notify_league_completed", "ping", "report_match_progress"
 
 LIMIT_SECONDS = 120
 REFEREE_MATCHES = 10
@@ -40,14 +40,17 @@ class Post(Protocol):
 class Script(NamedTuple):
     """What is played: the pairs of each round, by index, and of each kind of exchange the request and the answer.
 
-    Of the rounds, the first few may be a warm-up, before the clock starts.
+    Players may share one process. Of the rounds, the first few may be a warm-up, before the clock starts. ``extra``
+    says how often a match something comes that is not part of every match or round.
     """
 
     players: int
     referees: int
     rounds: list[list[Pair]]
     messages: dict[str, tuple[str, str]]
-    warm_up: int = 0
+    together: bool
+    warm_up: int
+    extra: dict[str, float]
 
 
 class Ports(NamedTuple):
@@ -59,11 +62,31 @@ class Ports(NamedTuple):
 
 
 class Agent(Protocol):
-    """Serves a socket for ever, telling ``hear`` of what comes; ``meanwhile`` is given what sends, and runs beside."""
+    """Serves sockets for ever, telling ``hear`` of what comes; ``meanwhile`` is given what sends, and runs beside."""
 
     def __call__(
-        self, sock: socket.socket, script: Script, hear: Hear, meanwhile: Callable[[Post], Coroutine[Any, Any, None]], /
+        self,
+        sockets: list[socket.socket],
+        script: Script,
+        hear: Hear,
+        meanwhile: Callable[[Post], Coroutine[Any, Any, None]],
+        /,
     ) -> None: ...
+
+
+class Now:
+    """Says of something that comes so often a match when it comes."""
+
+    def __init__(self, a_match: float) -> None:
+        self._a_match = a_match
+        self._due = 0.5
+
+    def times(self) -> int:
+        """How often after one more match."""
+        self._due += self._a_match
+        now = int(self._due)
+        self._due -= now
+        return now
 
 
 class Manager:
@@ -75,15 +98,34 @@ class Manager:
         self._left = 0
         self._matches = sum(map(len, script.rounds))
         self._under_way: set[asyncio.Future[Any]] = set()
+        self._waiting: deque[Pair] = deque()
+        # Who plays which match.
+        self._given: dict[Pair, int] = {}
+        self._standings, self._pings = Now(script.extra[STANDINGS]), Now(script.extra[PING])
 
-    def hear(self, kind: str, _: Pair | None) -> None:
+    def hear(self, kind: str, match: Pair | None) -> None:
         self._counts[kind] += 1
-        if kind == REPORT:
+        if kind == REPORT and match is not None:
+            referee = self._given.pop(match)
             self._left -= 1
             if not self._left:
                 self._round_over.set()
+            elif self._waiting:
+                self._assign(referee)
+            self._tell_meanwhile()
         elif kind == TRANSCRIPT and self._counts[TRANSCRIPT] == self._matches:
             self._all_in.set()
+
+    def _tell_meanwhile(self) -> None:
+        for _ in range(self._standings.times()):
+            self._tell(self._ports.players, STANDINGS)
+        for _ in range(self._pings.times()):
+            self._tell(self._ports.referees, PING)
+
+    def _assign(self, referee: int) -> None:
+        match = self._waiting.popleft()
+        self._given[match] = referee
+        self._begin(self._count(self._ports.referees[referee], ASSIGNMENT, match))
 
     async def play(self, post: Post) -> None:
         try:
@@ -113,8 +155,9 @@ class Manager:
                 began = time.perf_counter()
             self._left = len(pairs)
             self._round_over.clear()
-            for place, pair in enumerate(pairs):
-                self._begin(self._count(self._ports.referees[place % self._script.referees], ASSIGNMENT, pair))
+            self._waiting.extend(pairs)
+            for place in range(min(len(pairs), REFEREE_MATCHES * self._script.referees)):
+                self._assign(place % self._script.referees)
             await self._round_over.wait()
             ended = time.perf_counter()
             self._tell(self._ports.players, STANDINGS, ROUND_OVER)
@@ -143,8 +186,9 @@ class Manager:
 class Referee:
     """Plays the matches that it is given, all at once."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, script: Script, ports: Ports) -> None:
         self._ports = ports
+        self._progress = Now(script.extra[PROGRESS])
         self._playing: set[asyncio.Task[None]] = set()
 
     def hear(self, kind: str, match: Pair | None) -> None:
@@ -160,7 +204,9 @@ class Referee:
         one, other = (self._ports.players[player] for player in match)
         for kind in (INVITATION, CALL, OVER):
             await asyncio.gather(self._post(one, kind), self._post(other, kind))
-        await self._post(self._ports.manager, REPORT)
+        for _ in range(self._progress.times()):
+            await self._post(self._ports.manager, PROGRESS)
+        await self._post(self._ports.manager, REPORT, match)
         await self._post(self._ports.manager, TRANSCRIPT)
 
 
@@ -184,8 +230,8 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 def main(agent: Agent) -> None:
     """Play the script from the input with agents of this kind, each a process, and print what it came to."""
     script = Script(**json.load(sys.stdin))
-    if max(map(len, script.rounds)) > REFEREE_MATCHES * script.referees:
-        raise SystemExit("there are too few referees to play every match of a round at once")
+    # Read from JSON, they are lists.
+    script = script._replace(rounds=[[(a, b) for a, b in pairs] for pairs in script.rounds])
     sockets = [socket.create_server(("127.0.0.1", 0), backlog=512) for _ in range(1 + script.referees + script.players)]
     numbers = [sock.getsockname()[1] for sock in sockets]
     ports = Ports(numbers[0], numbers[1 : 1 + script.referees], numbers[1 + script.referees :])
@@ -193,12 +239,14 @@ def main(agent: Agent) -> None:
     processes = multiprocessing.get_context("fork")
     result, told = processes.Pipe(duplex=False)
     manager = Manager(script, ports, told)
-    referees = [Referee(ports) for _ in ports.referees]
+    referees = [Referee(script, ports) for _ in ports.referees]
     parts: list[tuple[Hear, Any]] = [(manager.hear, manager.play), *((one.hear, one.listen) for one in referees)]
-    parts += [(_hear_nothing, _nothing)] * script.players
+    served = [[sock] for sock in sockets[: len(parts)]]
+    served += [sockets[len(parts) :]] if script.together else [[sock] for sock in sockets[len(parts) :]]
+    parts += [(_hear_nothing, _nothing)] * (len(served) - len(parts))
     children = [
-        processes.Process(target=agent, args=(sock, script, hear, meanwhile), daemon=True)
-        for sock, (hear, meanwhile) in zip(sockets, parts, strict=True)
+        processes.Process(target=agent, args=(own, script, hear, meanwhile), daemon=True)
+        for own, (hear, meanwhile) in zip(served, parts, strict=True)
     ]
     try:
         for child in children:

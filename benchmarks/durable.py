@@ -13,7 +13,7 @@ import platform
 import statistics
 import sys
 
-from league import data_folder, played
+from programs import data_folder, told
 
 PLAYERS, REFEREES, TURNS = 20, 2, 7
 GOAL = 0.8
@@ -23,10 +23,10 @@ def rate(*store: str) -> float:
     """Matches per second of one league."""
     with data_folder() as folder:
         counts = ["--players", str(PLAYERS), "--referees", str(REFEREES)]
-        told = played(["-m", "leaguekit", "run", "--port", "0", *counts, "--data-dir", str(folder), "--json", *store])
-    if told["technical_losses"]:
-        print(f"  of {told['matches']} matches {told['technical_losses']} were technical losses")
-    return float(told["matches"] / told["seconds"])
+        league = told("-m", "leaguekit", "run", "--port", "0", *counts, "--data-dir", str(folder), "--json", *store)
+    if league["technical_losses"]:
+        print(f"  of {league['matches']} matches {league['technical_losses']} were technical losses")
+    return float(league["matches"] / league["seconds"])
 
 
 def main() -> None:
@@ -45,8 +45,8 @@ def main() -> None:
     for name, found in rates.items():
         print(f"{name:8}{statistics.median(found):8,.0f} ({min(found):,.0f}–{max(found):,.0f})")
     print(f"ratio   {disk / memory:8.2f} (goal ≥ {GOAL})")
-    told = {"disk": round(disk, 1), "memory": round(memory, 1), "ratio": round(disk / memory, 3), "turns": turns}
-    print(f"\n{json.dumps(told | {'python': platform.python_version(), 'cores': os.cpu_count()})}")
+    figures = {"disk": round(disk, 1), "memory": round(memory, 1), "ratio": round(disk / memory, 3), "turns": turns}
+    print(f"\n{json.dumps(figures | {'python': platform.python_version(), 'cores': os.cpu_count()})}")
 
 
 if __name__ == "__main__":

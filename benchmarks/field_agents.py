@@ -1,7 +1,7 @@
 """The field: the exchanges of a league on what others use, FastAPI with uvicorn and httpx, well tuned.
 
 One shared client a process, kept connections, no validation, no access log. Messages are plain dictionaries. It is run
-by ``league.py``.
+by ``rates.py``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Client:
 
 
 def agent(
-    sock: socket.socket, script: Script, hear: Hear, meanwhile: Callable[[Post], Coroutine[Any, Any, None]]
+    sockets: list[socket.socket], script: Script, hear: Hear, meanwhile: Callable[[Post], Coroutine[Any, Any, None]]
 ) -> None:
     answers = {kind: json.loads(text) for kind, (_, text) in script.messages.items()}
     bodies = {kind: json.loads(text) for kind, (text, _) in script.messages.items()}
@@ -81,7 +81,7 @@ def agent(
 
     async def serve() -> None:
         client = Client(bodies, script.players + script.referees)
-        await asyncio.gather(meanwhile(client.post), uvicorn.Server(config).serve(sockets=[sock]))
+        await asyncio.gather(meanwhile(client.post), uvicorn.Server(config).serve(sockets=sockets))
 
     agents.run(serve())
 

@@ -1,7 +1,7 @@
 """The limit: the exchanges of a league with nothing around them, raw asyncio and httptools on both sides.
 
 Nothing is decoded, checked or kept; bodies are constants of the real sizes, and a path says what a request is. It is
-run by ``league.py``.
+run by ``rates.py``.
 """
 
 from __future__ import annotations
@@ -107,15 +107,16 @@ class Client:
 
 
 def agent(
-    sock: socket.socket, script: Script, hear: Hear, meanwhile: Callable[[Post], Coroutine[Any, Any, None]]
+    sockets: list[socket.socket], script: Script, hear: Hear, meanwhile: Callable[[Post], Coroutine[Any, Any, None]]
 ) -> None:
     answers = {kind: ANSWER % (len(text.encode()), text.encode()) for kind, (_, text) in script.messages.items()}
     bodies = {kind: text.encode() for kind, (text, _) in script.messages.items()}
 
     async def serve() -> None:
         client = Client(bodies)
-        server = await asyncio.get_running_loop().create_server(lambda: Served(answers, hear), sock=sock)
-        await asyncio.gather(meanwhile(client.post), server.serve_forever())
+        loop = asyncio.get_running_loop()
+        servers = [await loop.create_server(lambda: Served(answers, hear), sock=sock) for sock in sockets]
+        await asyncio.gather(meanwhile(client.post), *(server.serve_forever() for server in servers))
 
     agents.run(serve())
 

@@ -1,0 +1,335 @@
+"""All benchmarks in one run: ``make bench``, or with QUICK=1 less of each.
+
+limit      the exchanges of a league, between as many processes, with raw sockets and nothing else
+field      the same on FastAPI, uvicorn and httpx
+league     real leagues: every agent a process, or all players in one; every result durable
+growth     what a match takes of the processors in a league of 200 against one of 20, broadcasts apart
+query      queries and reports a second, against the same server answering a constant
+broadcast  what it takes the manager to tell 100 players of new standings
+simulate   simulated matches a second, against Axelrod
+start      from ``league run`` to its first match
+specified  the times that the specification gives limits for (not with QUICK)
+
+Everything takes turns, and turns are made as long as there is time. The last line of the output is one JSON object.
+``python benchmarks PART …`` measures only some parts. Progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+import leagues
+import queries
+import simulation
+from leagues import Shape
+from observed import observe, round_trips
+from programs import HERE, data_folder, middle, spread, told
+from rates import Growth, Rates
+
+QUICK = bool(os.environ.get("QUICK"))
+# No step begins that would be over later, by what it took before; half a minute less than is promised.
+SECONDS = 45.0 if QUICK else 560.0
+MOST_TURNS = 3 if QUICK else 7
+APART = (Shape(10, 2),) if QUICK else (Shape(4, 2), Shape(20, 2), Shape(50, 4))
+TOGETHER = () if QUICK else (Shape(20, 2, True), Shape(200, 4, True, rounds=8, warm_up=2))
+SMALL = Shape(20, 2, True, warm_up=2)
+LARGE = Shape(200, 4, True, rounds=4 if QUICK else 8, warm_up=1 if QUICK else 2)
+# What is started, and how often.
+MOST_STARTS = {Shape(4, 2): MOST_TURNS} | ({} if QUICK else {Shape(50, 4): 2})
+ASKED_TURNS, TOLD_TIMES, SIMULATED_LEAGUES, AXELROD_ROUNDS = (3, 2, 20, 1) if QUICK else (5, 4, 60, 3)
+OBSERVED = Shape(20, 2)
+FIELD_NEEDS = ("fastapi", "httpx")
+PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "start", "specified")
+GOALS = {
+    "share_of_limit": "≥ 0.4",
+    "times_field": "≥ 10",
+    "query_share": "≥ 0.7",
+    "broadcast_ms": "< 20",
+    "growth_20_to_200": "≤ 1.2",
+    "start_s": "≤ 1.2",
+    "mb_per_player": "≤ 40",
+    "mb_per_player_together": "≤ 2",
+    "times_axelrod": "≥ 10",
+    "round_trip_ms": "< 500",
+    "query_ms": "< 1,000",
+    "standings_ms": "< 5,000",
+}
+
+
+@dataclass
+class Step:
+    """Something that is measured again and again; what it does is told in a few words."""
+
+    name: str
+    do: Callable[[], str]
+    most: int = MOST_TURNS
+    took: float = 0.0
+    done: int = 0
+
+
+@dataclass
+class Figures:
+    """All that is measured."""
+
+    rates: list[Rates] = field(default_factory=lambda: [Rates(shape) for shape in (*APART, *TOGETHER)])
+    growth: Growth = field(default_factory=lambda: Growth(SMALL, LARGE))
+    queries: list[float] = field(default_factory=list)
+    query_share: list[float] = field(default_factory=list)
+    query_cpu_share: list[float] = field(default_factory=list)
+    reports: list[float] = field(default_factory=list)
+    report_share: list[float] = field(default_factory=list)
+    broadcast_ms: list[float] = field(default_factory=list)
+    simulate: list[float] = field(default_factory=list)
+    axelrod: list[float] = field(default_factory=list)
+    times_axelrod: list[float] = field(default_factory=list)
+    no_axelrod: str = "there was no time for it"
+    starts: dict[int, list[float]] = field(default_factory=lambda: {shape.players: [] for shape in MOST_STARTS})
+    specified: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def largest(self) -> Rates:
+        """The league that the headline figures are of."""
+        return self.rates[len(APART) - 1]
+
+    def ask(self) -> str:
+        found = queries.queries(ASKED_TURNS)
+        self.queries += found.manager
+        self.query_share += found.shares
+        self.query_cpu_share.append(found.constant_cpu / found.manager_cpu)
+        return f"{middle(found.manager):,.0f} queries a second, {middle(found.shares):.2f} of a constant's"
+
+    def report(self) -> str:
+        found = queries.reports(ASKED_TURNS)
+        self.reports += found.manager
+        self.report_share += found.shares
+        return f"{middle(found.manager):,.0f} reports a second"
+
+    def tell_all(self) -> str:
+        found = told(str(HERE / "told_all.py"), str(TOLD_TIMES))["cpu_ms"]
+        self.broadcast_ms += found
+        return f"{middle(found):.1f} ms"
+
+    def simulated(self) -> str:
+        self.simulate.append(simulation.simulated(SIMULATED_LEAGUES))
+        return f"{self.simulate[-1]:,.0f} matches a second"
+
+    def against_axelrod(self) -> str:
+        rate = simulation.of_axelrod(AXELROD_ROUNDS)
+        if rate is None:
+            self.no_axelrod = simulation.NOT_INSTALLED
+            return self.no_axelrod
+        self.axelrod.append(rate)
+        self.times_axelrod.append(self.simulate[-1] / rate)
+        return f"{rate:,.0f} matches a second"
+
+    def start(self, shape: Shape) -> str:
+        self.starts[shape.players].append(leagues.start_seconds(shape.players, shape.referees))
+        return f"{self.starts[shape.players][-1]:.2f} s"
+
+    def observe(self) -> str:
+        with data_folder() as folder:
+            asked, standings = asyncio.run(observe(OBSERVED.players, OBSERVED.referees, folder))
+            found = {"round_trip_ms": round_trips(folder), "query_ms": asked, "standings_ms": standings}
+        for name, seconds in found.items():
+            self.specified.setdefault(name, []).extend(1e3 * one for one in seconds)
+        return f"{len(asked)} queries"
+
+
+def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
+    """What is done in each turn, in order."""
+    with_field = "field" in parts and not missing_of_field()
+    growth = figures.growth
+    found = [one for rates in figures.rates for one in steps_of(rates, with_field=with_field)]
+    of_parts = {
+        "league": found,
+        "field": [] if "league" in parts else found,
+        "growth": [Step("growth: 20 players", growth.play_small), Step("growth: 200 players", growth.play_large)],
+        "query": [Step("query", figures.ask), Step("query: reports", figures.report)],
+        "broadcast": [Step("broadcast", figures.tell_all)],
+        # Importing Axelrod takes longer than its matches.
+        "simulate": [Step("simulate", figures.simulated), Step("Axelrod", figures.against_axelrod, 1 if QUICK else 3)],
+        "start": [Step(f"start of {one.name}", partial(figures.start, one), MOST_STARTS[one]) for one in MOST_STARTS],
+        "specified": [Step("specified", figures.observe, 1)],
+    }
+    return [one for part, of_part in of_parts.items() if part in parts for one in of_part]
+
+
+def steps_of(rates: Rates, *, with_field: bool) -> Iterable[Step]:
+    name = rates.shape.name
+    yield Step(f"record {name}", rates.record, 1)
+    yield Step(f"league and limit of {name}", rates.play)
+    if with_field and not rates.shape.together:
+        yield Step(f"field of {name}", rates.play_field, 3)
+
+
+def measure(todo: list[Step]) -> None:
+    """Make turns as long as there is time."""
+    began = time.monotonic()
+
+    def note(text: str) -> None:
+        print(f"[{time.monotonic() - began:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+    for turn in range(1, MOST_TURNS + 1):
+        for step in todo:
+            if step.done >= step.most:
+                continue
+            if time.monotonic() - began + step.took > SECONDS:
+                if not step.done:
+                    note(f"turn {turn}: {step.name} is left out, for there is no time left")
+                continue
+            note(f"turn {turn}: {step.name} …")
+            since = time.monotonic()
+            note(f"turn {turn}: {step.name}: {step.do()}")
+            step.took = max(step.took, time.monotonic() - since)
+            step.done += 1
+
+
+def missing_of_field() -> list[str]:
+    return [name for name in FIELD_NEEDS if find_spec(name) is None]
+
+
+def environment() -> dict[str, Any]:
+    names = ("msgspec", "httptools", "uvicorn", "uvloop", "starlette", *FIELD_NEEDS)
+    return {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "load": [round(one, 2) for one in os.getloadavg()],
+        "versions": {name: version(name) for name in names if find_spec(name) is not None},
+        "system": platform.platform(),
+    }
+
+
+def show_environment(found: dict[str, Any]) -> None:
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    print(f"Python {found['python']}, {found['cores']} cores, {found['system']}\n{versions}")
+    print(f"load at the start: {', '.join(map(str, found['load']))}")
+    if found["load"][0] > (found["cores"] or 1) / 2:
+        print("WARNING: this machine is busy with other things; only the ratios mean something, and they will vary.")
+    if missing := missing_of_field():
+        print(f"field is left out: {' and '.join(missing)} not installed (pip install {' '.join(FIELD_NEEDS)})")
+    print(flush=True)
+
+
+def show(figures: Figures) -> None:
+    heads = ("league", "limit", "field", f"of limit ({GOALS['share_of_limit']})", f"field ({GOALS['times_field']})")
+    print(f"\n{'matches a second':24}" + "".join(f"{head:>24}" for head in heads) + f"{'turns':>8}")
+    for one in figures.rates:
+        cells = [spread(one.league), spread(one.limit), spread(one.field), spread(one.share, 3), spread(one.times, 1)]
+        print(f"{one.shape.name:24}" + "".join(f"{cell:>24}" for cell in cells) + f"{len(one.league):>8}")
+    roles = ("manager", "referees", "players")
+    heads = (*(f"{role}, ms" for role in roles), "MB a player (PSS)")
+    print(f"\n{'CPU a match':24}" + "".join(f"{head:>24}" for head in heads))
+    for one in figures.rates:
+        cells = [spread(one.cpu_ms[role], 2) for role in roles]
+        cells.append("–" if one.mb_per_player is None else f"{one.mb_per_player:.2f}")
+        print(f"{one.shape.name:24}" + "".join(f"{cell:>24}" for cell in cells))
+    print(f"\n{'':48}{'goal':>12}{'median (least–most)':>32}{'of':>8}")
+    growth = figures.growth
+    show_line("queries a second", "", figures.queries)
+    show_line("  of the same server answering a constant", "query_share", figures.query_share, 2)
+    show_line("  the same by CPU", "", figures.query_cpu_share, 2)
+    show_line("reports a second", "", figures.reports)
+    show_line("  of the same server answering a constant", "", figures.report_share, 2)
+    show_line("standings to 100 players, ms of the manager", "broadcast_ms", figures.broadcast_ms, 1)
+    show_line("CPU a match at 20 players, broadcasts apart, ms", "", growth.small_ms, 2)
+    show_line("CPU a match at 200 players, broadcasts apart, ms", "", growth.large_ms, 2)
+    show_line("  growth", "growth_20_to_200", growth.ratios, 2)
+    show_line("MB a player, 200 in one process (PSS)", "mb_per_player_together", growth.mb_per_player, 2)
+    show_line("simulated matches a second (CPU)", "", figures.simulate)
+    show_line("  Axelrod's", "", figures.axelrod)
+    show_line("  times Axelrod", "times_axelrod", figures.times_axelrod, 1)
+    for players, seconds in figures.starts.items():
+        show_line(f"start, {players} players, s", "start_s" if players <= 4 else "", seconds, 2)
+    for name, found in figures.specified.items():
+        show_line(f"{name.replace('_', ' ')}, {OBSERVED.players} players", name, found, 1)
+
+
+def show_line(name: str, goal: str, figures: list[float], digits: int = 0) -> None:
+    print(f"{name:48}{GOALS.get(goal, ''):>12}{spread(figures, digits):>32}{len(figures):>8,}")
+
+
+def rounded(figures: list[float], digits: int = 3) -> float | None:
+    found = middle(figures)
+    return None if found is None else round(found, digits)
+
+
+def as_json(figures: Figures) -> dict[str, Any]:
+    """The headline figures are those of the largest league whose every agent is a process."""
+    largest, growth = figures.largest, figures.growth
+    return {
+        "limit": rounded(largest.limit, 1),
+        "field": rounded(largest.field, 1),
+        "league": rounded(largest.league, 1),
+        "share_of_limit": rounded(largest.share),
+        "times_field": rounded(largest.times, 2),
+        "query_share": rounded(figures.query_share),
+        "start_s": rounded(figures.starts[4], 2),
+        "growth_20_to_200": rounded(growth.ratios),
+        "mb_per_player": None if largest.mb_per_player is None else round(largest.mb_per_player, 2),
+        "simulate": rounded(figures.simulate, 0),
+        "times_axelrod": rounded(figures.times_axelrod, 1),
+        **({} if figures.axelrod else {"no_axelrod": figures.no_axelrod}),
+        "players": largest.shape.players,
+        "mb_per_player_together": rounded(growth.mb_per_player),
+        "query_cpu_share": rounded(figures.query_cpu_share),
+        "report_share": rounded(figures.report_share),
+        "broadcast_ms": rounded(figures.broadcast_ms, 2),
+        "by_size": {one.shape.name: of_size(one) for one in figures.rates},
+        "specified": {name: {"median": rounded(found, 1), "worst": round(max(found), 1)}
+                      for name, found in figures.specified.items()},
+    }  # fmt: skip
+
+
+def of_size(one: Rates) -> dict[str, Any]:
+    return {
+        "league": rounded(one.league, 1),
+        "limit": rounded(one.limit, 1),
+        "field": rounded(one.field, 1),
+        "share_of_limit": rounded(one.share),
+        "times_field": rounded(one.times, 2),
+        "cpu_ms": {role: rounded(ms, 2) for role, ms in one.cpu_ms.items()},
+        "mb_per_player": None if one.mb_per_player is None else round(one.mb_per_player, 2),
+        "turns": len(one.league),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", metavar="PART", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
+    parts = parser.parse_args().parts
+    if unknown := [one for one in parts if one not in PARTS]:
+        parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    # Ended from outside, it must end what it has started, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    surroundings = environment()
+    show_environment(surroundings)
+    figures = Figures()
+    usual = [one for one in PARTS if not (QUICK and one == "specified")]
+    try:
+        measure(steps(figures, parts or usual))
+    except KeyboardInterrupt:
+        show(figures)
+        print("\nInterrupted: this is what there was; every program has been ended.")
+        return 130
+    show(figures)
+    print(f"\n{json.dumps(as_json(figures) | {'quick': QUICK} | surroundings)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Matches a second of one size of league: real, at the limit, and on what the field uses.
+
+They take turns, each with new processes, and ratios are made within a turn, so that a slow moment of the machine hits
+all alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import leagues
+from exchanges import Recorded, record
+from leagues import Shape
+from programs import HERE, told
+
+# The limit is over in a moment: played so often before and after the league, it sees the same machine.
+LIMIT_PLAYS = 2
+# Of a long league the slow field plays only so many rounds, and before the clock starts so many more: a league's slow
+# beginning would weigh too much.
+FIELD_ROUNDS, FIELD_WARM_UP = 4, 2
+
+
+class Rates:
+    """Figures of one size of league, turn by turn."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.league: list[float] = []
+        self.limit: list[float] = []
+        self.field: list[float] = []
+        self.share: list[float] = []
+        self.times: list[float] = []
+        self.cpu_ms: defaultdict[str, list[float]] = defaultdict(list)
+        self._recorded: Recorded | None = None
+
+    @property
+    def mb_per_player(self) -> float | None:
+        return None if self._recorded is None else self._recorded.mb_per_player
+
+    def record(self) -> str:
+        self._recorded = record(self.shape)
+        return f"{self._recorded.counts.total():,} exchanges"
+
+    def play(self) -> str:
+        """A real league, between plays of the limit."""
+        limits = self._limits()
+        played = leagues.play(self.shape)
+        limits += self._limits()
+        self.league.append(played.rate)
+        self.limit.append(sorted(limits)[len(limits) // 2])
+        self.share.append(self.league[-1] / self.limit[-1])
+        for role, ms in played.cpu_ms.items():
+            self.cpu_ms[role].append(ms)
+        return f"{self.league[-1]:,.0f} matches a second of {self.limit[-1]:,.0f}"
+
+    def play_field(self) -> str:
+        """The field's, after a real league."""
+        script = self._script
+        if len(script["rounds"]) > FIELD_WARM_UP + FIELD_ROUNDS:
+            script = script | {"rounds": script["rounds"][: FIELD_WARM_UP + FIELD_ROUNDS], "warm_up": FIELD_WARM_UP}
+        self.field.append(_played("field", script))
+        self.times.append(self.league[-1] / self.field[-1])
+        return f"{self.field[-1]:,.0f} matches a second"
+
+    @property
+    def _script(self) -> dict[str, Any]:
+        if self._recorded is None:
+            self.record()
+        assert self._recorded is not None
+        return self._recorded.script
+
+    def _limits(self) -> list[float]:
+        return [_played("limit", self._script) for _ in range(LIMIT_PLAYS)]
+
+
+def _played(contender: str, script: dict[str, Any]) -> float:
+    """Matches a second of a league's exchanges without a league."""
+    found = told(str(HERE / f"{contender}_agents.py"), given=json.dumps(script))
+    if "failure" in found:
+        raise SystemExit(f"{contender}: {found['failure']}")
+    return float(found["matches"] / found["seconds"])
+
+
+class Growth:
+    """What a match takes of all processors, in a small and in a large league whose broadcasts are not sent."""
+
+    def __init__(self, small: Shape, large: Shape) -> None:
+        self._small, self._large = small, large
+        self.small_ms: list[float] = []
+        self.large_ms: list[float] = []
+        self.ratios: list[float] = []
+        self.mb_per_player: list[float] = []
+
+    def play_small(self) -> str:
+        self.small_ms.append(sum(leagues.play(self._small, silent=True).cpu_ms.values()))
+        return f"{self.small_ms[-1]:.1f} ms a match"
+
+    def play_large(self) -> str:
+        """After a small one."""
+        played = leagues.play(self._large, silent=True)
+        self.large_ms.append(sum(played.cpu_ms.values()))
+        self.ratios.append(self.large_ms[-1] / self.small_ms[-1])
+        if played.mb_per_player is not None:
+            self.mb_per_player.append(played.mb_per_player)
+        return f"{self.large_ms[-1]:.1f} ms a match"

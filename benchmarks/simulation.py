@@ -1,0 +1,42 @@
+"""Simulated matches a second, against Axelrod where that is installed (`make axelrod`, which takes some minutes).
+
+Both play on one core, so seconds are those of the processor: whatever else the machine does takes from neither.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from importlib.util import find_spec
+
+from programs import HERE, told
+
+PLAYERS = 50
+OF_ITS_OWN = HERE.parent / "build" / "axelrod" / "bin" / "python"
+NOT_INSTALLED = "Axelrod is not installed: `make axelrod` does that, beside everything else"
+
+
+@cache
+def axelrod_python() -> str | None:
+    """A Python that has Axelrod: the one that AXELROD names, our own one for it, or this."""
+    if named := os.environ.get("AXELROD"):
+        return named
+    if OF_ITS_OWN.exists():
+        return str(OF_ITS_OWN)
+    return sys.executable if find_spec("axelrod") is not None else None
+
+
+def simulated(leagues: int) -> float:
+    """Matches a second of ``league simulate``."""
+    found = told("-m", "leaguekit", "simulate", "--players", str(PLAYERS), "--seeds", str(leagues), "--json")
+    return float(found["matches"] / found["cpu_seconds"])
+
+
+def of_axelrod(rounds: int) -> float | None:
+    """Matches a second of Axelrod; None where it is not installed."""
+    python = axelrod_python()
+    if python is None:
+        return None
+    found = told(str(HERE / "axelrod_matches.py"), str(rounds), python=python)
+    return float(found["matches"] / found["seconds"])
