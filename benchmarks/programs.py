@@ -68,12 +68,12 @@ def kill(one: Program) -> None:
                 stream.close()
 
 
-def told(*arguments: str, given: str = "", python: str = sys.executable) -> Any:
+def told(*arguments: str, given: str = "", python: str = sys.executable, seconds: float = LIMIT_SECONDS) -> Any:
     """What a program prints, which is JSON."""
     with programs() as started:
         one = start(*arguments, python=python)
         started.append(one)
-        out, _ = one.communicate(given, timeout=LIMIT_SECONDS)
+        out, _ = one.communicate(given, timeout=seconds)
         if one.returncode != 0:
             raise SystemExit(f"{' '.join(arguments)} failed with {one.returncode}; run it by itself to see why")
     return json.loads(out.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""A server to be asked: a manager in the middle of a league, or the same server with a constant for an answer.
+"""A server to be asked: a manager some rounds into a league, or the same server with a constant for an answer.
 
     python served.py manager PLAYERS REFEREES FOLDER
     python served.py constant BYTES
@@ -23,6 +23,9 @@ from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server import Server, listen
 
+# So many rounds of the league are over.
+ROUNDS = 8
+
 
 async def line() -> str:
     return await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
@@ -40,7 +43,7 @@ async def serve_manager(players: int, referees: int, folder: Path) -> None:
     manager.conductor.start_when = (players, referees)
     manager.conductor.look_again()
     a_round = players // 2
-    await until(lambda: results(manager) >= (players - 1) // 2 * a_round - 1, crowd, running)
+    await until(lambda: results(manager) >= ROUNDS * a_round, crowd, running)
     crowd.holds = True
     # What was reported before is over as well.
     await until(lambda: len(crowd.held) == a_round, crowd, running)

@@ -6,6 +6,7 @@ Both play on one core, so seconds are those of the processor: whatever else the 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from functools import cache
 from importlib.util import find_spec
@@ -33,10 +34,13 @@ def simulated(leagues: int) -> float:
     return float(found["matches"] / found["cpu_seconds"])
 
 
-def of_axelrod(rounds: int) -> float | None:
-    """Matches a second of Axelrod; None where it is not installed."""
+def of_axelrod(rounds: int, seconds: float) -> float | str:
+    """Matches a second of Axelrod; or why there are none."""
     python = axelrod_python()
     if python is None:
-        return None
-    found = told(str(HERE / "axelrod_matches.py"), str(rounds), python=python)
+        return NOT_INSTALLED
+    try:
+        found = told(str(HERE / "axelrod_matches.py"), str(rounds), python=python, seconds=seconds)
+    except subprocess.TimeoutExpired:
+        return "Axelrod took longer to import than there was time"
     return float(found["matches"] / found["seconds"])
