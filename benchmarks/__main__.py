@@ -176,14 +176,14 @@ def steps_of(rates: Rates, *, with_field: bool) -> Iterable[Step]:
         yield Step(f"field of {name}", rates.play_field, 3)
 
 
-def measure(todo: list[Step], ends: float) -> None:
-    """Make turns as long as there is time."""
+def measure(todo: list[Step], turns: int, ends: float) -> None:
+    """Make so many turns, as long as there is time."""
     began = time.monotonic()
 
     def note(text: str) -> None:
         print(f"[{time.monotonic() - began:4.0f} s] {text}", file=sys.stderr, flush=True)
 
-    for turn in range(1, MOST_TURNS + 1):
+    for turn in range(1, turns + 1):
         for step in todo:
             if step.done >= step.most:
                 continue
@@ -312,7 +312,9 @@ def main() -> int:
         prog="benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", metavar="PART", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
-    parts = parser.parse_args().parts
+    parser.add_argument("--turns", metavar="N", type=int, default=MOST_TURNS, help=f"at most (default {MOST_TURNS})")
+    options = parser.parse_args()
+    parts = options.parts
     if unknown := [one for one in parts if one not in PARTS]:
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     # Ended from outside, it must end what it has started, as after Ctrl-C.
@@ -322,7 +324,7 @@ def main() -> int:
     figures = Figures(time.monotonic() + SECONDS)
     usual = [one for one in PARTS if not (QUICK and one == "specified")]
     try:
-        measure(steps(figures, parts or usual), figures.ends)
+        measure(steps(figures, parts or usual), options.turns, figures.ends)
     except KeyboardInterrupt:
         show(figures)
         print("\nInterrupted: this is what there was; every program has been ended.")

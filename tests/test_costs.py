@@ -1,0 +1,75 @@
+"""No match costs more than it did: counts that a regression would move, on any machine and however busy it is.
+
+Who makes something cheaper lowers its budget here: a little above what ``python -m tests.costs`` prints.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BUDGETS = {
+    "match": {
+        "exchanges": 16.5,
+        "bytes sent and answered": 24_000,
+        "tasks": 34,
+        "JSON encodings": 48,
+        "JSON decodings": 61,
+        "syncs to disk": 1.1,
+        "appends to the log": 1.6,
+        "files written": 1.4,
+        "calls in protocol": 765,
+        "calls in games": 49,
+        "calls in match": 132,
+        "calls in league": 205,
+        "calls in transport": 152,
+        "calls in store": 38,
+        "calls in agents": 885,
+    },
+    "exchange": {
+        "tasks": 1,
+        "calls of the socket": 4,
+        "calls in transport": 41,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def measured() -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.costs"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def over_budget(budget: dict[str, float], counts: dict[str, float]) -> list[str]:
+    return [
+        f"{what}: {counts[what]:,} instead of at most {most:,}" for what, most in budget.items() if counts[what] > most
+    ]
+
+
+@pytest.mark.parametrize("of", BUDGETS)
+def test_neither_a_match_nor_an_exchange_costs_more_than_its_budget(of: str, measured: Any) -> None:
+    budget, cost = BUDGETS[of], measured[of]
+    assert budget.keys() == cost["counts"].keys()
+    often = "\n  ".join(cost["often"])
+    grown = "\n  ".join(over_budget(budget, cost["counts"]))
+    assert not grown, f"a {of} costs more than it did:\n  {grown}\nmost called, in all:\n  {often}"
+
+
+@pytest.mark.parametrize(("of", "what"), [(of, what) for of, budget in BUDGETS.items() for what in budget])
+def test_one_and_a_half_times_as_much_of_anything_is_noticed(of: str, what: str, measured: Any) -> None:
+    counts = measured[of]["counts"]
+    grown = counts | {what: 1.5 * counts[what]}
+    assert len(over_budget(BUDGETS[of], grown)) == 1, "the budget leaves too much room: lower it"
