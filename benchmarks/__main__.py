@@ -36,7 +36,7 @@ import queries
 import simulation
 from leagues import Shape
 from observed import observe, round_trips
-from programs import HERE, data_folder, middle, spread, told
+from programs import HERE, data_folder, kill_all, middle, spread, told
 from rates import Growth, Rates
 
 QUICK = bool(os.environ.get("QUICK"))
@@ -329,6 +329,8 @@ def main() -> int:
         show(figures)
         print("\nInterrupted: this is what there was; every program has been ended.")
         return 130
+    finally:
+        kill_all()
     show(figures)
     print(f"\n{json.dumps(as_json(figures) | {'quick': QUICK} | surroundings)}")
     return 0

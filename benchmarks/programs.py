@@ -68,6 +68,13 @@ def kill(one: Program) -> None:
                 stream.close()
 
 
+def kill_all() -> None:
+    """End whatever this process has started: one that was just starting when it was interrupted is in no list."""
+    for one in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+
+
 def told(*arguments: str, given: str = "", python: str = sys.executable, seconds: float = LIMIT_SECONDS) -> Any:
     """What a program prints, which is JSON."""
     with programs() as started:

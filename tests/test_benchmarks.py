@@ -33,7 +33,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
 def test_the_last_line_has_every_key_and_the_figures_of_the_parts_that_were_measured() -> None:
     """Some 15 s."""
     with started("league", "query", "broadcast") as bench:
-        out, err = bench.communicate(timeout=120)
+        out, err = bench.communicate(timeout=180)
     assert bench.returncode == 0, err
     told = json.loads(out.splitlines()[-1])
     assert told.keys() >= KEYS
