@@ -8,10 +8,12 @@ query      queries and reports a second, against the same server answering a con
 broadcast  what it takes the manager to tell 100 players of new standings
 simulate   simulated matches a second, against Axelrod
 start      from ``league run`` to its first match
+messages   reading and writing messages, against Pydantic (not with QUICK)
 specified  the times that the specification gives limits for (not with QUICK)
 
 Everything takes turns, and turns are made as long as there is time. The last line of the output is one JSON object.
-``python benchmarks PART …`` measures only some parts. Progress goes to stderr.
+``python benchmarks PART …`` measures only some parts. Progress goes to stderr. What is measured more rarely has
+programs of its own: durable.py, memory.py, spectators.py and stores.py.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from rates import Growth, Rates
 
 QUICK = bool(os.environ.get("QUICK"))
 # No step begins that would be over later, by what it took before.
-SECONDS = 57.0 if QUICK else 560.0
+SECONDS = 57.0 if QUICK else 540.0
 MOST_TURNS = 3 if QUICK else 7
 APART = (Shape(10, 2),) if QUICK else (Shape(4, 2), Shape(20, 2), Shape(50, 4))
 TOGETHER = () if QUICK else (Shape(20, 2, True), Shape(200, 4, True, rounds=8, warm_up=2))
@@ -52,7 +54,7 @@ MOST_STARTS = {Shape(4, 2): MOST_TURNS} | ({} if QUICK else {Shape(50, 4): 2})
 ASKED_TURNS, TOLD_TIMES, SIMULATED_LEAGUES, AXELROD_ROUNDS = (3, 2, 20, 1) if QUICK else (5, 4, 60, 3)
 OBSERVED = Shape(20, 2)
 FIELD_NEEDS = ("fastapi", "httpx")
-PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "start", "specified")
+PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "start", "messages", "specified")
 GOALS = {
     "share_of_limit": "≥ 0.4",
     "times_field": "≥ 10",
@@ -98,6 +100,7 @@ class Figures:
     times_axelrod: list[float] = field(default_factory=list)
     no_axelrod: str = "there was no time for it"
     starts: dict[int, list[float]] = field(default_factory=lambda: {shape.players: [] for shape in MOST_STARTS})
+    messages: dict[str, Any] = field(default_factory=dict)
     specified: dict[str, list[float]] = field(default_factory=dict)
 
     @property
@@ -140,6 +143,10 @@ class Figures:
         self.starts[shape.players].append(leagues.start_seconds(shape.players, shape.referees))
         return f"{self.starts[shape.players][-1]:.2f} s"
 
+    def read_and_write(self) -> str:
+        self.messages = told(str(HERE / "protocol.py"))
+        return f"{len(self.messages['times_pydantic'])} kinds"
+
     def observe(self) -> str:
         with data_folder() as folder:
             asked, standings = asyncio.run(observe(OBSERVED.players, OBSERVED.referees, folder))
@@ -161,6 +168,7 @@ def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
         "query": [Step("query", figures.ask), Step("query: reports", figures.report)],
         "broadcast": [Step("broadcast", figures.tell_all)],
         "start": [Step(f"start of {one.name}", partial(figures.start, one), MOST_STARTS[one]) for one in MOST_STARTS],
+        "messages": [Step("messages", figures.read_and_write, 1)],
         "specified": [Step("specified", figures.observe, 1)],
         # Importing Axelrod takes so long, and its matches no time.
         "simulate": [Step("simulate", figures.simulated), Step("Axelrod", figures.against_axelrod, 2, 18.0)],
@@ -224,20 +232,28 @@ def show_environment(found: dict[str, Any]) -> None:
     print(flush=True)
 
 
+def show_rates(rates: list[Rates]) -> None:
+    share, times = f"of the limit ({GOALS['share_of_limit']})", f"times the field ({GOALS['times_field']})"
+    rows: list[list[Any]] = [
+        [spread(one.league), spread(one.limit), spread(one.field), spread(one.share, 3), spread(one.times, 1)]
+        for one in rates
+    ]
+    show_table("matches a second", ["league", "limit", "field", share, times], rates, rows)
+    roles = ["manager", "referees", "players"]
+    rows = [[*(spread(one.cpu_ms[role], 2) for role in roles), spread(one.mb, 2)] for one in rates]
+    show_table("CPU a match, ms", [*roles, "MB a player (PSS)"], rates, rows)
+
+
+def show_table(title: str, heads: list[str], rates: list[Rates], rows: list[list[Any]]) -> None:
+    print(f"\n{title:24}" + "".join(f"{head:>24}" for head in heads))
+    for one, row in zip(rates, rows, strict=True):
+        print(f"{one.shape.name:24}" + "".join(f"{cell:>24}" for cell in row))
+
+
 def show(figures: Figures) -> None:
-    heads = ("league", "limit", "field", f"of limit ({GOALS['share_of_limit']})", f"field ({GOALS['times_field']})")
-    print(f"\n{'matches a second':24}" + "".join(f"{head:>24}" for head in heads) + f"{'turns':>8}")
-    for one in figures.rates:
-        cells = [spread(one.league), spread(one.limit), spread(one.field), spread(one.share, 3), spread(one.times, 1)]
-        print(f"{one.shape.name:24}" + "".join(f"{cell:>24}" for cell in cells) + f"{len(one.league):>8}")
-    roles = ("manager", "referees", "players")
-    heads = (*(f"{role}, ms" for role in roles), "MB a player (PSS)")
-    print(f"\n{'CPU a match':24}" + "".join(f"{head:>24}" for head in heads))
-    for one in figures.rates:
-        cells = [spread(one.cpu_ms[role], 2) for role in roles]
-        cells.append("–" if one.mb_per_player is None else f"{one.mb_per_player:.2f}")
-        print(f"{one.shape.name:24}" + "".join(f"{cell:>24}" for cell in cells))
-    print(f"\n{'':48}{'goal':>12}{'median (least–most)':>32}{'of':>8}")
+    if any(one.league for one in figures.rates):
+        show_rates(figures.rates)
+    print(f"\n{'':56}{'goal':>12}{'median (least–most)':>32}{'of':>8}")
     growth = figures.growth
     show_line("queries a second", "", figures.queries)
     show_line("  of the same server answering a constant", "query_share", figures.query_share, 2)
@@ -252,14 +268,19 @@ def show(figures: Figures) -> None:
     show_line("simulated matches a second (CPU)", "", figures.simulate)
     show_line("  Axelrod's", "", figures.axelrod)
     show_line("  times Axelrod", "times_axelrod", figures.times_axelrod, 1)
+    if figures.simulate and not figures.axelrod:
+        print(f"  times Axelrod is not known: {figures.no_axelrod}")
     for players, seconds in figures.starts.items():
         show_line(f"start, {players} players, s", "start_s" if players <= 4 else "", seconds, 2)
+    for name, times in figures.messages.get("times_pydantic", {}).items():
+        show_line(f"{name} read and written, times Pydantic", "", [times], 2)
     for name, found in figures.specified.items():
         show_line(f"{name.replace('_', ' ')}, {OBSERVED.players} players", name, found, 1)
 
 
 def show_line(name: str, goal: str, figures: list[float], digits: int = 0) -> None:
-    print(f"{name:48}{GOALS.get(goal, ''):>12}{spread(figures, digits):>32}{len(figures):>8,}")
+    if figures:
+        print(f"{name:56}{GOALS.get(goal, ''):>12}{spread(figures, digits):>32}{len(figures):>8,}")
 
 
 def rounded(figures: list[float], digits: int = 3) -> float | None:
@@ -279,7 +300,7 @@ def as_json(figures: Figures) -> dict[str, Any]:
         "query_share": rounded(figures.query_share),
         "start_s": rounded(figures.starts[4], 2),
         "growth_20_to_200": rounded(growth.ratios),
-        "mb_per_player": None if largest.mb_per_player is None else round(largest.mb_per_player, 2),
+        "mb_per_player": rounded(largest.mb, 2),
         "simulate": rounded(figures.simulate, 0),
         "times_axelrod": rounded(figures.times_axelrod, 1),
         **({} if figures.axelrod else {"no_axelrod": figures.no_axelrod}),
@@ -289,6 +310,7 @@ def as_json(figures: Figures) -> dict[str, Any]:
         "report_share": rounded(figures.report_share),
         "broadcast_ms": rounded(figures.broadcast_ms, 2),
         "by_size": {one.shape.name: of_size(one) for one in figures.rates},
+        "messages": figures.messages,
         "specified": {name: {"median": rounded(found, 1), "worst": round(max(found), 1)}
                       for name, found in figures.specified.items()},
     }  # fmt: skip
@@ -302,7 +324,7 @@ def of_size(one: Rates) -> dict[str, Any]:
         "share_of_limit": rounded(one.share),
         "times_field": rounded(one.times, 2),
         "cpu_ms": {role: rounded(ms, 2) for role, ms in one.cpu_ms.items()},
-        "mb_per_player": None if one.mb_per_player is None else round(one.mb_per_player, 2),
+        "mb_per_player": rounded(one.mb, 2),
         "turns": len(one.league),
     }
 
@@ -322,7 +344,7 @@ def main() -> int:
     surroundings = environment()
     show_environment(surroundings)
     figures = Figures(time.monotonic() + SECONDS)
-    usual = [one for one in PARTS if not (QUICK and one == "specified")]
+    usual = [one for one in PARTS if not (QUICK and one in ("messages", "specified"))]
     try:
         measure(steps(figures, parts or usual), options.turns, figures.ends)
     except KeyboardInterrupt:

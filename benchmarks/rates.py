@@ -33,14 +33,13 @@ class Rates:
         self.share: list[float] = []
         self.times: list[float] = []
         self.cpu_ms: defaultdict[str, list[float]] = defaultdict(list)
+        # A player, in the league that was recorded.
+        self.mb: list[float] = []
         self._recorded: Recorded | None = None
-
-    @property
-    def mb_per_player(self) -> float | None:
-        return None if self._recorded is None else self._recorded.mb_per_player
 
     def record(self) -> str:
         self._recorded = record(self.shape)
+        self.mb.append(self._recorded.mb_per_player)
         return f"{self._recorded.counts.total():,} exchanges"
 
     def play(self) -> str:

@@ -15,15 +15,12 @@ import select
 import signal
 import socket
 import statistics
-import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
-HERE = Path(__file__).parent
+from programs import data_folder, programs, start
+
 QUICK = bool(os.environ.get("QUICK"))
 PLAYERS, REFEREES, TURNS = (20, 2, 2) if QUICK else (50, 4, 3)
 SPECTATORS = 500
@@ -58,32 +55,11 @@ def watch(url: str, count: int) -> None:
     print(json.dumps({"pieces": pieces, "bytes": received}), flush=True)
 
 
-@contextlib.contextmanager
-def processes() -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that are ended in any case, with all that they have started."""
-    started: list[subprocess.Popen[str]] = []
-    try:
-        yield started
-    finally:
-        for process in started:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def start(*command: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.PIPE, start_new_session=True, text=True, stdin=subprocess.DEVNULL
-    )
-
-
 def play(spectators: int) -> tuple[float, dict[str, int]]:
     """Matches per second of one league, and what its spectators saw."""
-    build = HERE.parent / "build"
-    build.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=build) as folder, processes() as started:
+    with data_folder() as folder, programs() as started:
         counts = ["--players", str(PLAYERS), "--referees", str(REFEREES)]
-        league = start("-m", "leaguekit", "run", "--port", "0", *counts, "--data-dir", folder)
+        league = start("-m", "leaguekit", "run", "--port", "0", *counts, "--data-dir", str(folder))
         started.append(league)
         timer = threading.Timer(LIMIT_SECONDS, os.killpg, (league.pid, signal.SIGKILL))
         timer.start()
