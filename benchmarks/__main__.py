@@ -9,6 +9,7 @@ broadcast  what it takes the manager to tell 100 players of new standings
 simulate   simulated matches a second, against Axelrod
 start      from ``league run`` to its first match
 messages   reading and writing messages, against Pydantic (not with QUICK)
+mcp        what real MCP costs a server, and a call by it (not with QUICK)
 specified  the times that the specification gives limits for (not with QUICK)
 
 Everything takes turns, and turns are made as long as there is time. The last line of the output is one JSON object.
@@ -54,7 +55,9 @@ MOST_STARTS = {Shape(4, 2): MOST_TURNS} | ({} if QUICK else {Shape(50, 4): 2})
 ASKED_TURNS, TOLD_TIMES, SIMULATED_LEAGUES, AXELROD_ROUNDS = (3, 2, 20, 1) if QUICK else (5, 4, 60, 3)
 OBSERVED = Shape(20, 2)
 FIELD_NEEDS = ("fastapi", "httpx")
-PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "start", "messages", "specified")
+# Measured once, and not with QUICK.
+RARE = ("messages", "mcp", "specified")
+PARTS = ("league", "field", "growth", "query", "broadcast", "simulate", "start", *RARE)
 GOALS = {
     "share_of_limit": "≥ 0.4",
     "times_field": "≥ 10",
@@ -101,6 +104,7 @@ class Figures:
     no_axelrod: str = "there was no time for it"
     starts: dict[int, list[float]] = field(default_factory=lambda: {shape.players: [] for shape in MOST_STARTS})
     messages: dict[str, Any] = field(default_factory=dict)
+    mcp: dict[str, float] = field(default_factory=dict)
     specified: dict[str, list[float]] = field(default_factory=dict)
 
     @property
@@ -147,6 +151,10 @@ class Figures:
         self.messages = told(str(HERE / "protocol.py"))
         return f"{len(self.messages['times_pydantic'])} kinds"
 
+    def by_mcp(self) -> str:
+        self.mcp = told(str(HERE / "real_mcp.py"), QUICK="1")
+        return f"{self.mcp['our MCP client: a second']:,.0f} calls a second"
+
     def observe(self) -> str:
         with data_folder() as folder:
             asked, standings = asyncio.run(observe(OBSERVED.players, OBSERVED.referees, folder))
@@ -169,6 +177,7 @@ def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
         "broadcast": [Step("broadcast", figures.tell_all)],
         "start": [Step(f"start of {one.name}", partial(figures.start, one), MOST_STARTS[one]) for one in MOST_STARTS],
         "messages": [Step("messages", figures.read_and_write, 1)],
+        "mcp": [Step("mcp", figures.by_mcp, 1, 30.0)],
         "specified": [Step("specified", figures.observe, 1)],
         # Importing Axelrod takes so long, and its matches no time.
         "simulate": [Step("simulate", figures.simulated), Step("Axelrod", figures.against_axelrod, 2, 18.0)],
@@ -274,6 +283,8 @@ def show(figures: Figures) -> None:
         show_line(f"start, {players} players, s", "start_s" if players <= 4 else "", seconds, 2)
     for name, times in figures.messages.get("times_pydantic", {}).items():
         show_line(f"{name} read and written, times Pydantic", "", [times], 2)
+    for name, figure in figures.mcp.items():
+        show_line(f"MCP, {name}", "", [figure], 2)
     for name, found in figures.specified.items():
         show_line(f"{name.replace('_', ' ')}, {OBSERVED.players} players", name, found, 1)
 
@@ -311,6 +322,7 @@ def as_json(figures: Figures) -> dict[str, Any]:
         "broadcast_ms": rounded(figures.broadcast_ms, 2),
         "by_size": {one.shape.name: of_size(one) for one in figures.rates},
         "messages": figures.messages,
+        "mcp": figures.mcp,
         "specified": {name: {"median": rounded(found, 1), "worst": round(max(found), 1)}
                       for name, found in figures.specified.items()},
     }  # fmt: skip
@@ -344,7 +356,7 @@ def main() -> int:
     surroundings = environment()
     show_environment(surroundings)
     figures = Figures(time.monotonic() + SECONDS)
-    usual = [one for one in PARTS if not (QUICK and one in ("messages", "specified"))]
+    usual = [one for one in PARTS if not (QUICK and one in RARE)]
     try:
         measure(steps(figures, parts or usual), options.turns, figures.ends)
     except KeyboardInterrupt:

@@ -75,10 +75,16 @@ def kill_all() -> None:
             one.kill()
 
 
-def told(*arguments: str, given: str = "", python: str = sys.executable, seconds: float = LIMIT_SECONDS) -> Any:
+def told(
+    *arguments: str,
+    given: str = "",
+    python: str = sys.executable,
+    seconds: float = LIMIT_SECONDS,
+    **environment: str,
+) -> Any:
     """What a program prints, which is JSON."""
     with programs() as started:
-        one = start(*arguments, python=python)
+        one = start(*arguments, python=python, **environment)
         started.append(one)
         out, _ = one.communicate(given, timeout=seconds)
         if one.returncode != 0:
