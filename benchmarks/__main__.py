@@ -167,12 +167,11 @@ class Figures:
 def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
     """What is done in each turn, in order."""
     with_field = "field" in parts and not missing_of_field()
-    growth = figures.growth
     found = [one for rates in figures.rates for one in steps_of(rates, with_field=with_field)]
     of_parts = {
         "league": found,
         "field": [] if "league" in parts else found,
-        "growth": [Step("growth: 20 players", growth.play_small), Step("growth: 200 players", growth.play_large)],
+        "growth": [Step("growth", figures.growth.play)],
         "query": [Step("query", figures.ask), Step("query: reports", figures.report)],
         "broadcast": [Step("broadcast", figures.tell_all)],
         "start": [Step(f"start of {one.name}", partial(figures.start, one), MOST_STARTS[one]) for one in MOST_STARTS],

@@ -92,15 +92,17 @@ class Growth:
         self.ratios: list[float] = []
         self.mb_per_player: list[float] = []
 
-    def play_small(self) -> str:
-        self.small_ms.append(sum(leagues.play(self._small, silent=True).cpu_ms.values()))
-        return f"{self.small_ms[-1]:.1f} ms a match"
-
-    def play_large(self) -> str:
-        """After a small one."""
+    def play(self) -> str:
+        """A large one between two small ones, which see the same machine."""
+        small = [self._cost_of_small()]
         played = leagues.play(self._large, silent=True)
+        small.append(self._cost_of_small())
+        self.small_ms += small
         self.large_ms.append(sum(played.cpu_ms.values()))
-        self.ratios.append(self.large_ms[-1] / self.small_ms[-1])
+        self.ratios.append(self.large_ms[-1] / (sum(small) / len(small)))
         if played.mb_per_player is not None:
             self.mb_per_player.append(played.mb_per_player)
-        return f"{self.large_ms[-1]:.1f} ms a match"
+        return f"{self.large_ms[-1]:.1f} ms a match, {self.ratios[-1]:.2f} of the small one's"
+
+    def _cost_of_small(self) -> float:
+        return sum(leagues.play(self._small, silent=True).cpu_ms.values())
