@@ -44,7 +44,7 @@ from rates import Growth, Rates
 
 QUICK = bool(os.environ.get("QUICK"))
 # No step begins that would be over later, by what it took before.
-SECONDS = 57.0 if QUICK else 540.0
+SECONDS = 55.0 if QUICK else 540.0
 MOST_TURNS = 3 if QUICK else 7
 APART = (Shape(10, 2),) if QUICK else (Shape(4, 2), Shape(20, 2), Shape(50, 4))
 TOGETHER = () if QUICK else (Shape(20, 2, True), Shape(200, 4, True, rounds=8, warm_up=2))
