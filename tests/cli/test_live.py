@@ -259,7 +259,8 @@ def test_where_the_league_stands_is_said_at_the_top(
 
 
 def test_a_start_that_is_past_is_not_counted_down_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "begins" not in "\n".join(shown(live(starts_at=at(-1)), 80, 24, monkeypatch=monkeypatch))
+    for league in ({"starts_at": at(-1)}, {"starts_at": at(5), "paused": True}):
+        assert "begins" not in "\n".join(shown(live(**league), 80, 24, monkeypatch=monkeypatch))
 
 
 def test_who_has_left_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from leaguekit.cli.screen import Cell, right
-from leaguekit.cli.tables import kept_in_place
+from leaguekit.cli.tables import counted, kept_in_place
 from leaguekit.protocol import times
 from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, StandingRow, Who
 
@@ -47,17 +47,17 @@ def _head(league: LeagueView, now: datetime, columns: int, page: str) -> Lines:
     said = [state, league.game_type]
     if league.total_rounds:
         said.append(f"round {league.round} of {league.total_rounds}")
-    said += [f"{league.players} players", f"{league.referees} referees"]
+    said += [counted(league.players, "player"), counted(league.referees, "referee")]
     title = [Cell(0, league.league_id, "bold")]
     if len(league.league_id) + len(page) + 2 <= columns:
         title.append(right(columns, page, "dim"))
     lines: Lines = [title, [Cell(0, " · ".join(said))]]
     if total:
-        counted = f"{played:,} of {total:,} matches"
-        room = max(0, min(60, columns - len(counted) - 1))
+        progress = f"{played:,} of {total:,} matches"
+        room = max(0, min(60, columns - len(progress) - 1))
         done = room * played // total
-        lines.append([Cell(0, "█" * done + "░" * (room - done), "lively"), Cell(room + 1, counted)])
-    if league.starts_at is not None and (seconds := _seconds_to(league.starts_at, now)) > 0:
+        lines.append([Cell(0, "█" * done + "░" * (room - done), "lively"), Cell(room + 1, progress)])
+    if league.starts_at is not None and not league.paused and (seconds := _seconds_to(league.starts_at, now)) > 0:
         lines.append([Cell(0, f"begins in {_clock(seconds)}", "lively")])
     lines += [[Cell(0, f"waits for {reason}", "warning")] for reason in league.waits_for]
     return lines

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import json_line, standings_table, table
+from leaguekit.cli.tables import counted, json_line, standings_table, table
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.plain import escaped, harmless
@@ -147,7 +147,7 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         f"{shown['league_id']}: {shown['state']}{' (paused)' if shown['paused'] else ''}",
         f"round {shown['current_round']} of {shown['total_rounds']}, "
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
-        f"{shown['players']} players, {shown['referees']} referees",
+        f"{counted(shown['players'], 'player')}, {counted(shown['referees'], 'referee')}",
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),

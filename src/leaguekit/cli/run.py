@@ -22,7 +22,7 @@ from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.screen import can_show
 from leaguekit.cli.stream import Follower
-from leaguekit.cli.tables import json_line, standings_table
+from leaguekit.cli.tables import counted, json_line, standings_table
 from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
 from leaguekit.protocol.plain import harmless, harmless_lines
@@ -191,7 +191,8 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
     """Show the league as it goes, until it is over; meanwhile, start again whoever was killed."""
     plan = league.plan
     again = "" if league.store == MEMORY else f"Go on with: {resuming(league.store)}"
-    show.say(f"League {plan.league_id}: {plan.players} players, {plan.referees} referees, {plan.game}")
+    who = f"{counted(plan.players, 'player')}, {counted(plan.referees, 'referee')}"
+    show.say(f"League {plan.league_id}: {who}, {plan.game}")
     show.say(f"  manager: {league.manager}\n  dashboard: {program.dashboard(league.manager)}")
     if again:
         show.say(f"  if it is broken off: {resuming(league.store)}")
@@ -203,6 +204,7 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
         while not (following.done() or stopping.done()):
             for news in processes.check():
                 show.note(news)
+                show.resumed = show.resumed or news.startswith("manager ")
             await asyncio.wait([following, stopping], timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if following.done():
             code = following.result()

@@ -22,6 +22,11 @@ def json_line(value: object) -> str:
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
+def counted(count: int, one: str) -> str:
+    """So many of something, in words."""
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Columns as wide as they need; numbers to the right. In a terminal that is too narrow the widest gives way."""
     texts = [[harmless(cell) for cell in row] for row in rows]

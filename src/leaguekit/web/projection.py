@@ -202,8 +202,6 @@ class Projection:
         waits = self._waits_to_start() if league.is_open else []
         if league.state == "RUNNING_LEAGUE" and not living_referees(league):
             waits.append("a referee: none answers")
-        if league.paused:
-            waits.append("the operator: the league is paused")
         held = list(league.held)
         waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in held[:5]]
         if len(held) > 5:

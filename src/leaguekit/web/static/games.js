@@ -50,11 +50,26 @@ function evenOdd({ number, parity }) {
   );
 }
 
-const SIGNS = { rock: "✊", paper: "✋", scissors: "✌" };
+// Drawn, for many machines have no signs for all of them.
+const HANDS = {
+  rock: () => svg("path", { d: "M8 27L6 18L13 9L24 8L33 15L34 26L26 33L14 33Z" }),
+  paper: () => svg("path", { d: "M9 5H25L31 11V35H9ZM25 5V11H31" }),
+  scissors: () => [
+    svg("path", { d: "M12 4L25 27M28 4L15 27" }),
+    svg("circle", { cx: 12, cy: 31, r: 5 }),
+    svg("circle", { cx: 28, cy: 31, r: 5 }),
+  ],
+};
 
 function hands({ choices }) {
   if (!choices || typeof choices !== "object") return null;
-  return h("p.hands", ["A", "B"].map((side) => h("span", SIGNS[choices[side]] ?? "?")));
+  return h("p.hands", ["A", "B"].map((side) => hand(side, choices[side])));
+}
+
+function hand(side, thrown) {
+  const isKnown = Object.hasOwn(HANDS, thrown);
+  const about = { viewBox: "0 0 40 40", role: "img", "aria-label": isKnown ? thrown : "not thrown yet" };
+  return svg(`svg.hand.${side}`, about, isKnown ? HANDS[thrown]() : svg("text", { x: 20, y: 27 }, "?"));
 }
 
 const DRAWINGS = { tic_tac_toe: ticTacToe, even_odd: evenOdd, rock_paper_scissors: hands };

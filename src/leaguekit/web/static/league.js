@@ -59,11 +59,13 @@ function opening(league, rows) {
 
 // What comes next; while the league is in progress there is always such a line, so that the table stays in its place.
 function next({ state, paused, round, starts_at: starts }) {
-  if (starts && state !== "LEAGUE_COMPLETED" && isAhead(starts)) {
+  if (state === "LEAGUE_COMPLETED") return null;
+  // Whatever was announced does not begin before somebody lets it.
+  if (paused) return h("p.notice", "The league is paused by its operator");
+  if (starts && isAhead(starts)) {
     return h("p.notice", round ? `Round ${round} begins in ` : "The league begins in ", countdown(starts));
   }
-  const now = paused ? "The league is paused" : `Round ${round} is being played`;
-  return state === "RUNNING_LEAGUE" && h(paused ? "p.notice" : "p.notice.quiet", now);
+  return state === "RUNNING_LEAGUE" && h("p.notice.quiet", `Round ${round} is being played`);
 }
 
 function standings(league, rows) {
