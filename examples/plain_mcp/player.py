@@ -1,7 +1,7 @@
 """A player that is a plain MCP server: the official SDK, a function for each game's question, and nothing of leaguekit.
 
 python examples/plain_mcp/player.py 8110
-league add-player --endpoint http://127.0.0.1:8110/mcp --name Plain      (in a league with --profile open)
+league add-player --endpoint http://127.0.0.1:8110/mcp --name Plain
 """
 
 import sys
