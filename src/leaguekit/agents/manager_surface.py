@@ -24,16 +24,12 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.base import Handler
 from leaguekit.transport.mcp.methods import method_tools
 from leaguekit.transport.mcp.surface import Changes, Json, Prompt, Refused, Resource, Surface, Tool, Unknown, Visit
-from leaguekit.transport.mcp.typed import typed_tool
+from leaguekit.transport.mcp.typed import Nothing, typed_tool
 
 # A whole schedule takes long to make and to read; more than so many are given a round at a time.
 MOST_MATCHES = 300
 STANDINGS = "league://standings"
 MATCHES = "league://matches/"
-
-
-class Nothing(Struct, forbid_unknown_fields=True):
-    """No arguments."""
 
 
 class OfRound(Struct, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from leaguekit.gateway.house import Gateway, NotAllowed, Table
 from leaguekit.gateway.seats import NotTaken, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Refused, Surface, Visit
-from leaguekit.transport.mcp.typed import typed_tool
+from leaguekit.transport.mcp.typed import Nothing, typed_tool
 
 WAIT_SECONDS = 20.0
 MOST_WAIT_SECONDS = 45.0
@@ -68,10 +68,6 @@ class Moved(Struct, kw_only=True):
 
     move: Any
     say: str
-
-
-class Nothing(Struct, forbid_unknown_fields=True):
-    """No arguments."""
 
 
 def gateway_surface(gateway: Gateway) -> Surface:

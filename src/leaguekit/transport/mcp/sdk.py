@@ -203,7 +203,7 @@ def _shown_tool(tool: Tool) -> t.Tool:
         annotations=t.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.only_reads,
-            destructive_hint=not (tool.only_reads or tool.only_adds),
+            destructive_hint=False,
             idempotent_hint=tool.only_reads or tool.repeatable,
             open_world_hint=False,
         ),

@@ -41,7 +41,8 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What can be called. ``call`` gives an object that fits ``output``, or text if there is no ``output``."""
+    """What can be called; none takes away what was there. ``call`` gives an object that fits ``output``, or text if
+    there is no ``output``."""
 
     name: str
     title: str
@@ -53,8 +54,6 @@ class Tool:
     only_reads: bool = False
     # To call it twice does no more than to call it once.
     repeatable: bool = False
-    # It never takes away what was there.
-    only_adds: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,10 @@ TakesT = TypeVar("TakesT", bound=msgspec.Struct)
 _LONG_PATTERN = 200
 
 
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """No arguments."""
+
+
 def typed_tool(
     name: str,
     description: str,
