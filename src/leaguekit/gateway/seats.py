@@ -231,7 +231,7 @@ class Seat:
             rank = self._rank()
             return "The league is over." if rank is None else f"The league is over; you are number {rank}."
         if status == "not_registered":
-            return f"You are not in the league: {self.refused or 'its manager has not answered yet'}"
+            return f"You are not in the league: {self.refused or 'its manager has not answered yet.'}"
         return "No move is wanted now. Wait again: the league goes on by itself."
 
     def _asked(self) -> Asked | None:

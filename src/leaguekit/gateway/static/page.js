@@ -7,7 +7,6 @@ const WORDS = {
   your_turn: "It is your turn.",
   waiting: "No move is wanted of you now. This page tells you when one is.",
   over: "The league is over.",
-  not_registered: "You are not in the league yet.",
 };
 
 const $ = (id) => document.getElementById(id);
@@ -112,8 +111,7 @@ function show(state) {
   $("own-code").textContent = code;
   $("league").textContent = state.league_id ?? "";
   const rank = state.rank ? ` You are number ${state.rank}.` : "";
-  const why = state.status === "not_registered" ? ` ${state.say}` : "";
-  const said = WORDS[state.status] + rank + why;
+  const said = (WORDS[state.status] ?? state.say) + rank;
   // What does not change is not read out again.
   if ($("status").textContent !== said) $("status").textContent = said;
   showTurn(state.asked);
