@@ -30,6 +30,8 @@ from leaguekit.transport.mcp.surface import Json
 
 DOUBT_SECONDS = 30.0
 _METHOD_NOT_FOUND, _INTERNAL_ERROR = -32601, -32603
+# To look for it costs a plain answer next to nothing.
+_NO_SUCH_METHOD = b"%d" % _METHOD_NOT_FOUND
 _EVENTS = "text/event-stream"
 _encode = msgspec.json.Encoder().encode
 
@@ -152,7 +154,7 @@ def is_mcp_server(answer: HttpAnswer) -> bool:
     """Whether an answer to a plain request is as the SDKs' servers give it: they want more headers, or a session; and
     where they want neither, they know no such method, and name it as nobody else does."""
     if answer.status == 200 and answer.content_type != _EVENTS:
-        return b"%d" % _METHOD_NOT_FOUND in answer.body and _names_method(answer.body)
+        return _NO_SUCH_METHOD in answer.body and _names_method(answer.body)
     return (
         answer.status == 406
         or answer.content_type == _EVENTS
