@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from leaguekit.cli.tables import standings_table, table
+from leaguekit.cli.tables import standings_table, table, width
 from leaguekit.protocol.plain import harmless
 
 ROW = {
@@ -91,3 +91,13 @@ def test_the_standings_have_a_row_a_player() -> None:
         "   1  P01     Alice       3    2      1     0       7",
         "   2  P02     Bob         3    2      1     0       4",
     ]
+
+
+@pytest.mark.parametrize("columns", [40, 56, 200])
+def test_the_standings_fit_into_every_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = standings_table([ROW | {"display_name": "A name of many words"}]).splitlines()
+    assert all(width(line) <= columns for line in lines), lines
+    assert lines[0].split()[-1] == "points"
+    assert lines[2].split()[-1] == "7"

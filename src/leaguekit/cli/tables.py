@@ -13,6 +13,8 @@ from leaguekit.protocol.plain import escaped, harmless
 
 # A name cut shorter says nothing.
 LEAST_COLUMN = 8
+# The whole table of standings needs so many columns, with names as short as that.
+LEAST_STANDINGS = 56
 # Nobody sees it, and the writing goes on from left to right behind it.
 MARK = "\N{LEFT-TO-RIGHT MARK}"
 
@@ -84,6 +86,16 @@ def _sign_width(sign: str) -> int:
 
 
 def standings_table(standings: Sequence[dict[str, Any]]) -> str:
-    heads = ["rank", "player", "name", "played", "won", "drawn", "lost", "points"]
-    keys = ["rank", "player_id", "display_name", "played", "wins", "draws", "losses", "points"]
-    return table(heads, [[row.get(key, "") for key in keys] for row in standings])
+    shown = {
+        "rank": "rank",
+        "player": "player_id",
+        "name": "display_name",
+        "played": "played",
+        "won": "wins",
+        "drawn": "draws",
+        "lost": "losses",
+        "points": "points",
+    }
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < LEAST_STANDINGS:
+        shown = {head: key for head, key in shown.items() if head not in ("played", "drawn", "lost")}
+    return table([*shown], [[row.get(key, "") for key in shown.values()] for row in standings])
