@@ -29,7 +29,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_the_last_line_has_every_key_and_the_figures_of_the_parts_that_were_measured() -> None:
     """Some 15 s."""
     with started("league", "query", "broadcast") as bench:
@@ -45,7 +45,7 @@ def test_the_last_line_has_every_key_and_the_figures_of_the_parts_that_were_meas
     assert told["simulate"] is told["field"] is None
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_an_interrupted_run_ends_every_program_that_it_started() -> None:
     """Some 4 s."""
     with started("growth") as bench:

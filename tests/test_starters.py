@@ -107,7 +107,7 @@ def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_p
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:])
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_starter_that_is_killed_comes_back_as_who_it_was(starter: Starter, tmp_path: Path) -> None:
     """Two seconds each."""
     folder = written(starter)
@@ -125,7 +125,7 @@ def test_a_starter_that_is_killed_comes_back_as_who_it_was(starter: Starter, tmp
 
 
 @pytest.mark.parametrize("starter", STARTERS)
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_starter_that_no_league_takes_says_why(starter: Starter, tmp_path: Path) -> None:
     """Two seconds each."""
     folder = written(starter)
@@ -139,7 +139,7 @@ def test_a_starter_that_no_league_takes_says_why(starter: Starter, tmp_path: Pat
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:])
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_starter_that_cannot_keep_what_it_needs_says_so_in_one_line(starter: Starter, tmp_path: Path) -> None:
     """Two seconds each."""
     folder = written(starter)

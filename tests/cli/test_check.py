@@ -90,7 +90,7 @@ def test_it_ends_cleanly_when_it_is_interrupted() -> None:
     assert "Traceback" not in check.stderr
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_referee_is_checked_by_starting_it_with_the_url_that_is_printed(tmp_path: Path) -> None:
     with Program("check", "referee", "--port", "0", "--json") as check:
         url = check.said(r"http://127\.0\.0\.1:\d+/mcp")[0]

@@ -128,7 +128,7 @@ def test_messages_come_in_full_where_a_program_reads_them(league: Any) -> None:
         ),
     ],
 )
-@pytest.mark.long
+@pytest.mark.longest
 def test_an_agent_that_answers_wrongly_is_told_what_was_wrong(
     league: Any, answer: Any, wrong: str | None, end: str
 ) -> None:

@@ -69,7 +69,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]
 
 @pytest.mark.parametrize(
     "by",
-    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.longest), signal.SIGKILL],
+    [pytest.param(one, marks=pytest.mark.longest) for one in (signal.SIGINT, signal.SIGTERM)] + [signal.SIGKILL],
     ids=lambda by: by.name,
 )
 def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champion(
@@ -91,6 +91,7 @@ def test_a_run_that_is_broken_off_says_how_to_go_on_and_comes_to_the_same_champi
     assert resumed(told)["final_standings"] == undisturbed
 
 
+@pytest.mark.longest
 def test_a_run_in_postgresql_is_resumed_by_its_address(
     postgres_url: str, undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_run_in_postgresql_is_resumed_by_its_address(
     assert resumed(told)["final_standings"] == undisturbed
 
 
+@pytest.mark.longest
 def test_a_run_that_is_broken_off_before_its_league_starts_is_resumed_as_well(
     undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_a_process_that_is_killed_is_started_again_and_the_league_comes_to_the_s
     assert json.loads(program.stdout)["final_standings"] == undisturbed
 
 
+@pytest.mark.longest
 def test_a_process_that_ends_again_and_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.py").write_text("import os\nos._exit(3)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")

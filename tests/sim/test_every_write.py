@@ -42,7 +42,7 @@ def undisturbed() -> tuple[Outcome, int]:
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long), 8])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.longest), 8])
 def test_a_crash_of_the_manager_at_any_write_changes_nothing(step: int, moment: Literal["before", "after"]) -> None:
     expected, commits = undisturbed()
     assert commits > 25

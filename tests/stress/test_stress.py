@@ -11,7 +11,7 @@ import pytest
 from tests.stress import door, limits, siege
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.longest,
     pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses"),
 ]
 

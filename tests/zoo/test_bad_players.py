@@ -65,7 +65,7 @@ KINDS = {row.name: row.kind for row in ZOO}
 
 def in_game(row: Row, game: str) -> ParameterSet:
     """A kind of player in a game; it is ruled alike in all, so `make test` is content with the first."""
-    return pytest.param(row, game, id=f"{row.name}-{game}", marks=[] if game == row.games[0] else pytest.mark.long)
+    return pytest.param(row, game, id=f"{row.name}-{game}", marks=[] if game == row.games[0] else pytest.mark.longest)
 
 
 class Sent(NamedTuple):
