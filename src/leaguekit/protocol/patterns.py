@@ -3,7 +3,7 @@
 msgspec would match patterns itself, by Python's regular expressions, at a third of a microsecond a field: longer than
 all the rest of decoding. The same few texts come again and again, so each pattern remembers what it has matched, and
 for each Struct a function is generated (as dataclasses generate theirs) that looks all its texts up in one expression.
-Only a message with a text not seen before is matched. ``benchmarks/protocol.py`` has the figures.
+Only a text not seen before is matched. ``benchmarks/protocol.py`` has the figures.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ class Pattern:
         self.known: set[Any] = set(_NOTHING)
 
     def fits(self, text: Any) -> bool:
-        if text in self.known:
-            return True
+        """Whether a text matches that is not known to."""
         if self._matches(text) is None:
             return False
         if len(self.known) >= MOST_REMEMBERED:
@@ -50,12 +49,12 @@ def valid(kind: Any, text: str) -> bool:
     return pattern is None or pattern.fits(text)
 
 
-def checkers(struct: type[Struct]) -> tuple[Checker, Checker]:
-    """Two functions of a Struct: are all its texts known to match; and, slower but never wrong, do all match?"""
-    kind, patterns = inspect.type_info(struct), _Named()
-    known = _expression(kind, "m", patterns, "{value} in {pattern}.known", "{values} <= {pattern}.known")
-    fits = _expression(kind, "m", patterns, "{pattern}.fits({value})", "all(map({pattern}.fits, {values}))")
-    return _function(known, patterns), _function(fits, patterns)
+def checker(struct: type[Struct]) -> Checker:
+    """A function of a Struct: do all its texts match?"""
+    names = _Named()
+    expression = _expression(inspect.type_info(struct), "m", names)
+    function: Checker = eval(f"lambda m: {expression or True}", {"UNSET": UNSET, **names})  # noqa: S307 - our own text
+    return function
 
 
 class _Named(dict[str, Any]):
@@ -67,36 +66,33 @@ class _Named(dict[str, Any]):
         return name
 
 
-def _function(expression: str, names: _Named) -> Checker:
-    function: Checker = eval(f"lambda m: {expression or True}", {"UNSET": UNSET, **names})  # noqa: S307 - our own text
-    return function
-
-
-def _expression(kind: inspect.Type, value: str, names: _Named, text: str, keys: str) -> str:
-    """An expression that is true if all texts in a value are right, by these templates; empty if it has none."""
+def _expression(kind: inspect.Type, value: str, names: _Named) -> str:
+    """An expression that is true if all texts in a value are right; empty if it has none."""
     if (pattern := _pattern(kind)) is not None:
-        return text.format(value=value, pattern=names.of(pattern))
+        name = names.of(pattern)
+        return f"({value} in {name}.known or {name}.fits({value}))"
     match kind:
         case inspect.Metadata(type=inner):
-            return _expression(inner, value, names, text, keys)
+            return _expression(inner, value, names)
         case inspect.UnionType(types=types):
-            within = [found for one in types if (found := _expression(one, value, names, text, keys))]
+            within = [found for one in types if (found := _expression(one, value, names))]
             return f"({value} is None or {within[0]})" if within else ""
         case inspect.StructType(fields=fields):
-            parts = [_field(one, f"{value}.{one.encode_name}", names, text, keys) for one in fields]
+            parts = [_field(one, f"{value}.{one.encode_name}", names) for one in fields]
             return " and ".join(filter(None, parts))
         case inspect.ListType(item_type=item):
             each = f"{value.replace('.', '_')}_"
-            inside = _expression(item, each, names, text, keys)
+            inside = _expression(item, each, names)
             return f"all({inside} for {each} in {value})" if inside else ""
         case inspect.DictType(key_type=key) if (pattern := _pattern(key)) is not None:
-            return keys.format(values=f"{value}.keys()", pattern=names.of(pattern))
+            name = names.of(pattern)
+            return f"({value}.keys() <= {name}.known or all(map({name}.fits, {value})))"
     return ""
 
 
-def _field(field: inspect.Field, value: str, names: _Named, text: str, keys: str) -> str:
+def _field(field: inspect.Field, value: str, names: _Named) -> str:
     """The same for a field, which must not be looked into when it is not there."""
-    expression = _expression(field.type, value, names, text, keys)
+    expression = _expression(field.type, value, names)
     if not expression or field.required or _pattern(field.type) is not None:
         return expression
     return f"({value} is UNSET or {expression})"

@@ -17,7 +17,7 @@ import msgspec
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
 from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
 from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
-from leaguekit.protocol.patterns import Checker, checkers
+from leaguekit.protocol.patterns import Checker, checker
 from leaguekit.protocol.schemas import Schema, message_schemas
 from leaguekit.protocol.tokens import redacted
 
@@ -30,14 +30,14 @@ _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Union[EVERY_MESSA
 _decode = _decoder.decode
 _encoder = msgspec.json.Encoder()
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEP)
+_ALL_BUT_MARKS = bytes(byte for byte in range(256) if byte not in _STEP and byte != ord('"'))
 
 
-class _Checkers(dict[type[Message], tuple[Checker, Checker]]):
+class _Checkers(dict[type[Message], Checker]):
     """Made when a type is first read: an agent reads a few of them, and starts sooner."""
 
-    def __missing__(self, message: type[Message]) -> tuple[Checker, Checker]:
-        self[message] = made = checkers(message)
+    def __missing__(self, message: type[Message]) -> Checker:
+        self[message] = made = checker(message)
         return made
 
 
@@ -54,8 +54,7 @@ def decode(raw: bytes | msgspec.Raw) -> Message:
         message = _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise refusal(raw, error) from None
-    known, fits = _CHECKERS[type(message)]
-    if known(message) or fits(message):
+    if _CHECKERS[type(message)](message):
         return message
     raise refusal(raw)
 
@@ -257,6 +256,9 @@ def _from_msgspec(error: Exception | None) -> Violation:
 
 def _depth(text: bytes) -> int:
     """How deep brackets are nested, those within strings apart."""
-    outside_strings = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
-    brackets = outside_strings.translate(None, delete=_ALL_BUT_BRACKETS)
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Strings without brackets in them vanish, and of a long text little is left to split.
+    marks = text.translate(None, delete=_ALL_BUT_MARKS).replace(b'""', b"")
+    brackets = b"".join(marks.split(b'"')[::2])
     return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import re
 from base64 import urlsafe_b64encode
+from functools import lru_cache
 
 ENTROPY_BYTES = 32
 # What a manager's ``token_scheme`` says when callers show tokens that are derived as below.
@@ -31,6 +32,7 @@ def verifier(token: str) -> bytes:
     return hashlib.sha256(b"verify" + token.encode()).digest()
 
 
+@lru_cache(maxsize=16)
 def signing_key(token: str) -> bytes:
     return hashlib.sha256(b"sign" + token.encode()).digest()
 
@@ -70,6 +72,8 @@ def redacted(text: str) -> str:
     return _CODE.sub("…", _TOKEN.sub(lambda found: shortened(found[0]), text))
 
 
+# An agent shows or expects the same token several times in a match, and that of its manager in every call.
+@lru_cache(maxsize=1_024)
 def _derived(key: bytes, *parts: str) -> str:
     # Lengths keep the parts apart: ("ab", "c") and ("a", "bc") must not meet.
     text = b"".join(b"%d:%b" % (len(part.encode()), part.encode()) for part in parts)
