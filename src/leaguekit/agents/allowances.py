@@ -123,8 +123,10 @@ class Allowances:
     def guard(self, handler: Handler, refuse: Refuse, most_bytes: int) -> Handler:
         """The same handler, which is spared what comes too often."""
 
+        looked_at = _cost_alone if self._identify is nobody else _token_and_cost
+
         async def guarded(body: bytes, peer: Peer) -> bytes | None:
-            token, cost = _token_and_cost(body)
+            token, cost = looked_at(body)
             account = self._account(token, peer)
             if account is None or not (seconds := self._waits(account, cost)):
                 given = await handler(body, peer)
@@ -155,9 +157,18 @@ def token_in(message: bytes) -> str:
         return ""
 
 
+def _cost_alone(body: bytes) -> tuple[str, float]:
+    """The same for a server that knows no tokens, where nobody registers either."""
+    return "", len(parse(body).calls) if _is_batch(body) else 1.0
+
+
+def _is_batch(body: bytes) -> bool:
+    return body.lstrip(b" \t\n\r").startswith(b"[")
+
+
 def _token_and_cost(body: bytes) -> tuple[str, float]:
     """The token that a request shows, and what it costs; a batch shows none."""
-    if body.lstrip(b" \t\n\r").startswith(b"["):
+    if _is_batch(body):
         return "", sum(_cost(call.method) for call in parse(body).calls)
     try:
         asked = _asked.decode(body)

@@ -184,6 +184,9 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
     ``inline`` asks it here and now. Otherwise an author's function runs in a thread, for it may block, be it async.
     """
     options = [*ctx.valid_options]
+    if strategy in STRATEGIES.values():
+        # Ours are known to be quick: a task, let alone a thread, costs more than they do.
+        return judged(called(strategy, ctx), ctx, options)
     thinking = asyncio.ensure_future(_think(strategy, ctx, inline=inline))
     try:
         await asyncio.wait((thinking,), timeout=seconds)
@@ -218,8 +221,8 @@ def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
 
 
 async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> Thought:
-    # Ours are known to be quick, and a thread costs more than they do; an async function is not begun by its call.
-    here = inline or strategy in STRATEGIES.values() or iscoroutinefunction(strategy)
+    # An async function is not begun by its call.
+    here = inline or iscoroutinefunction(strategy)
     thought = called(strategy, ctx) if here else await _in_a_thread(partial(called, strategy, ctx))
     if not isawaitable(thought.move):
         return thought
