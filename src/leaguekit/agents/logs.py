@@ -17,6 +17,7 @@ from leaguekit.protocol.tokens import redacted
 log = logging.getLogger(__name__)
 
 _OWN = ("agent_id", "message_type", "conversation_id", "data")
+_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 class JsonLines(logging.Formatter):
@@ -33,7 +34,7 @@ class JsonLines(logging.Formatter):
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return escaped(redacted(json.dumps(line, ensure_ascii=False, default=str)))
+        return escaped(redacted(_json(line)))
 
 
 class PlainLines(logging.Formatter):

@@ -32,7 +32,8 @@ def harmless_lines(text: object) -> str:
 
 def escaped(text: str) -> str:
     """JSON with the same signs escaped: nothing is lost. Line breaks between its values stay."""
-    return _UNSEEN_IN_JSON.sub(_escape, text)
+    # Of ASCII only the controls are not printable.
+    return text if text.isascii() and text.isprintable() else _UNSEEN_IN_JSON.sub(_escape, text)
 
 
 def escaped_bytes(text: bytes) -> bytes:

@@ -19,6 +19,9 @@ SCHEME = "derived"
 # What tokens and codes look like in a text.
 _TOKEN = re.compile(r"\b(?:tok|drv|adm)-[\w-]{20,}")
 _CODE = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{4}(?:-[0-9A-HJKMNP-TV-Z]{4}){3}\b")
+# What is within them: most texts have none of it, and looking for these takes a tenth of the time.
+_IN_TOKEN = ("tok-", "drv-", "adm-")
+_IN_CODE = re.compile(r"-[0-9A-HJKMNP-TV-Z]{4}-")
 
 
 def new_token(agent_id: str, entropy: bytes) -> str:
@@ -69,7 +72,9 @@ def shortened(token: str) -> str:
 
 def redacted(text: str) -> str:
     """A text for a log or a file, without the tokens and codes in it, whoever put them there."""
-    return _CODE.sub("…", _TOKEN.sub(lambda found: shortened(found[0]), text))
+    if any(beginning in text for beginning in _IN_TOKEN):
+        text = _TOKEN.sub(lambda found: shortened(found[0]), text)
+    return _CODE.sub("…", text) if _IN_CODE.search(text) else text
 
 
 # An agent shows or expects the same token several times in a match, and that of its manager in every call.
