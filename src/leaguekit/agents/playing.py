@@ -50,6 +50,8 @@ GET_STATE = "get_player_state"
 MOST_ATTEMPTS = 9
 # Of the moves that were played for a strategy, so many are remembered.
 MOST_REPLACED = 20
+# How often the file is written that shows the matches so far: with fifty players on a machine it is felt.
+HISTORIES_A_SECOND = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +105,7 @@ class PlayerAgent:
         self._current: str | None = None
         self._memory: Memory | None = None
         self._views = Views(world.data_root)
-        self._writer = ViewWriter(files=world.files, inline=world.inline)
+        self._writer = ViewWriter(HISTORIES_A_SECOND, files=world.files, inline=world.inline)
         self._handlers: dict[type[m.Message], Callable[[Any], Any]] = {
             m.RoundAnnouncement: self._round_announced,
             m.LeagueStandingsUpdate: self._standings_updated,
@@ -170,7 +172,7 @@ class PlayerAgent:
         _, message = read_call(call, "player")
         await self.registrar.settled()
         result = self._handlers[type(message)](message)
-        return await result if asyncio.iscoroutine(result) else result
+        return result if isinstance(result, m.Message) else await result
 
     def snapshot(self) -> dict[str, Any]:
         """What anybody may know: nothing of a match that is still in play but that there is one."""
@@ -392,10 +394,12 @@ class PlayerAgent:
         return m.envelope(sender_of("player", self._me.agent_id), self.world.now(), message.conversation_id)
 
     def _save(self) -> None:
-        me, matches = self._me, [*self.history.values()]
-        tally = tally_of(self.player.strategy)
-        saved = History(
-            player_id=me.agent_id,
+        self._writer.renew(self._views.history(self._me.agent_id), self._saved)
+
+    def _saved(self) -> History:
+        matches, tally = [*self.history.values()], tally_of(self.player.strategy)
+        return History(
+            player_id=self._me.agent_id,
             league_id=self.league_id,
             display_name=self.player.name,
             record=record_of(matches),
@@ -403,7 +407,6 @@ class PlayerAgent:
             final=self.final,
             account=UNSET if tally is None else tally.account(),
         )
-        self._writer.put(self._views.history(me.agent_id), saved)
 
 
 def _shows(message: m.Request, token: str) -> bool:

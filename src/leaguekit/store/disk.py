@@ -5,6 +5,7 @@ Nobody who reads a file that is written whole ever sees half of it: it is writte
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from typing import Protocol
 
 from leaguekit.store.base import StoreError
 from leaguekit.store.lock import WriterLock
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class GrowingFile(Protocol):
@@ -65,19 +68,25 @@ class Disk:
 
     def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
         # No safe name begins with a dot, so this is nobody's file.
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        _make_folder_of(path)
+        folder, name = os.path.split(path)
+        beside = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")  # noqa: PTH118 - pathlib takes as long as the disk
+        mode = 0o600 if private else 0o666
         try:
             try:
-                mode = 0o600 if private else 0o666
-                with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                descriptor = os.open(beside, _NEW, mode)
+            except (FileNotFoundError, NotADirectoryError):
+                _make_folder_of(path)
+                descriptor = os.open(beside, _NEW, mode)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
                     file.writelines([content] if isinstance(content, bytes) else content)
                     file.flush()
                     if private:
                         os.fsync(file.fileno())
-                beside.replace(path)
+                os.replace(beside, path)  # noqa: PTH105
             except BaseException:
-                beside.unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(beside)  # noqa: PTH108
                 raise
             if private:
                 _sync_folder(path.parent)

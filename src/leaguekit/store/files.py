@@ -8,6 +8,7 @@ import logging
 from asyncio import Future, TimerHandle
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -57,13 +58,18 @@ class Views:
         return self._league(league_id) / "rounds.json"
 
     def match(self, league_id: str, match_id: str) -> Path:
-        return self.root / "data" / "matches" / safe_name(league_id) / f"{safe_name(match_id)}.json"
+        return _folder(self.root, "matches", league_id) / f"{safe_name(match_id)}.json"
 
     def history(self, player_id: str) -> Path:
-        return self.root / "data" / "players" / safe_name(player_id) / "history.json"
+        return _folder(self.root, "players", player_id) / "history.json"
 
     def _league(self, league_id: str) -> Path:
-        return self.root / "data" / "leagues" / safe_name(league_id)
+        return _folder(self.root, "leagues", league_id)
+
+
+@lru_cache(maxsize=16)
+def _folder(root: Path, kind: str, some_id: str) -> Path:
+    return root / "data" / kind / safe_name(some_id)
 
 
 def as_json(value: Any) -> bytes | Iterable[bytes]:
@@ -85,7 +91,7 @@ class ViewWriter:
         self._files = files
         self._pause = 1 / per_second
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
-        self._newest: dict[Path, Any] = {}
+        self._newest: dict[Path, Callable[[], Any]] = {}
         self._began: dict[Path, float] = {}
         self._under_way: dict[Path, Future[StoreError | None]] = {}
         self._pauses: dict[Path, TimerHandle] = {}
@@ -94,9 +100,13 @@ class ViewWriter:
 
     def put(self, path: Path, value: Any) -> None:
         """Have a value written. It is encoded when its turn comes, so it must not be changed afterwards."""
+        self.renew(path, lambda: value)
+
+    def renew(self, path: Path, make: Callable[[], Any]) -> None:
+        """Have a value written that is made when its turn comes: of most versions that never comes."""
         if self._closed:
             raise StoreError(f"{path} cannot be written: the writer is closed.")
-        self._newest[path] = value
+        self._newest[path] = make
         if path not in self._under_way and path not in self._pauses:
             self._begin(path)
 
@@ -121,7 +131,7 @@ class ViewWriter:
             self._thread.shutdown(wait=False)
 
     def _begin(self, path: Path) -> None:
-        value = self._newest.pop(path)
+        value = self._newest.pop(path)()
         self._began[path] = asyncio.get_running_loop().time()
         if self._thread is None:
             self._finish(path, self._write(path, value))
