@@ -131,7 +131,8 @@ def test_a_process_that_is_killed_is_started_again_and_the_league_comes_to_the_s
 ) -> None:
     with Program("run", *LEAGUE, "--json", "--data-dir", tmp_path) as program:
         for name in ("manager", "referee", "player"):
-            victim = next(one for one in _children(program) if name in one.cmdline())
+            # Those that went on from the program have its command line, and a name of their own.
+            victim = next(one for one in _children(program) if one.name() == f"league-{name}" or name in one.cmdline())
             victim.kill()
             program.said(rf"{name}( \d)? ended unexpectedly \(killed by SIGKILL\) and is started again")
         assert program.ended(90) == 0

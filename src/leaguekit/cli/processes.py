@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import IO, Self
 
 from leaguekit.cli import CommandError
+from leaguekit.cli.forks import Fork, can_fork
 from leaguekit.protocol.plain import harmless
 
 # One that ends more often than so within so many seconds would do so for ever.
@@ -33,7 +34,7 @@ IMPOSSIBLE = 2
 class _Child:
     served: socket.socket
     arguments: tuple[str, ...]
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Fork
     # A file and not a pipe: what nobody reads must never hold an agent up.
     said: IO[bytes]
     # Whether it knows again what it knew.
@@ -45,9 +46,12 @@ class _Child:
 class Processes:
     """The agents' processes. They end when this one does, for each holds the end of a pipe."""
 
-    def __init__(self, *, aloud: bool = False) -> None:
-        """``aloud`` lets them speak to the terminal."""
+    def __init__(self, *, aloud: bool = False, forked: bool = False) -> None:
+        """``aloud`` lets them speak to the terminal; ``forked`` lets them go on from this one where that can be,
+        but not those that are started again: by then this one has a loop.
+        """
         self._aloud = aloud
+        self._forked = forked
         self._children: dict[str, _Child] = {}
         self._read, self._write = os.pipe()
 
@@ -81,15 +85,22 @@ class Processes:
         """
         said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
         secrets = secrets or {}
-        process = self._started(served, arguments, said, secrets)
+        process: subprocess.Popen[bytes] | Fork
+        if self._forked and not secrets and can_fork():
+            kept = (served.fileno(), self._read)
+            process = Fork([*arguments, *self._passed(served)], kept=kept, said=None if self._aloud else said.fileno())
+        else:
+            process = self._started(served, arguments, said, secrets)
         self._children[name] = _Child(served, arguments, process, said, comes_back, secrets)
+
+    def _passed(self, served: socket.socket) -> tuple[str, ...]:
+        return "--socket-fd", str(served.fileno()), "--parent-fd", str(self._read)
 
     def _started(
         self, served: socket.socket, arguments: tuple[str, ...], said: IO[bytes], secrets: dict[str, str]
     ) -> subprocess.Popen[bytes]:
-        passed = ["--socket-fd", str(served.fileno()), "--parent-fd", str(self._read)]
         return subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "leaguekit", *arguments, *passed],
+            [sys.executable, "-m", "leaguekit", *arguments, *self._passed(served)],
             pass_fds=(served.fileno(), self._read),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

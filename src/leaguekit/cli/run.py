@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
     named = options.resume or options.store
     store = named or usual
-    with Processes() as processes:
+    with Processes(forked=True) as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
         league = _League(plan, store, usual.parent, manager, options.stay)
