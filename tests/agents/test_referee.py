@@ -17,6 +17,7 @@ from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.reading import violations
+from leaguekit.store.files import GATHERING_SECONDS
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.caller import HttpCaller
@@ -577,7 +578,7 @@ async def test_a_referee_that_is_not_taken_back_keeps_its_ruling_for_a_later_sta
 async def test_a_ruling_that_cannot_be_written_down_is_none(scene: Scene) -> None:
     scene.player("P01"), scene.player("P02")
     await scene.start()
-    scene.referee._opened_journal().close()
+    scene.referee._opened().journal.close()
     await scene.assign()
     await scene.ended()
     (void,) = scene.manager.voids
@@ -591,6 +592,7 @@ async def test_the_match_is_written_to_its_file(scene: Scene) -> None:
     scene.player("P01", PARITY), scene.player("P02", OTHER)
     await scene.start()
     report = await scene.play()
+    await asyncio.sleep(GATHERING_SECONDS + 0.01)
     path = scene.data_root / "data" / "matches" / LEAGUE / "R1M1.json"
     written = json.loads(path.read_text())
     assert written["result"] == report["result"]
@@ -639,7 +641,7 @@ async def test_a_manager_has_ten_seconds_to_answer_a_report(scene: Scene) -> Non
 @in_virtual_time
 async def test_a_delivery_that_cannot_be_noted_is_only_repeated(scene: Scene) -> None:
     async def close_journal(player: Any, call: Json) -> Json:
-        scene.referee._opened_journal().close()
+        scene.referee._opened().journal.close()
         return await good(player, call)
 
     scene.player("P01", game_over=close_journal), scene.player("P02")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -32,6 +32,8 @@ from leaguekit.transport.server import Server
 MOST_TRANSCRIPT = 262_144
 TRANSCRIPTS = "/transcripts/"
 HEALTH = "/health"
+# Takes the transcript of the match with that id.
+TakeTranscript = Callable[[Request, str], Awaitable[Response]]
 # What makes the application for everything else.
 MakeWeb = Callable[[Manager], ASGIApp]
 
@@ -65,7 +67,7 @@ def manager_server(
             return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
         return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
 
-    async def transcript(request: Request) -> Response:
+    async def transcript(request: Request, match_id: str) -> Response:
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
@@ -75,12 +77,12 @@ def manager_server(
             return _too_often(seconds)
         try:
             message = of_type(m.MatchTranscript, decode(bytes(body)))
-            await manager.keep_transcript(message, request.path_params["match_id"])
+            await manager.keep_transcript(message, match_id)
         except ProtocolError as error:
             return JSONResponse({"error_code": error.code, "error": error.detail}, 400)
         return JSONResponse({"status": "ACCEPTED", "match_id": message.match_id})
 
-    app = Starlette(routes=[Route(HEALTH, health), Route(TRANSCRIPTS + "{match_id}", transcript, methods=["POST"])])
+    app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager), allowances)
     refuse = manager_refusal(manager.world.now)
     handler, changes = allowances.guard(manager.handle, refuse, MOST_BYTES), Changes()
     Bulletin(manager, changes)
@@ -89,11 +91,28 @@ def manager_server(
         sockets=[served],
         most_bytes=MOST_BYTES,
         too_large=too_large_answer(refuse, MOST_BYTES),
-        app=_limited(_beside(app, web, manager), allowances),
+        app=_taking(transcript, app),
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
     )
+
+
+def _taking(transcript: TakeTranscript, app: ASGIApp) -> ASGIApp:
+    """The same application, with transcripts before it: one comes a match, and finding its way would take longest."""
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"] if scope["type"] == "http" else ""
+        match_id = path.removeprefix(TRANSCRIPTS)
+        if match_id in ("", path) or "/" in match_id:
+            await app(scope, receive, send)
+            return
+        is_post = scope["method"] == "POST"
+        refused = Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")
+        response = await transcript(Request(scope, receive), match_id) if is_post else refused
+        await response(scope, receive, send)
+
+    return either
 
 
 def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager) -> ASGIApp:

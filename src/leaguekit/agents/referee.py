@@ -17,6 +17,7 @@ from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused
 from leaguekit.agents.reports import Reports
+from leaguekit.agents.rulings import Rulings
 from leaguekit.agents.speaking import PlainSpeaker, PlayersWord
 from leaguekit.agents.views import match_view
 from leaguekit.agents.world import World
@@ -80,7 +81,7 @@ class RefereeAgent:
         self._reports = Reports(world, manager_url, self.registrar)
         self._views = Views(world.data_root)
         self._view_writer = ViewWriter(files=world.files, inline=world.inline)
-        self._journal: Journal | None = None
+        self._rulings: Rulings | None = None
         self.state: AgentState = "INIT"
         self.finished = asyncio.Event()
         # The latest attempt that was taken at each match; which of them are in play; the matches by their id.
@@ -116,14 +117,15 @@ class RefereeAgent:
     async def _prepare(self, identity: Identity, before: Before) -> None:
         if self.state == "INIT":
             self.state = "REGISTERED"
-        if self._journal is None:
+        if self._rulings is None:
             path = self.registrar.folder(identity.league_id) / "journal.jsonl"
             # What was ruled in another league of this name is nothing to this one.
             is_ours = before != "another"
-            self._journal = await self._world.blocking(lambda: Journal(path, self._world.files, is_ours=is_ours))
-            for match_id, attempt in self._journal.done():
+            journal = await self._world.blocking(lambda: Journal(path, self._world.files, is_ours=is_ours))
+            self._rulings = Rulings(self._world, journal)
+            for match_id, attempt in journal.done():
                 self._attempts[match_id] = max(attempt, self._attempts.get(match_id, 0))
-            for entry in self._journal.pending():
+            for entry in journal.pending():
                 ruling = msgspec.json.decode(entry, type=Ruled)
                 self._attempts[ruling.match_id] = ruling.attempt
                 self._task(self._deliver_late(ruling))
@@ -139,8 +141,8 @@ class RefereeAgent:
         await self._reports.close()
         await self.registrar.close()
         await self._view_writer.close()
-        if self._journal is not None:
-            self._journal.close()
+        if self._rulings is not None:
+            await self._rulings.close()
 
     # Its server side
 
@@ -320,7 +322,7 @@ class RefereeAgent:
             return ended
         ruling = match.ruling(ended.verdict)
         try:
-            await self._world.blocking(self._opened_journal().write, msgspec.json.encode(ruling))
+            await self._opened().write(msgspec.json.encode(ruling))
         except StoreError:
             log.exception("%s cannot be written down", ruling.match_id, extra=about(ruling.report))
             return Void("The referee could not write its ruling down.", {})
@@ -329,15 +331,15 @@ class RefereeAgent:
     async def _deliver(self, ruling: Ruled) -> None:
         if await self._reports.deliver(ruling.report):
             try:
-                self._opened_journal().delivered(ruling.match_id, ruling.attempt)
+                self._opened().journal.delivered(ruling.match_id, ruling.attempt)
             except StoreError as error:
                 # Then it is delivered again after the next start, which is harmless.
                 log.warning("%s", error)
 
-    def _opened_journal(self) -> Journal:
-        if self._journal is None:
+    def _opened(self) -> Rulings:
+        if self._rulings is None:
             raise RuntimeError("a referee rules only after it has registered")
-        return self._journal
+        return self._rulings
 
     async def _deliver_late(self, ruling: Ruled) -> None:
         """What an earlier run had ruled: the players may not have heard of it, nor the manager."""
@@ -358,7 +360,7 @@ class RefereeAgent:
             result=report.result,
             transcript=transcript.entries,
         )
-        self._view_writer.put(path, view)
+        self._view_writer.put_once(path, view)
 
     def _remember(self, match: Refereeing) -> None:
         before = self._matches.pop(match.match.match_id, None)

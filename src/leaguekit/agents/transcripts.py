@@ -50,9 +50,9 @@ class Transcript:
     def entries(self, most_bytes: int = MOST_BYTES) -> list[TranscriptEntry]:
         """All of it, or its beginning and its end if it is longer than that."""
         entries = [_entry(noted) for noted in (*self._first, *self._last)]
-        sizes = [len(msgspec.json.encode(entry)) + 1 for entry in entries]
-        if sum(sizes) <= most_bytes:
+        if len(msgspec.json.encode(entries)) < most_bytes:
             return entries
+        sizes = [len(msgspec.json.encode(entry)) + 1 for entry in entries]
         first, last, room = 0, len(entries), most_bytes - 1_000
         while first < last:
             # In turns from both ends, until the next would not fit.

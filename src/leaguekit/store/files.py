@@ -23,6 +23,8 @@ ROOT = Path("SHARED")
 _LONGEST_NAME = 120
 # A view that takes long to write, such as a large league's, may take a twentieth of the time.
 PAUSES_A_WRITING = 20
+# Files that are written once wait so long for others to be written with.
+GATHERING_SECONDS = 0.2
 log = logging.getLogger(__name__)
 
 
@@ -96,22 +98,37 @@ class ViewWriter:
         self._under_way: dict[Path, Future[StoreError | None]] = {}
         self._pauses: dict[Path, TimerHandle] = {}
         self._failing: set[Path] = set()
+        # What is written once: what waits, since when something does, and what is under way.
+        self._once: dict[Path, Any] = {}
+        self._gathering: TimerHandle | None = None
+        self._writing_once: set[Future[None]] = set()
         self._closed = False
 
     def put(self, path: Path, value: Any) -> None:
         """Have a value written. It is encoded when its turn comes, so it must not be changed afterwards."""
         self.renew(path, lambda: value)
 
+    def put_once(self, path: Path, value: Any) -> None:
+        """Have a value written that will hardly change: not at once, but together with others."""
+        self._check_open(path)
+        self._once[path] = value
+        if self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_once)
+
     def renew(self, path: Path, make: Callable[[], Any]) -> None:
         """Have a value written that is made when its turn comes: of most versions that never comes."""
-        if self._closed:
-            raise StoreError(f"{path} cannot be written: the writer is closed.")
+        self._check_open(path)
         self._newest[path] = make
         if path not in self._under_way and path not in self._pauses:
             self._begin(path)
 
     async def flush(self) -> None:
         """Write everything that was put before, without pauses."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._begin_once()
+        if self._writing_once:
+            await asyncio.wait(list(self._writing_once))
         # Twice, because what is under way may have a newer version behind it.
         for _ in range(2):
             for path in [path for path in self._newest if path not in self._under_way]:
@@ -129,6 +146,25 @@ class ViewWriter:
         self._pauses.clear()
         if self._thread is not None:
             self._thread.shutdown(wait=False)
+
+    def _check_open(self, path: Path) -> None:
+        if self._closed:
+            raise StoreError(f"{path} cannot be written: the writer is closed.")
+
+    def _begin_once(self) -> None:
+        self._gathering = None
+        values, self._once = self._once, {}
+        if self._thread is None:
+            self._write_all(values)
+            return
+        writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write_all, values)
+        self._writing_once.add(writing)
+        writing.add_done_callback(self._writing_once.discard)
+
+    def _write_all(self, values: dict[Path, Any]) -> None:
+        for path, value in values.items():
+            if (failure := self._write(path, value)) is not None:
+                log.error("%s", failure)
 
     def _begin(self, path: Path) -> None:
         value = self._newest.pop(path)()

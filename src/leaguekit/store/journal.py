@@ -53,16 +53,12 @@ class Journal:
         self._written = self._synced = 0
         self._failure: StoreError | None = None
 
-    def write(self, entry: bytes) -> None:
-        """Write a ruling, a JSON object with ``match_id`` and ``attempt``; it is durable when this returns."""
-        try:
-            key = _key.decode(entry)
-        except msgspec.DecodeError as error:
-            raise ValueError(f"a ruling is a JSON object with match_id and attempt: {error}") from error
-        if b"\n" in entry:
-            raise ValueError("a ruling is one line")
+    def write(self, *entries: bytes) -> None:
+        """Write rulings, JSON objects with ``match_id`` and ``attempt``; they are durable when this returns."""
+        keys = [_key_of(entry) for entry in entries]
         with self._writing:
-            self._append(_ruling_line(entry))
+            for entry in entries:
+                self._append(_ruling_line(entry))
             self._written += 1
             number, file = self._written, self._file
         # Whoever waits here while another syncs is often synced by it.
@@ -72,7 +68,7 @@ class Journal:
             if self._synced < number:
                 self._sync()
         with self._writing:
-            self._pending[key] = entry
+            self._pending.update(zip(keys, entries, strict=True))
 
     def delivered(self, match_id: str, attempt: int) -> None:
         """Note that the manager has a ruling. If the note is lost, the ruling is delivered twice, which is harmless."""
@@ -138,6 +134,15 @@ class Journal:
     def _failed(self, reason: str | None) -> StoreError:
         self._failure = StoreError(f"The journal {self.path} could not be written: {reason}.")
         return self._failure
+
+
+def _key_of(entry: bytes) -> _Key:
+    if b"\n" in entry:
+        raise ValueError("a ruling is one line")
+    try:
+        return _key.decode(entry)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"a ruling is a JSON object with match_id and attempt: {error}") from error
 
 
 def _ruling_line(entry: bytes) -> bytes:
