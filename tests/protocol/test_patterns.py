@@ -9,7 +9,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.fields import MatchId, PlayerId
 from leaguekit.protocol.patterns import MOST_REMEMBERED, Pattern, checker, valid
-from leaguekit.protocol.reading import decode, encode, violations
+from leaguekit.protocol.reading import decode, encode, make_checkers, violations
 from tests.samples import SAMPLES, samples_of
 
 
@@ -34,6 +34,11 @@ def test_what_we_send_fits_the_first_time_and_once_it_is_known(sample: m.Message
     fits = checker(type(sample))
     assert fits(sample)
     assert fits(sample)
+
+
+def test_what_was_made_ready_before_reads_the_same() -> None:
+    make_checkers()
+    assert [decode(encode(sample)) for sample in SAMPLES] == list(SAMPLES)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from leaguekit.cli import COMMANDS, main
+from leaguekit.protocol.reading import make_checkers
 
 _POLL_SECONDS = 0.01
 _MOST_FILES = 65_536
+
+
+# What commands import when they run. There is one manager, which can do that while the others are being started.
+_NEEDED = {"referee": ("leaguekit.agents.referee",)}
+_NEEDED_BY_ALL = ("uvloop", "uvicorn.lifespan.on", "resource")
 
 
 def can_fork() -> bool:
@@ -36,9 +42,7 @@ class Fork:
 
     def __init__(self, arguments: Sequence[str], *, kept: Sequence[int], said: int | None) -> None:
         """``kept`` are the files that it goes on with; ``said`` takes what it says, None for this one's terminal."""
-        import_module(f"leaguekit.cli.{COMMANDS[arguments[0]][1]}")
-        with contextlib.suppress(ImportError):
-            import_module("uvloop")
+        _prepare(arguments[0])
         # What a garbage collection looks at it also writes to, and then it is no longer shared.
         gc.freeze()
         sys.stdout.flush()
@@ -66,6 +70,16 @@ class Fork:
     def kill(self) -> None:
         if self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
+
+
+def _prepare(command: str) -> None:
+    """Do here what each process of a command would do at first."""
+    import_module(f"leaguekit.cli.{COMMANDS[command][1]}")
+    for module in (*_NEEDED_BY_ALL, *_NEEDED.get(command, ())):
+        with contextlib.suppress(ImportError):
+            import_module(module)
+    if command in ("referee", "player"):
+        make_checkers()
 
 
 def _go_on(arguments: Sequence[str], kept: Sequence[int], said: int | None) -> NoReturn:

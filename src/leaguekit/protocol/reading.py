@@ -44,6 +44,12 @@ class _Checkers(dict[type[Message], Checker]):
 _CHECKERS = _Checkers()
 
 
+def make_checkers() -> None:
+    """Make them all, for processes that will share them."""
+    for message in EVERY_MESSAGE:
+        _CHECKERS[message]
+
+
 def encode(message: Message) -> bytes:
     return _encoder.encode(message)
 
