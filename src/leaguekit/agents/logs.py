@@ -37,6 +37,15 @@ class JsonLines(logging.Formatter):
         return escaped(redacted(_json(line)))
 
 
+def spare_logging() -> None:
+    """Have a program's log find out nothing that no line of ours shows: where it was written, and in which thread."""
+    # As the documentation of logging advises; the first has no public name.
+    logging._srcfile = None  # noqa: SLF001
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    # From Python 3.12 on.
+    logging.logAsyncioTasks = False  # type: ignore[attr-defined]
+
+
 class PlainLines(logging.Formatter):
     """For a terminal: the words of others are in it."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from leaguekit.agents.logs import PlainLines
+from leaguekit.agents.logs import PlainLines, spare_logging
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
@@ -169,6 +169,7 @@ def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None 
     if logging.lastResort is not None:
         # What is logged before there is a log file goes to the terminal.
         logging.lastResort.setFormatter(PlainLines())
+    spare_logging()
     make_room()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_stopped(main, parent_fd))
