@@ -9,8 +9,8 @@ from msgspec import Raw
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, rpc_number
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, read_call
-from leaguekit.protocol.reading import encode
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, get_ready, read_call
+from leaguekit.protocol.reading import _CHECKERS, encode
 from leaguekit.protocol.rpc import Call
 from tests.samples import samples_of
 
@@ -64,6 +64,11 @@ def test_the_message_type_is_a_name_of_the_method_in_either_case(method):
     for name in (wire, wire.lower()):
         for sample in samples_of(wire):
             assert read_call(call_of(name, sample), method.receivers[0]) == (method, sample)
+
+
+def test_a_role_gets_ready_for_what_it_is_sent():
+    get_ready("player")
+    assert all(method.request in _CHECKERS for method in METHODS if "player" in method.receivers)
 
 
 def test_choose_parity_is_another_name_of_parity_choose():

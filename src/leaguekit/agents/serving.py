@@ -12,6 +12,7 @@ from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server, names_of
 from leaguekit.protocol.codes import without_codes
+from leaguekit.protocol.methods import get_ready
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
@@ -38,6 +39,8 @@ async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[
     name = agent.registrar.name
     identity = await agent.register()
     tell(f"{name} is registered")
+    # While others are still coming: in the first round everybody is called at once.
+    get_ready(agent.registrar.role)
     with log_to(agent.registrar.folder(identity.league_id) / "log.jsonl", identity.agent_id):
         await agent.finished.wait()
         tell(f"{name}: the league is over")

@@ -22,15 +22,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from leaguekit.cli import COMMANDS, main
-from leaguekit.protocol.reading import make_checkers
+from leaguekit.protocol.ids import AgentRole
+from leaguekit.protocol.methods import get_ready
 
 _POLL_SECONDS = 0.01
 _MOST_FILES = 65_536
-
-
 # What commands import when they run. There is one manager, which can do that while the others are being started.
 _NEEDED = {"referee": ("leaguekit.agents.referee",)}
 _NEEDED_BY_ALL = ("uvloop", "uvicorn.lifespan.on", "resource")
+# Of which commands there are several, each as an agent of a role that gets ready for its messages.
+_SHARED: dict[str, AgentRole] = {"referee": "referee", "player": "player"}
 
 
 def can_fork() -> bool:
@@ -78,8 +79,8 @@ def _prepare(command: str) -> None:
     for module in (*_NEEDED_BY_ALL, *_NEEDED.get(command, ())):
         with contextlib.suppress(ImportError):
             import_module(module)
-    if command in ("referee", "player"):
-        make_checkers()
+    if (role := _SHARED.get(command)) is not None:
+        get_ready(role)
 
 
 def _go_on(arguments: Sequence[str], kept: Sequence[int], said: int | None) -> NoReturn:

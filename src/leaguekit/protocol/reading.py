@@ -44,10 +44,9 @@ class _Checkers(dict[type[Message], Checker]):
 _CHECKERS = _Checkers()
 
 
-def make_checkers() -> None:
-    """Make them all, for processes that will share them."""
-    for message in EVERY_MESSAGE:
-        _CHECKERS[message]
+def get_ready_for(message: type[Message]) -> None:
+    """Do now what the first message of a type would else wait for."""
+    _CHECKERS[message]
 
 
 def encode(message: Message) -> bytes:
