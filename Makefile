@@ -26,10 +26,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@if test -t 1; then shown="--announce-lead 4 --stay"; fi; $(BIN)/league run --port 0 --data-dir SHARED $$shown
 
-# CI adds what measures the coverage.
+# CI adds what measures the coverage. Some tests wait for real processes, so a third one has room beside two.
 TEST_OPTIONS ?=
 test: setup
-	@$(BIN)/python -m pytest -n 2 $(TEST_OPTIONS)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(TEST_OPTIONS)
 
 # What takes too long for `make test`: killed processes, stress. CI leaves the longest out.
 LONG ?= long or longest
