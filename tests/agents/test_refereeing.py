@@ -310,16 +310,16 @@ async def test_rock_paper_scissors_is_played_with_the_general_messages(scene: Sc
 @in_virtual_time
 async def test_tic_tac_toe_is_played_turn_by_turn(scene: Scene) -> None:
     first, second = scene.player("P01"), scene.player("P02")
-    first.moves, second.moves = [0, 1, 2], [3, 4]
+    first.moves, second.moves = [0, 4, 8], [1, 2]
     await scene.start()
     report = await scene.play(game_type="tic_tac_toe")
     asked = [one.to for one in scene.arrivals if one.kind == "GAME_MOVE_CALL"]
     assert asked == ["P01", "P02", "P01", "P02", "P01"]
     assert report["result"]["winner"] == "P01"
-    assert report["result"]["details"]["choices"] == {"P01": "0,1,2", "P02": "3,4"}
-    assert report["result"]["details"]["position"] == {"board": "XXXOO....", "moves": [0, 3, 1, 4, 2]}
+    assert report["result"]["details"]["choices"] == {"P01": "0,4,8", "P02": "1,2"}
+    assert report["result"]["details"]["position"] == {"board": "XOO.X...X", "moves": [0, 1, 4, 2, 8]}
     last = scene.to("P01", "GAME_MOVE_CALL")[-1].params["move_request"]
-    assert last["valid_options"] == [2, 5, 6, 7, 8]
+    assert last["valid_options"] == [3, 5, 6, 7, 8]
     assert last["context"]["your_mark"] == "X"
 
 

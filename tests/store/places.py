@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
@@ -32,7 +33,7 @@ class InMemory:
         return MemoryLog(self._disk)
 
 
-class Durable:
+class Durable(ABC):
     """A place that outlives the process, known by its address."""
 
     # The module with its migrations, and the name of its table of events.
@@ -52,17 +53,17 @@ class Durable:
     async def reader(self) -> LogReader:
         return await open_reader(self.address)
 
+    @abstractmethod
     def execute(self, *statements: str) -> None:
         """Do something to the tables, as somebody else would."""
-        raise NotImplementedError
 
+    @abstractmethod
     def held(self) -> AbstractAsyncContextManager[None]:
         """While it lasts, no write comes to its end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def commits(self, log: Any) -> list[str]:
         """A list to which each commit of a log is added."""
-        raise NotImplementedError
 
 
 class OnSqlite(Durable):

@@ -23,7 +23,9 @@ import pytest
 from leaguekit.transport import caller as caller_module
 from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, system_look_up
 from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, Unreachable
-from leaguekit.transport.caller import IDLE_SECONDS, MOST_HEAD_BYTES, HttpCaller
+from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.connections import IDLE_SECONDS, MOST_HEAD_BYTES
+from leaguekit.transport.deadline import Deadline
 from tests.zoo import bad_servers as zoo
 from tests.zoo.bad_servers import ANSWER, BODY, Kind, serving
 
@@ -576,7 +578,7 @@ async def test_a_limit_is_never_extended_by_more_than_itself() -> None:
 @on_both_loops
 async def test_time_that_is_up_just_as_one_wait_ends_is_up_for_the_next() -> None:
     loop = asyncio.get_running_loop()
-    deadline = caller_module._Deadline(loop, 0.01, "http://127.0.0.1/mcp")
+    deadline = Deadline(loop, 0.01, "http://127.0.0.1/mcp")
     turn: asyncio.Future[None] = loop.create_future()
     deadline.watch(turn)
     turn.set_result(None)

@@ -23,8 +23,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from leaguekit.transport.base import Peer
-from leaguekit.transport.http_protocol import mcp_query
 from leaguekit.transport.server import CannotListen, Server, listen
+from leaguekit.transport.turns import mcp_query
 from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
 
 # Answers

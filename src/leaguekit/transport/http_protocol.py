@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import httptools
 from uvicorn._types import ASGI3Application
@@ -26,6 +26,7 @@ from leaguekit.transport.base import Handler, NoAnswer, Peer, TooOften
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import Names, marks, neighbourhood, peer_address
 from leaguekit.transport.rooms import Limits, Room
+from leaguekit.transport.turns import Other, Post, Turn, mcp_query
 
 log = logging.getLogger(__name__)
 
@@ -55,50 +56,6 @@ class Endpoint:
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class Post:
-    """A request to /mcp."""
-
-    __slots__ = ("body", "expects", "headers", "keep_alive", "looked_at", "marked", "method", "peer", "whole")
-
-    def __init__(self, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool) -> None:
-        self.method = method
-        self.peer = peer
-        self.headers = headers
-        # A header says that this may be MCP.
-        self.marked = marked
-        self.body: bytes | bytearray = b""
-        self.keep_alive = False
-        self.looked_at = False
-        self.expects = False
-        self.whole = False
-
-
-class Other(NamedTuple):
-    """A request to anything else, for the ASGI application."""
-
-    cycle: RequestResponseCycle
-    app: ASGI3Application
-
-
-# A refusal is bytes: the last thing that is sent.
-Turn = Post | Other | bytes
-
-
-def mcp_query(url: bytes) -> str | None:
-    """What stands behind the ? of a URL whose path is /mcp; None for any other path."""
-    if url == b"/mcp":
-        return ""
-    if not url.startswith(b"/"):
-        try:
-            parts = httptools.parse_url(url)
-        except httptools.HttpParserInvalidURLError:
-            return None
-        path, query = parts.path, parts.query or b""
-    else:
-        path, _, query = url.partition(b"?")
-    return query.decode("latin-1") if path in (b"/mcp", b"/mcp/") else None
 
 
 class McpProtocol(HttpToolsProtocol):

@@ -1,0 +1,221 @@
+"""Connections to one host, as the caller keeps them, and the answer that is arriving on each."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import sys
+from collections import deque
+from typing import cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from leaguekit.transport.base import HttpAnswer, Unreachable
+
+MOST_HEAD_BYTES = 32_768
+IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
+# Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
+WIRE_BYTES_A_BODY_BYTE = 8
+CLOSED = "was cut off: this caller is closed"
+
+
+class Host:
+    """What is shared by the calls to one scheme, host and port: turns, and the connections that are kept."""
+
+    __slots__ = ("busy", "connections", "idle", "name", "port", "scheme", "waiting")
+
+    def __init__(self, scheme: str, name: str, port: int) -> None:
+        self.scheme = scheme
+        self.name = name
+        self.port = port
+        # Calls that have a turn. A connection is opened only if none is idle, so that turns bound connections too.
+        self.busy = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.idle: deque[Connection] = deque()
+        self.connections: set[Connection] = set()
+
+    def kept(self, now: float) -> Connection | None:
+        """The connection that was used last, if one is fit to be used again."""
+        while self.idle:
+            connection = self.idle.pop()
+            if now - connection.idle_since < IDLE_SECONDS and not connection.is_spent():
+                return connection
+            connection.abort()
+        return None
+
+    def leave(self) -> None:
+        """End a turn: it passes to whoever has waited longest."""
+        while self.waiting:
+            waiter = self.waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self.busy -= 1
+
+    def close(self) -> None:
+        for waiter in self.waiting:
+            if not waiter.done():
+                waiter.set_exception(Unreachable(f"{self.name}:{self.port} {CLOSED}"))
+        for connection in self.connections:
+            connection.fail(CLOSED)
+
+
+class Connection(asyncio.Protocol):
+    """One connection, and the answer that is arriving on it."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
+        self.host = host
+        self.gone: asyncio.Future[None] = loop.create_future()
+        self.parser = HttpResponseParser(self)
+        self.waiter: asyncio.Future[HttpAnswer] | None = None
+        self.closed = False
+        self.ended = "closed the connection without an answer"
+        self.keep = False
+        self.used = False
+        self.idle_since = 0.0
+        self.arrived = 0
+        self.most_bytes = 0
+        self.shown = ""
+        self.in_head = False
+        self.has_end = False
+        self.content_type = b""
+        self.session = b""
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def ask(self, waiter: asyncio.Future[HttpAnswer], request: bytes, most_bytes: int, shown: str) -> None:
+        self.waiter = waiter
+        self.keep = False
+        self.arrived = 0
+        self.most_bytes = most_bytes
+        self.shown = shown
+        self.in_head = True
+        if self.closed:
+            self.fail(self.ended)
+        else:
+            self.transport.write(request)
+
+    def is_spent(self) -> bool:
+        """Whether the peer has closed it, or sent what nobody asked for, even if the loop has not seen that yet."""
+        return self.closed or _has_input(self.descriptor)
+
+    def abort(self) -> None:
+        self.waiter = None
+        self.closed = True
+        self.transport.abort()
+
+    def fail(self, what: str) -> None:
+        """End the call under way, if there is one, and the connection with it."""
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_exception(Unreachable(f"{self.shown} {what}"))
+        self.abort()
+
+    def _finish(self, keep: bool) -> None:
+        waiter, self.waiter = self.waiter, None
+        self.keep = keep
+        if waiter is not None and not waiter.done():
+            body = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+            media_type = self.content_type.partition(b";")[0].strip().lower().decode("latin-1")
+            session = self.session.decode("latin-1")
+            waiter.set_result(HttpAnswer(self.parser.get_status_code(), body, media_type, session))
+        self.parts = []
+
+    # What the loop tells us.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        self.descriptor: int = transport.get_extra_info("socket").fileno()
+
+    def data_received(self, data: bytes) -> None:
+        if self.waiter is None:
+            self.ended = "spoke before it was asked"
+            self.abort()
+            return
+        self.arrived += len(data)
+        try:
+            if self.in_head and self.arrived > MOST_HEAD_BYTES:
+                room = MOST_HEAD_BYTES - (self.arrived - len(data))
+                self.parser.feed_data(data[:room])
+                if self.in_head:
+                    self.fail(f"sent more than {MOST_HEAD_BYTES:,} bytes of headers")
+                    return
+                data = data[room:]
+            self.parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self.fail(f"sent something that is not HTTP/1.1: {error}")
+        if self.arrived > MOST_HEAD_BYTES + WIRE_BYTES_A_BODY_BYTE * self.most_bytes:
+            self.fail(f"sent {self.arrived:,} bytes, and its answer was still not complete")
+
+    def eof_received(self) -> None:
+        self.closed = True
+        if self.waiter is not None and not self.in_head and not self.has_end:
+            self._finish(keep=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self.host.connections.discard(self)
+        if self in self.host.idle:
+            self.host.idle.remove(self)
+        if self.waiter is not None:
+            how = "closed" if exc is None else "reset"
+            if self.arrived:
+                self.fail(f"{how} the connection in the middle of its answer")
+            elif self.used:
+                self.fail(f"{how} a kept connection just as it was used again")
+            else:
+                self.fail(f"{how} the connection without an answer")
+        self.gone.set_result(None)
+
+    # What the parser tells us. After the answer is complete, or has failed, it may still go on: nothing is heard then.
+
+    def on_message_begin(self) -> None:
+        if self.waiter is None:
+            self.abort()
+        self.has_end = False
+        self.content_type = b""
+        self.session = b""
+        self.parts = []
+        self.size = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.in_head:
+            name = name.lower()
+            if name == b"content-type":
+                self.content_type = value
+            elif name == b"mcp-session-id":
+                self.session = value
+            elif name in {b"content-length", b"transfer-encoding"}:
+                self.has_end = True
+                if name == b"content-length" and int(value) > self.most_bytes:
+                    self.fail(f"announced an answer of {int(value):,} bytes; at most {self.most_bytes:,} are taken")
+
+    def on_headers_complete(self) -> None:
+        status = self.parser.get_status_code()
+        if status == 101:
+            self.fail("switched to another protocol")
+        elif self.parser.get_http_version() not in {"1.1", "1.0"}:
+            self.fail(f"answered in HTTP/{self.parser.get_http_version()}")
+        elif status >= 200:
+            self.in_head = False
+
+    def on_body(self, data: bytes) -> None:
+        if self.waiter is not None:
+            self.parts.append(data)
+            self.size += len(data)
+            if self.size > self.most_bytes:
+                self.parts = []
+                self.fail(f"sent more than {self.most_bytes:,} bytes")
+
+    def on_message_complete(self) -> None:
+        if self.waiter is not None and not self.in_head:
+            self._finish(keep=self.parser.should_keep_alive())
+
+
+def _has_input(descriptor: int) -> bool:
+    if sys.platform == "win32":
+        return bool(select.select([descriptor], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
