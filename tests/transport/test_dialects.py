@@ -55,7 +55,7 @@ def sample(kind: str) -> m.Message:
 
 
 def written_in(form: str, kind: str, player_id: str = "P01") -> Json:
-    made = requests.written(sample(kind), player_id, form)[0]
+    made = next(requests.written(sample(kind), player_id, form))
     assert made.form == form
     return dict(json.loads(made.body(7)))
 

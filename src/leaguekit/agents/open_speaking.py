@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from msgspec import UNSET, structs
@@ -221,8 +222,7 @@ def _why(found: Found) -> str:
 async def tell(caller: Caller, url: str, message: m.Request, to: tuple[str, str | None], seconds: float) -> bool:
     """Send a message to a player in its form, the end of a match in every form until it is taken; whether it was."""
     deadline = asyncio.get_running_loop().time() + seconds
-    requests = written(message, *to)
-    for made in requests if isinstance(message, m.GameOver) else requests[:1]:
+    for made in islice(written(message, *to), None if isinstance(message, m.GameOver) else 1):
         rest = max(0.001, deadline - asyncio.get_running_loop().time())
         came = await caller.post(url, made.body(next_id()), rest)
         if not is_refusal(came.status, came.body):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -74,21 +75,29 @@ def dressed(message: Message | Json, player_id: str) -> Json:
     return value
 
 
-def written(message: Message | Json, player_id: str, first: str | None) -> list[Written]:
-    """A message in every form, each once: the first form, and then the others in their order."""
-    value = dressed(message, player_id)
-    requests: dict[tuple[str, bytes], Written] = {}
-    for name in dict.fromkeys([first if first in FORMS else "RPC", *FORMS]):
-        method, params = FORMS[name or "RPC"].write(value)
-        made = Written(name or "RPC", method, _encode(params))
-        requests.setdefault((made.method, made.params), made)
-    return list(requests.values())
+def written(message: Message | Json, player_id: str, first: str | None) -> Iterator[Written]:
+    """A message in every form, each once: the first form, and then the others in their order.
+
+    Each is written when its turn comes: mostly the first is understood.
+    """
+    value, made_before = dressed(message, player_id), set()
+    for form in dict.fromkeys([_known(first), *FORMS.values()]):
+        method, params = form.write(value)
+        made = Written(form.name, method, _encode(params))
+        if made[1:] not in made_before:
+            made_before.add(made[1:])
+            yield made
 
 
 def broadcast(params: bytes, player_id: str, form: str | None, call_id: int) -> bytes:
     """A message that is encoded already, in the form that its receiver understands."""
-    method, dressed_up = FORMS.get(form or "", FORMS["RPC"]).write(dressed(msgspec.json.decode(params), player_id))
+    method, dressed_up = _known(form).write(dressed(msgspec.json.decode(params), player_id))
     return request(method, _encode(dressed_up), call_id)
+
+
+def _known(form: str | None) -> Form:
+    """A form by its name; the standard one if nothing is known, or nothing of that."""
+    return FORMS.get(form or "", FORMS["RPC"])
 
 
 class Incoming(NamedTuple):
