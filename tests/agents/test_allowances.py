@@ -181,7 +181,10 @@ def test_who_asks_too_often_gets_429_with_its_id_and_is_served_again_later(tmp_p
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("path", "at_once"), [("/health", 50), ("/nowhere", 50), ("/transcripts/R1M1", 20)])
+@pytest.mark.parametrize(
+    ("path", "at_once"),
+    [("/health", 50), ("/nowhere", 50), ("/transcripts/R1M1", 20), ("/transcripts/R1M1/more", 50)],
+)
 def test_other_paths_and_transcripts_have_limits_too(tmp_path: Path, clock: Clock, path: str, at_once: int) -> None:
     async def main() -> None:
         async with Served(tmp_path) as served:

@@ -99,7 +99,10 @@ def manager_server(
 
 
 def _taking(transcript: TakeTranscript, app: ASGIApp) -> ASGIApp:
-    """The same application, with transcripts before it: one comes a match, and finding its way would take longest."""
+    """The same application, with transcripts before it: one comes a match, and finding its way would take longest.
+
+    It is not limited like the rest: who hands in a transcript is known only when that has been read.
+    """
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["type"] == "http" else ""
@@ -107,9 +110,10 @@ def _taking(transcript: TakeTranscript, app: ASGIApp) -> ASGIApp:
         if match_id in ("", path) or "/" in match_id:
             await app(scope, receive, send)
             return
-        is_post = scope["method"] == "POST"
-        refused = Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")
-        response = await transcript(Request(scope, receive), match_id) if is_post else refused
+        if scope["method"] == "POST":
+            response = await transcript(Request(scope, receive), match_id)
+        else:
+            response = Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")
         await response(scope, receive, send)
 
     return either
@@ -121,7 +125,7 @@ def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager) -> ASGIApp:
     made: list[ASGIApp] = []
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == HEALTH or scope["path"].startswith(TRANSCRIPTS):
+        if scope["type"] != "http" or scope["path"] == HEALTH:
             await app(scope, receive, send)
             return
         if not made:
@@ -135,9 +139,7 @@ def _limited(app: ASGIApp, allowances: Allowances) -> ASGIApp:
     """The same application, which whoever looks at it may do so often, and no more."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        # Who hands in a transcript is known only when it has been read.
-        counts = scope["type"] == "http" and not scope["path"].startswith(TRANSCRIPTS)
-        seconds = allowances.watches(_peer(Request(scope))) if counts else 0.0
+        seconds = allowances.watches(_peer(Request(scope))) if scope["type"] == "http" else 0.0
         await (_too_often(seconds) if seconds else app)(scope, receive, send)
 
     return limited
