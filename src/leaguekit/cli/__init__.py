@@ -29,7 +29,7 @@ COMMANDS = {
     "start": ("start a league now", "operate"),
     "pause": ("let nothing new begin in a league", "operate"),
     "resume": ("let a paused league go on", "operate"),
-    "add-player": ("take a player into a league that never registers", "operate"),
+    "add-player": ("take a player that never registers into a league", "operate"),
     "withdraw": ("take a player out of a league", "operate"),
     "disqualify": ("put a player out of a league", "operate"),
     "rematch": ("have a match played again", "operate"),

@@ -23,13 +23,14 @@ EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
                 --base-url http://127.0.0.1:11434/v1
   league player --manager 'http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN'
+  {program.SEAT}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
   league player --manager http://10.0.0.5:8000/mcp --relay http://10.0.0.5:8200
                                                        from behind a router, through the league's gateway
-  {program.SEAT}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
 
-Strategies: {", ".join(STRATEGIES)}; or module:function, a function of your own that is given a context and returns a
-move; or llm, a language model at any OpenAI-compatible server. The model's options may also stand in the environment,
-as LEAGUE_LLM_MODEL and so on; its server's key stands nowhere else.
+Strategies: {", ".join(STRATEGIES)};
+or module:function, a function of your own that is given a context and returns a move;
+or llm, a language model at any OpenAI-compatible server. The model's options may also stand in the environment, as
+LEAGUE_LLM_MODEL and so on; its server's key stands nowhere else.
 It registers, plays, and ends with the league. Started again with the same name and --data-dir it comes back under its
 id.
 """

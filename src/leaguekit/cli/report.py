@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leaguekit.web.report import Report, ReportedMatch
 
 EXAMPLES = """examples:
-  league report                                 the newest league under SHARED, into its own folder
+  league report                                 the newest league under SHARED, into the folder report
   league report league.db --out report
   league report postgresql://me@db/league --out /var/www/league
 
