@@ -58,7 +58,7 @@ class Crowd:
         self.network.listen(self.url(name), handle)
 
     def recipient(self, name: str) -> Recipient | None:
-        return None if name in self.gone else Recipient(self.url(name), f"drv-{name}")
+        return Recipient(self.url(name), f"drv-{name}", has_left=name in self.gone)
 
     async def there(self, name: str) -> None:
         if name in self.expected:
@@ -212,7 +212,7 @@ async def test_an_agent_has_10_seconds_to_answer_and_silence_is_not_tried_again(
 
 
 @in_virtual_time
-async def test_who_is_suspended_is_told_of_nothing_but_the_end_and_who_has_left_of_nothing() -> None:
+async def test_who_is_suspended_or_has_left_is_told_of_nothing_but_the_end() -> None:
     crowd = Crowd()
     crowd.suspended.add("P01")
     crowd.gone.add("P02")
@@ -221,7 +221,19 @@ async def test_who_is_suspended_is_told_of_nothing_but_the_end_and_who_has_left_
         crowd.broadcasts.standings(agent, note("standings"), closing=True)
         crowd.broadcasts.tell(agent, note("round completed"))
         await crowd.broadcasts.tell_last(agent, note("the end"))
-    assert crowd.got == [(0.0, "P01", "the end")]
+    assert crowd.got == [(0.0, "P01", "the end"), (0.0, "P02", "the end")]
+
+
+@in_virtual_time
+async def test_who_has_left_is_told_of_the_end_only_once_whatever_comes_of_it() -> None:
+    crowd = Crowd()
+    crowd.gone |= {"P01", "P02"}
+    crowd.network.close(crowd.url("P01"))
+    crowd.answer = b'{"jsonrpc":"2.0","error":{"code":6001,"message":"no","data":{"error_code":"E012"}},"id":1}'
+    assert [await crowd.broadcasts.tell_last(agent, note("the end")) for agent in ("P01", "P02")] == [True, True]
+    assert crowd.now == 0.0
+    # That it does not answer is held against nobody who is not in the league.
+    assert crowd.heard == [(0.0, "P02", 0)]
 
 
 @in_virtual_time

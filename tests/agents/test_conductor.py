@@ -224,6 +224,22 @@ async def test_a_league_starts_by_itself_when_enough_have_come(tmp_path: Path) -
 
 
 @in_virtual_time
+async def test_who_took_the_place_of_one_that_left_is_told_of_the_end_once(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        leaver = await hall.scripted("player", 1)
+        await hall.operate("withdraw", player_id=leaver.id, reason="changed its mind")
+        hall.network.close(leaver.url)
+        referee = await hall.scripted("referee", 1)
+        heir, _ = [await hall.scripted("player", number) for number in (1, 2)]
+        assert (heir.url, heir.id) == (leaver.url, "P02")
+        await hall.operate("start")
+        await hall.until(lambda: hall.league.matches["R1M1"].in_play)
+        await referee.report("R1M1")
+        await hall.end()
+        assert len(heir.got("LEAGUE_COMPLETED")) == 1
+
+
+@in_virtual_time
 async def test_what_changes_outside_the_log_is_looked_at_when_told_so(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         await hall.scripted("referee", 1)

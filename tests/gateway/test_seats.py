@@ -68,6 +68,18 @@ async def test_a_move_is_made_just_before_the_time_limit_if_none_comes(tmp_path:
 
 
 @in_virtual_time
+async def test_whoever_sits_in_a_seat_that_is_out_of_the_league_hears_of_its_end(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        await hall.fill("random", "random", referees=1)
+        seats = await seated(gateway, "Early", "Late")
+        await hall.operate("withdraw", player_id=seats[0].agent.player_id, reason="changed its mind")
+        await hall.operate("start")
+        await hall.operate("disqualify", player_id=seats[1].agent.player_id, reason="it cheats")
+        await hall.end()
+        assert [(await seat.wait(60.0)).status for seat in seats] == ["over", "over"]
+
+
+@in_virtual_time
 async def test_what_the_owner_is_asked_is_what_the_referee_asks(tmp_path: Path) -> None:
     async with Hall(tmp_path, game_type="tic_tac_toe") as hall, gateway_in(hall) as gateway:
         await hall.fill("random", referees=1)

@@ -45,7 +45,7 @@ class Attendance:
         loop = asyncio.get_running_loop()
         latest = loop.time() + RETURN_SECONDS
         # It may come back at another port.
-        while loop.time() < latest and (recipient := self._recipient(agent_id)) is not None:
+        while loop.time() < latest and (recipient := self._recipient(agent_id)) is not None and not recipient.has_left:
             if await is_there(self._caller, recipient.url, agent_id, LOOK_SECONDS):
                 return
             await asyncio.sleep(LOOK_EVERY)

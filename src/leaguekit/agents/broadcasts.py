@@ -2,7 +2,7 @@
 
 Each agent has an outbox with one message under way. A standings update that waits is replaced by a newer one and comes
 at most once a second; announcements do not queue behind it. Any HTTP answer is delivery, only failed connections are
-tried again, and a suspended agent is told of nothing but the league's end.
+tried again, and one that is suspended or has left is told of nothing but the league's end; who has left, only once.
 """
 
 from __future__ import annotations
@@ -46,14 +46,15 @@ def parcel(message: Message) -> Parcel:
 
 
 class Recipient(NamedTuple):
-    """Where an agent listens, what the manager shows it, and how a request to it is written."""
+    """Where an agent listens, what the manager shows it, how a request to it is written, and whether it is out."""
 
     url: str
     token: str
     write: Writer = request
+    has_left: bool = False
 
 
-# The recipient of an id; None for one that has left.
+# The recipient of an id; None for one that is nowhere any more.
 Recipients = Callable[[str], Recipient | None]
 
 
@@ -158,7 +159,7 @@ class Broadcasts:
         await self._there(agent_id)
         for retry in range(RETRIES + 1):
             recipient = self._recipient(agent_id)
-            if recipient is None or (self._is_suspended(agent_id) and not last):
+            if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
                 return True
             body = message.addressed(recipient.token)
             try:
@@ -176,13 +177,15 @@ class Broadcasts:
                     error,
                     extra={"message_type": message.kind, "data": {"agent": agent_id, "retry": retry}},
                 )
+                if recipient.has_left:
+                    return True
                 self._heard(agent_id, 1)
                 # Nobody may wait for one that this has suspended.
                 if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):
                     return False
             else:
                 self._heard(agent_id, 0)
-                return not (last and is_not_known(came))
+                return recipient.has_left or not (last and is_not_known(came))
             if retry < RETRIES:
                 await asyncio.sleep(RETRY_SECONDS)
         return False

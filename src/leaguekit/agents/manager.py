@@ -23,6 +23,7 @@ from leaguekit.agents.operator import METHOD, Keep, Operator
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
+from leaguekit.league.endpoints import place
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import messages as m
@@ -235,14 +236,19 @@ class Manager:
         return self._operator.has(token)
 
     def recipient(self, agent_id: str) -> Recipient | None:
-        """Where an agent listens, and what the manager shows it; None for one that has left."""
-        agent = self.ledger.league.agent(agent_id)
-        if agent is None or (isinstance(agent, Player) and agent.out is not None):
+        """Where an agent listens, and what the manager shows it; None for one whose place is another's now."""
+        league = self.ledger.league
+        agent = league.agent(agent_id)
+        if agent is None:
             return None
-        token = tokens.manager_to_agent(agent.key, self.league_id, agent_id)
-        if self._open is None or isinstance(agent, Referee):
-            return Recipient(agent.meta.contact_endpoint, token)
-        return Recipient(agent.meta.contact_endpoint, token, self._open.writer(agent))
+        url, token = agent.meta.contact_endpoint, tokens.manager_to_agent(agent.key, self.league_id, agent_id)
+        if isinstance(agent, Referee):
+            return Recipient(url, token)
+        has_left = agent.out is not None
+        if has_left and league.endpoints.get(str(place(url)), agent_id) != agent_id:
+            return None
+        recipient = Recipient(url, token, has_left=has_left)
+        return recipient if self._open is None else recipient._replace(write=self._open.writer(agent))
 
     def _now(self) -> str:
         return times.written(self.world.now())
