@@ -24,6 +24,12 @@ from leaguekit.protocol.rpc import MOST_BYTES
 # What a report has besides its content: the token and JSON-RPC.
 REPORT_MARGIN = 1_024
 MOST_CHOICE = 100
+# What a report that would be too long does without, one after the other.
+_LEFT_OUT: tuple[tuple[str, Any], ...] = (
+    ("position", UNSET),
+    ("broken_rules", UNSET),
+    ("evidence", {"left_out": "The evidence is too long for a report."}),
+)
 
 _ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 
@@ -42,17 +48,31 @@ class MatchMessages:
         seats: Mapping[Side, m.AssignedPlayer],
     ) -> None:
         self._now = world.now
-        self._sender = sender_of("referee", referee_id)
         self._assignment = assignment
         self._seats = seats
         self._commitment = draw_commitment
         self._nonce = draw_nonce
+        self._sender = sender_of("referee", referee_id)
+        self._conversation = match_conversation(assignment.match_id, assignment.attempt)
+        # What every message of the match has but the time: put together once, for there are ten of them.
+        self._common: dict[str, Any] = {
+            **self._envelope(),
+            "league_id": assignment.league_id,
+            "round_id": assignment.round_id,
+            "match_id": assignment.match_id,
+        }
+        del self._common["timestamp"]
 
     # To a player
 
     def invitation(self, side: Side) -> m.GameInvitation:
+        seat = self._seats[side]
         return m.GameInvitation(
-            **self._to_asked(side),
+            **self._common,
+            timestamp=self.written(),
+            auth_token=seat.shown_token,
+            player_id=seat.player_id,
+            game_type=self._assignment.game_type,
             role_in_match=_ROLES[side],
             opponent_id=self._seats[other(side)].player_id,
             attempt=self._assignment.attempt,
@@ -62,18 +82,25 @@ class MatchMessages:
         self, side: Side, question: Question, seconds: float, *, for_parity: bool
     ) -> m.ChooseParityCall | m.GameMoveCall:
         """The call for a choice or a move, to be answered within so many seconds."""
-        common = self._to_asked(side) | {
+        seat = self._seats[side]
+        context = m.CallContext(
+            opponent_id=self._seats[other(side)].player_id,
+            round_id=self._assignment.round_id,
+            your_standings=seat.record,
+            draw_commitment=self._commitment,
+        )
+        asked: dict[str, Any] = {
+            **self._common,
+            "timestamp": self.written(),
+            "auth_token": seat.shown_token,
+            "player_id": seat.player_id,
+            "game_type": self._assignment.game_type,
             "deadline": self.written(seconds),
-            "context": m.CallContext(
-                opponent_id=self._seats[other(side)].player_id,
-                round_id=self._assignment.round_id,
-                your_standings=self._seats[side].record,
-                draw_commitment=self._commitment,
-            ),
+            "context": context,
         }
         if for_parity:
-            return m.ChooseParityCall(**common)
-        return m.GameMoveCall(**common, move_request=m.MoveRequest(**question._asdict()))
+            return m.ChooseParityCall(**asked)
+        return m.GameMoveCall(**asked, move_request=m.MoveRequest(**question._asdict()))
 
     def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
         return m.game_error(
@@ -112,8 +139,8 @@ class MatchMessages:
             details={"position": position},
         )
         common = {
-            **self._envelope(),
-            **self._of_match(),
+            **self._common,
+            "timestamp": self.written(),
             "game_type": self._assignment.game_type,
             "game_result": result,
             "reason": verdict.reason,
@@ -138,8 +165,8 @@ class MatchMessages:
         self, stage: MatchState, entered_at: datetime, deadline: str | None, arrived: list[str]
     ) -> m.MatchProgress:
         return m.MatchProgress(
-            **self._envelope(),
-            **self._of_match(),
+            **self._common,
+            timestamp=self.written(),
             attempt=self._assignment.attempt,
             stage=stage,
             entered_at=times.written(entered_at),
@@ -151,15 +178,15 @@ class MatchMessages:
         self, verdict: Verdict, position: dict[str, Any], learned: Learned = NOTHING_LEARNED
     ) -> m.MatchResultReport:
         """The ruling, small enough to be taken."""
-        players = [seat.player_id for seat in self._seats.values()]
+        evidence = verdict.evidence
         score: dict[str, Any] = {self._seats[side].player_id: points for side, points in verdict.score.items()}
         details = m.ResultDetails(
             drawn_number=verdict.drawn,
             choices=self._choices(verdict),
             status=verdict.status,
             ruling=verdict.ruling,
-            evidence=verdict.evidence,
-            failures={player: verdict.evidence["players"][player]["failures"] for player in players},
+            evidence=evidence,
+            failures={player: told["failures"] for player, told in evidence["players"].items()},
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,
             position=position,
@@ -167,26 +194,24 @@ class MatchMessages:
             forms=learned.forms,
         )
         report = m.MatchResultReport(
-            **self._envelope(),
-            **self._of_match(),
+            **self._common,
+            timestamp=self.written(),
             game_type=self._assignment.game_type,
             attempt=self._assignment.attempt,
             result=m.MatchResult(winner=self._winner(verdict), score=score, details=details),
         )
         # The transcript has all of it in full.
-        if len(encode(report)) > MOST_BYTES - REPORT_MARGIN:
-            details.position = UNSET
-        if len(encode(report)) > MOST_BYTES - REPORT_MARGIN:
-            details.broken_rules = UNSET
-        if len(encode(report)) > MOST_BYTES - REPORT_MARGIN:
-            details.evidence = {"left_out": "The evidence is too long for a report."}
+        for name, instead in _LEFT_OUT:
+            if len(encode(report)) <= MOST_BYTES - REPORT_MARGIN:
+                break
+            setattr(details, name, instead)
         return report
 
     def void(self, void: Void) -> m.MatchVoidReport:
         """That this attempt does not count."""
         return m.MatchVoidReport(
-            **self._envelope(),
-            **self._of_match(),
+            **self._common,
+            timestamp=self.written(),
             attempt=self._assignment.attempt,
             reason=void.reason,
             evidence=void.evidence,
@@ -203,9 +228,9 @@ class MatchMessages:
 
     # The pieces
 
-    def written(self, seconds: float) -> str:
+    def written(self, seconds: float = 0.0) -> str:
         """The moment in so many seconds."""
-        return times.written(self._now() + timedelta(seconds=seconds))
+        return times.written(self._now() + timedelta(seconds=seconds) if seconds else self._now())
 
     def _choices(self, verdict: Verdict) -> dict[str, str | None]:
         chosen = {side: (verdict.choices.get(side) or "")[:MOST_CHOICE] or None for side in SIDES}
@@ -214,19 +239,5 @@ class MatchMessages:
     def _winner(self, verdict: Verdict) -> str | None:
         return None if verdict.winner is None else self._seats[verdict.winner].player_id
 
-    def _to_asked(self, side: Side) -> dict[str, Any]:
-        return {
-            **self._envelope(),
-            **self._of_match(),
-            "auth_token": self._seats[side].shown_token,
-            "player_id": self._seats[side].player_id,
-            "game_type": self._assignment.game_type,
-        }
-
     def _envelope(self) -> m.Envelope:
-        conversation = match_conversation(self._assignment.match_id, self._assignment.attempt)
-        return m.envelope(self._sender, self._now(), conversation)
-
-    def _of_match(self) -> dict[str, Any]:
-        of = self._assignment
-        return {"league_id": of.league_id, "round_id": of.round_id, "match_id": of.match_id}
+        return m.envelope(self._sender, self._now(), self._conversation)
