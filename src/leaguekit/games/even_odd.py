@@ -73,11 +73,11 @@ class EvenOdd(Game[Position]):
         return Outcome(winner, f"{{{winner}}} chose {parity} and {number}")
 
     def view(self, position: Position, side: Side | None) -> dict[str, Any]:  # noqa: ARG002 - all see the same
-        over = not self.to_move(position)
+        over = position.A is not None
         return {
             "number": position.number if over else None,
             "parity": number_parity(position.number) if over else None,
-            "choices": self.choices(position),
+            "choices": {"A": position.A, "B": position.B},
         }
 
     def choices(self, position: Position) -> dict[Side, str | None]:

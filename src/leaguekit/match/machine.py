@@ -23,7 +23,6 @@ When neither side is asked for anything any more, the match goes on: to the call
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -96,8 +95,7 @@ class _Noted(Struct, frozen=True):
     late_ms: int | None
 
 
-@dataclass(slots=True)
-class _Player:
+class _Player(Struct):
     side: Side
     id: str
     suspended: bool
@@ -118,7 +116,7 @@ class _Player:
     joined: bool = False
     # Posts that were refused: counted only, or they would push out the rest of the evidence.
     refused: int = 0
-    events: list[_Noted] = field(default_factory=list)
+    events: list[_Noted] = []
 
     def heard(self) -> None:
         """It has given a sign of life."""
@@ -159,12 +157,13 @@ class _Evidence(Struct, frozen=True):
         }
 
     def _told(self, noted: _Noted) -> dict[str, Any]:
-        asked = {} if noted.ask is None else {"ask": noted.ask, "asked_at": self._since_start(noted.asked_at)}
-        late = {} if noted.late_ms is None else {"late_ms": noted.late_ms}
-        return {"at": self._since_start(noted.at), "what": noted.what, **asked, **late}
-
-    def _since_start(self, at: float) -> float:
-        return round(at - self.began, 3)
+        told: dict[str, Any] = {"at": round(noted.at - self.began, 3), "what": noted.what}
+        if noted.ask is not None:
+            told["ask"] = noted.ask
+            told["asked_at"] = round(noted.asked_at - self.began, 3)
+        if noted.late_ms is not None:
+            told["late_ms"] = noted.late_ms
+        return told
 
 
 class Match:
@@ -196,7 +195,9 @@ class Match:
 
     def is_open(self, ask: int) -> bool:
         """Whether an ask still waits for its answer; one that is to be sent later may be closed by a post."""
-        return self._in_play and any(one.ask == ask and one.phase in _SPENT for one in self._players.values())
+        a, b = self._players.values()
+        asked = a if a.ask == ask else b
+        return self._in_play and asked.ask == ask and asked.phase in _SPENT
 
     def timed_out(self, side: Side) -> int | None:
         """How many retries a side had that has lost by its time limit; None for any other."""
