@@ -223,9 +223,11 @@ class Play:
         return {row.player_id: row.points for row in queries.standings(self.league)}
 
     def query(self, query_type: Any, reader: str | None = None, **changes: Any) -> m.QueryData | m.QueryError:
+        return queries.answer(self.league, self.asked(query_type, **changes), reader)
+
+    def asked(self, query_type: Any, **changes: Any) -> m.LeagueQuery:
         fields = {"league_id": LEAGUE, "query_type": query_type}
-        query = m.LeagueQuery(**m.envelope("player:P01", _BEGIN, "conv-1"), **fields | changes)
-        return queries.answer(self.league, query, reader)
+        return m.LeagueQuery(**m.envelope("player:P01", _BEGIN, "conv-1"), **fields | changes)
 
 
 def whole() -> Play:

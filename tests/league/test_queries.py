@@ -46,6 +46,24 @@ def test_of_many_rows_the_reader_sees_its_own() -> None:
     assert (len(data.standings), data.standings[-1].player_id) == (100, "P120")
 
 
+def test_what_an_answer_depends_on_is_all_that_it_depends_on() -> None:
+    def depends(query_type: Any, reader: str = "P01", **changes: Any) -> Any:
+        return queries.depends_on(play.league, play.asked(query_type, **changes), reader)
+
+    play = Play(players=3, referees=1)
+    about = {"query_params": m.QueryParams(player_id="P01", round_id=1)}
+    other = {"query_params": m.QueryParams(player_id="P02", round_id=2)}
+    matters = {"GET_STANDINGS": False, "GET_SCHEDULE": True, "GET_NEXT_MATCH": True, "GET_PLAYER_STATS": True}
+    for query_type, it_matters in matters.items():
+        assert (depends(query_type, **about) != depends(query_type, **other)) == it_matters
+        assert (depends(query_type) != depends(query_type, **about)) == it_matters
+        assert depends(query_type, **about) == depends(query_type, "P02", **about)
+    assert len({depends(one, **about) for one in (*matters, "GET_STATUS")}) == 5
+    many = Play(players=101, referees=1)
+    asked = many.asked("GET_STANDINGS")
+    assert queries.depends_on(many.league, asked, "P01") != queries.depends_on(many.league, asked, "P02")
+
+
 @pytest.mark.proves("000-L1088", "000-L1065", "004-L0436")
 def test_the_schedule_has_all_rounds_or_one(play: Play) -> None:
     whole = play.query("GET_SCHEDULE").schedule

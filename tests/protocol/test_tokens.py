@@ -48,6 +48,12 @@ def test_a_verifier_recognises_its_token_and_no_other(shown):
     assert tokens.recognised(shown, tokens.verifier(shown))
 
 
+def test_what_is_too_long_to_be_remembered_is_recognised_as_well():
+    long = "x" * (tokens.LONGEST_REMEMBERED + 1)
+    assert tokens.recognised(long, tokens.verifier(long))
+    assert not tokens.recognised(long[1:], tokens.verifier(long))
+
+
 @pytest.mark.parametrize(
     "shown", ["", TOKEN[:-1], f"{TOKEN}x", TOKEN.upper(), f" {TOKEN}", f"{TOKEN}\n", f"verify{TOKEN}"]
 )

@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Raw, structs
 
 from leaguekit.agents.admission import Admission
+from leaguekit.agents.answers import Answers
 from leaguekit.agents.broadcasts import Recipient
 from leaguekit.agents.conductor import Conductor
 from leaguekit.agents.ledger import Ledger
@@ -22,14 +23,14 @@ from leaguekit.agents.meters import Meters
 from leaguekit.agents.operator import METHOD, Keep, Operator
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
-from leaguekit.league import commands, queries
+from leaguekit.league import commands
 from leaguekit.league.endpoints import place
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.ids import MANAGER, read_sender
+from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
@@ -69,6 +70,7 @@ class Manager:
         self._settings = settings
         self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint)
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
+        self._answers = Answers(self.ledger)
         self.meters = Meters(world.now)
         self._refusal = manager_refusal(world.now)
         # The manager's server side; in the open profile somebody stands before it.
@@ -76,7 +78,9 @@ class Manager:
         self._open: OpenDoor | None = None
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
-        self._handlers: dict[type[m.Message], Callable[[Any], Awaitable[m.Message]]] = {
+        self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
+            m.LeagueRegisterRequest: self._admission.player,
+            m.RefereeRegisterRequest: self._admission.referee,
             m.MatchResultReport: self._report_result,
             m.MatchProgress: self._report_progress,
             m.MatchVoidReport: self._report_void,
@@ -129,42 +133,36 @@ class Manager:
         await self.views.close()
         await self.ledger.close()
 
-    async def answer(self, body: bytes, peer: Peer) -> bytes | None:
+    def answer(self, body: bytes, peer: Peer) -> Awaitable[bytes | None]:
         """Answer a body, whatever it is, to the letter; nothing leaves before what it depends on is written."""
-        return await answer(body, lambda call: self._metered(call, peer), self._refuse, MOST_BYTES)
+        return answer(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         self.meters.refuse(call if isinstance(call, Call) else None, error.code)
         return self._refusal(error, call)
 
-    async def _metered(self, call: Call, peer: Peer) -> Any:
+    async def _answer(self, call: Call, peer: Peer) -> Any:
         began = perf_counter()
-        result = await self._answer(call, peer)
+        if call.method == PING:
+            result: Any = {"status": "ok", "league_id": self.league_id}
+        elif call.method == METHOD:
+            result = await self._operated(call)
+        else:
+            _, message = read_call(call, "league_manager")
+            result = await self._handlers[type(message)](message, peer)
+            await self.ledger.settled()
         self.meters.took(call, result, perf_counter() - began)
         return result
 
-    async def _answer(self, call: Call, peer: Peer) -> Any:
-        if call.method == PING:
-            return {"status": "ok", "league_id": self.league_id}
-        if call.method == METHOD:
-            operated = self._operator.operate(self.ledger.league, call, self._now())
-            self.ledger.record(operated.events)
-            shown = operated.shown(self.ledger.league)
-            await self.ledger.settled()
-            unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
-            return shown | self.conductor.course() | unreachable
-        _, message = read_call(call, "league_manager")
-        match message:
-            case m.LeagueRegisterRequest():
-                result: m.Message = await self._admission.player(message, peer)
-            case m.RefereeRegisterRequest():
-                result = await self._admission.referee(message, peer)
-            case _:
-                result = await self._handlers[type(message)](message)
+    async def _operated(self, call: Call) -> dict[str, Any]:
+        operated = self._operator.operate(self.ledger.league, call, self._now())
+        self.ledger.record(operated.events)
+        shown = operated.shown(self.ledger.league)
         await self.ledger.settled()
-        return result
+        unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
+        return {**shown, **self.conductor.course(), **unreachable}
 
-    async def _report_result(self, report: m.MatchResultReport) -> m.MatchResultAck:
+    async def _report_result(self, report: m.MatchResultReport, _peer: Peer) -> m.MatchResultAck:
         referee, league = self._sender(report, Referee), self.ledger.league
         try:
             self.ledger.record(commands.record_result(league, report, referee.id, self._now()))
@@ -178,7 +176,7 @@ class Manager:
             **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
         )
 
-    async def _report_progress(self, report: m.MatchProgress) -> m.MatchProgressAck:
+    async def _report_progress(self, report: m.MatchProgress, _peer: Peer) -> m.MatchProgressAck:
         referee = self._sender(report, Referee)
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
@@ -186,7 +184,7 @@ class Manager:
         self.conductor.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
-    async def _report_void(self, report: m.MatchVoidReport) -> m.MatchVoidAck:
+    async def _report_void(self, report: m.MatchVoidReport, _peer: Peer) -> m.MatchVoidAck:
         referee = self._sender(report, Referee)
         events = commands.void_attempt(
             self.ledger.league, report.match_id, report.attempt, report.reason, self._now(), referee_id=referee.id
@@ -202,32 +200,20 @@ class Manager:
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
-    async def _query(self, query: m.LeagueQuery) -> m.LeagueQueryResponse:
-        league = self.ledger.league
-        reader = self._sender(query)
-        found = queries.answer(league, query, reader.id)
-        of_standings = query.query_type == "GET_STANDINGS"
-        return m.LeagueQueryResponse(
-            **self._echo(query),
-            query_type=str(query.query_type),
-            success=not isinstance(found, m.QueryError),
-            data=UNSET if isinstance(found, m.QueryError) else found,
-            error=found if isinstance(found, m.QueryError) else UNSET,
-            standings=queries.standings(league, reader.id) if of_standings else UNSET,
-            current_round=league.current_round if of_standings else UNSET,
-        )
+    async def _query(self, query: m.LeagueQuery, _peer: Peer) -> Raw:
+        return self._answers.to(query, self._sender(query).id, self._echo(query))
 
     def _sender(self, request: OfLeague, kind: type[Player | Referee] | None = None) -> Player | Referee:
         """Whose token a request carries, if that is who it says it is and may send this. Raises ProtocolError."""
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
         agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
-        shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
         if agent is None or (kind is not None and not isinstance(agent, kind)):
+            shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
             raise ProtocolError("E012", context=shown)
-        role = "player" if isinstance(agent, Player) else "referee"
-        if read_sender(request.sender) != (role, agent.id):
-            raise ProtocolError("E055", f"This is the token of {role}:{agent.id}, not of {request.sender}.")
+        sender = sender_of("player" if isinstance(agent, Player) else "referee", agent.id)
+        if request.sender != sender:
+            raise ProtocolError("E055", f"This is the token of {sender}, not of {request.sender}.")
         if request.league_id != self.league_id:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent

@@ -6,7 +6,7 @@ Nothing of it is a fact of the league: it is of this process, and begins anew wi
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -71,7 +71,7 @@ class Meters:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self.answered: dict[str, Histogram] = {}
+        self.answered: defaultdict[str, Histogram] = defaultdict(Histogram)
         # By method and error code.
         self.refused: Counter[tuple[str, str]] = Counter()
         self.first_tries = 0
@@ -85,8 +85,6 @@ class Meters:
     def took(self, call: Call, result: Any, seconds: float) -> None:
         """A call was answered with a result."""
         method = _NAMES.get(call.method, OTHER)
-        if method not in self.answered:
-            self.answered[method] = Histogram()
         self.answered[method].add(seconds)
         if method in _REGISTRATIONS:
             self._applied(call.params, admitted=result.status == "ACCEPTED")

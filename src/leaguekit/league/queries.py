@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from msgspec import UNSET
 
@@ -12,6 +12,7 @@ from leaguekit.league.state import League
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import (
+    MOST_STANDINGS,
     AnnouncedMatch,
     Champion,
     FinalStanding,
@@ -41,6 +42,18 @@ def data(league: League, query_type: object, params: QueryParams, reader: str | 
     if make is None:
         raise ProtocolError("E052")
     return make(league, params, reader)
+
+
+def depends_on(league: League, query: LeagueQuery, reader: str) -> Hashable:
+    """All that a query's answer depends on, as long as the league does not change."""
+    params = query.query_params
+    match query.query_type:
+        case "GET_STANDINGS":
+            return ("GET_STANDINGS", reader if len(league.table.rows) > MOST_STANDINGS else None)
+        case "GET_SCHEDULE":
+            return ("GET_SCHEDULE", None if params is UNSET else params.round_id)
+        case asked:
+            return (str(asked), None if params is UNSET else params.player_id)
 
 
 def standings(league: League, reader: str | None = None) -> list[Standing]:

@@ -14,6 +14,8 @@ from base64 import urlsafe_b64encode
 from functools import lru_cache
 
 ENTROPY_BYTES = 32
+# Ours are much shorter; what strangers send instead must not fill the memory.
+LONGEST_REMEMBERED = 128
 # What a manager's ``token_scheme`` says when callers show tokens that are derived as below.
 SCHEME = "derived"
 # What tokens and codes look like in a text.
@@ -32,7 +34,16 @@ def new_token(agent_id: str, entropy: bytes) -> str:
 
 
 def verifier(token: str) -> bytes:
+    """What a token is recognised by."""
+    return _verifier(token) if len(token) <= LONGEST_REMEMBERED else _hashed(token)
+
+
+def _hashed(token: str) -> bytes:
     return hashlib.sha256(b"verify" + token.encode()).digest()
+
+
+# Every request shows a token, and the manager looks at it twice: 0.2 instead of 1 µs each time.
+_verifier = lru_cache(maxsize=1_024)(_hashed)
 
 
 @lru_cache(maxsize=16)
