@@ -1,7 +1,13 @@
-"""Structured logs: JSON lines, one file an agent, with what a reader filters by."""
+"""Structured logs: JSON lines, one file an agent, with what a reader filters by.
+
+A warning is in the file at once. Lines below it are put into words and written together, a second later at most: by
+itself a line took 24 µs, more than a message. So whoever logs them passes texts and numbers, nothing that changes; and
+a process that is killed loses those of its last second.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -10,14 +16,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.plain import escaped, harmless_lines
 from leaguekit.protocol.tokens import redacted
 
 log = logging.getLogger(__name__)
 
+WAITING_SECONDS = 1.0
+MOST_WAITING = 64
 _OWN = ("agent_id", "message_type", "conversation_id", "data")
-_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class JsonLines(logging.Formatter):
@@ -30,11 +40,20 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line: dict[str, Any] = {"timestamp": moment, "level": record.levelname, "agent_id": self.agent_id}
-        line |= {name: getattr(record, name) for name in _OWN if hasattr(record, name)}
+        noted = record.__dict__
+        line |= {name: noted[name] for name in _OWN if name in noted}
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return escaped(redacted(_json(line)))
+
+
+def _json(line: dict[str, Any]) -> str:
+    try:
+        return _encode(line).decode()
+    except (UnicodeEncodeError, OverflowError, TypeError):
+        # Halves of pairs, enormous numbers, keys that are no text: rare, and no reason to lose a line.
+        return json.dumps(line, ensure_ascii=False, default=str, skipkeys=True)
 
 
 def spare_logging() -> None:
@@ -56,8 +75,44 @@ class PlainLines(logging.Formatter):
 class _File(logging.FileHandler):
     """A log file. If it cannot be written any more, the disk is full, and others have more to lose and say so."""
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Leave the record out."""
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        self._waiting: list[logging.LogRecord] = []
+        self._is_due = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._waiting.append(record)
+        if record.levelno >= logging.WARNING or len(self._waiting) >= MOST_WAITING:
+            self.flush()
+        elif not self._is_due:
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                # Nobody would come back to it.
+                self.flush()
+            else:
+                self._is_due = True
+                loop.call_later(WAITING_SECONDS, self._write_due)
+
+    def _write_due(self) -> None:
+        self._is_due = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits. What cannot be put into words or written is left out: nobody fails because it logs."""
+        self.acquire()
+        try:
+            waiting, self._waiting = self._waiting, []
+            lines = []
+            for record in waiting:
+                with contextlib.suppress(Exception):
+                    lines.append(f"{self.format(record)}\n")
+            if lines and self.stream:
+                with contextlib.suppress(OSError):
+                    self.stream.write("".join(lines))
+                    self.stream.flush()
+        finally:
+            self.release()
 
 
 @contextlib.contextmanager
@@ -68,7 +123,7 @@ def log_to(path: Path, agent_id: str) -> Iterator[None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             # What a player chose may stand in its own log before the other has chosen.
             path.touch(0o600)
-            handler = _File(path, encoding="utf-8")
+            handler = _File(path)
         except OSError as error:
             log.warning("There will be no log file: %s", error)
         else:

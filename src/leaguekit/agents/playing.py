@@ -208,7 +208,7 @@ class PlayerAgent:
     def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
         self._check_manager(message)
         if tally_of(self.player.strategy) is not None:
-            log.info("%s.", self.player.strategy)
+            log.info("%s.", str(self.player.strategy))
         self._current = None
         own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
         self.final = {"standing": own, "champion": message.champion}
