@@ -37,7 +37,8 @@ async def _played(root: Path, game: str, model_url: str, programs: ExitStack) ->
         program = programs.enter_context(Program(*arguments))
         return await asyncio.to_thread(program.said, pattern)
 
-    shared = ("--port", "0", "--data-dir", root / "files")
+    files = ("--data-dir", root / "files")
+    shared = ("--port", "0", *files)
     waiting = ("--announce-lead", "0", "--start-when", "players=7,referees=2")
     url = (await started(r"is at (\S+/mcp)", "manager", *shared, "--profile", "open", "--game", game, *waiting))[1]
     at = (*shared, "--manager", url)
@@ -46,7 +47,7 @@ async def _played(root: Path, game: str, model_url: str, programs: ExitStack) ->
     gateway = (await started(r"is at (\S+)/mcp", "gateway", *at))[1]
     for strategy in ("random", "frequency"):
         await started("is registered", "player", *at, "--strategy", strategy)
-    await started("is registered", "player", *at, "--name", "Far", "--relay", gateway)
+    await started("is registered", "player", *files, "--manager", url, "--name", "Far", "--relay", gateway)
     model = ("--strategy", "llm", "--model", "right", "--base-url", model_url)
     await started("is registered", "player", *at, "--name", "Machine", *model)
     async with (
@@ -54,7 +55,7 @@ async def _played(root: Path, game: str, model_url: str, programs: ExitStack) ->
         Client(f"{gateway}/mcp") as client,
         page_at(f"{gateway}/") as page,
     ):
-        arguments = ("--endpoint", plain_url, "--name", "Plain", "--manager", url, "--data-dir", root / "files")
+        arguments = ("--endpoint", plain_url, "--name", "Plain", "--manager", url, *files)
         added = await asyncio.to_thread(league, "add-player", *arguments)
         assert added.process.returncode == 0, added.stderr
         end, _ = await asyncio.gather(play_by_mcp(client, "Chat"), play_in_page(page, "Person"))
@@ -73,9 +74,9 @@ async def _played(root: Path, game: str, model_url: str, programs: ExitStack) ->
 @pytest.mark.long
 def test_the_host_starts_a_gateway_too(tmp_path: Path) -> None:
     """Some three seconds."""
-    shared = ("--port", "0", "--data-dir", tmp_path)
+    files = ("--data-dir", tmp_path)
     when = ("--announce-lead", "0", "--start-when", "players=2,referees=1")
-    with Program("host", "--gateway", *shared, *when) as host:
+    with Program("host", "--gateway", "--port", "0", *files, *when) as host:
         manager = host.said(r"is at (\S+/mcp)\n  dashboard")[1]
         gateway = host.said(r"gateway to \S+ is at (\S+)/mcp")[1]
 
@@ -83,7 +84,7 @@ def test_the_host_starts_a_gateway_too(tmp_path: Path) -> None:
             async with Client(f"{gateway}/mcp") as client:
                 return await play_by_mcp(client, "Chat")
 
-        with Program("player", *shared, "--manager", manager, "--relay", gateway) as player:
+        with Program("player", *files, "--manager", manager, "--relay", gateway) as player:
             assert asyncio.run(asyncio.wait_for(play(), SECONDS))["rank"] in (1, 2)
             assert player.ended() == 0
         host.process.send_signal(signal.SIGINT)

@@ -204,6 +204,14 @@ def test_what_is_no_url_is_not_waited_for(tmp_path: Path, arguments: tuple[str, 
     assert f"{arguments[-2]}: 'here' is not called" in done.stderr
 
 
+@pytest.mark.parametrize("given", [("--host", "0.0.0.0"), ("--port", "8101"), ("--endpoint", "http://10.0.0.5/mcp")])
+def test_a_player_behind_a_gateway_is_not_told_where_to_listen(tmp_path: Path, given: tuple[str, str]) -> None:
+    at = ("--manager", "http://127.0.0.1:1/mcp", "--relay", "http://127.0.0.1:1")
+    done = league("player", *at, *given, "--data-dir", tmp_path)
+    assert done.process.returncode == 2
+    assert f"with --relay no port is opened here, and the gateway is called: leave out {given[0]}" in done.stderr
+
+
 def test_a_gateway_without_the_extra_offers_no_mcp(tmp_path: Path) -> None:
     without = "import sys; sys.modules['mcp'] = None; from leaguekit.cli import main; sys.exit(main())"
 

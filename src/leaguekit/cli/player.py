@@ -35,6 +35,7 @@ It registers, plays, and ends with the league. Started again with the same name 
 id.
 """
 
+PORT = 8101
 MOST_NAME = 50
 # Of each option of a language model: what it takes, and what it is.
 _MODEL = {
@@ -52,14 +53,16 @@ _MODEL = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
-    program.add_options(parser, port=8101)
+    program.add_options(parser, port=PORT)
+    # Only so can it be seen that one of them was given in vain.
+    parser.set_defaults(host=None, port=None)
     parser.add_argument(
         "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
     )
     parser.add_argument(
         "--relay",
         metavar="URL",
-        help="be called through the gateway there, and not at host and port: no port is opened",
+        help="be called through the gateway there: no port is opened, so without --host, --port and --endpoint",
     )
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
     parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
@@ -107,6 +110,9 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
     if options.relay is not None:
         program.check_url("--relay", options.relay)
+        given = [f"--{name}" for name in ("host", "port", "endpoint") if getattr(options, name) is not None]
+        if given:
+            raise CommandError(f"with --relay no port is opened here, and the gateway is called: leave out {given[0]}")
     # It calls nobody but whom it was given.
     allowed = AddressPolicy.only(options.manager).trusting(*([] if options.relay is None else [options.relay]))
     world = World(HttpCaller(allowed), options.data_dir)
@@ -120,6 +126,8 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
     try:
         if options.relay is not None:
             return await _serve_relayed(agent_at, Line(world, program.mcp_url(options.relay), player.name), stop)
+        options.host = program.HOST if options.host is None else options.host
+        options.port = PORT if options.port is None else options.port
         served, endpoint = program.opened(options, options.manager)
         return await program.serve_agent(agent_at(endpoint), served, player_refusal, stop)
     finally:

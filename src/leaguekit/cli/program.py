@@ -34,13 +34,14 @@ MOST_FILES = 16_384
 _ANYWHERE = "http://192.0.2.1/"
 _HERE = ("http://127.0.0.1/", "http://[::1]/")
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+HOST = "127.0.0.1"
 # Where the codes may stand by which a player or a referee comes in, if they are not to stand in its URL.
 SEAT, REFEREE_CODE = "LEAGUE_SEAT", "LEAGUE_REFEREE_CODE"
 
 
 def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
     """The options of every agent."""
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
+    parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST})")
     parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
     parser.add_argument("--endpoint", metavar="URL", help="how others reach it, if not at host and port")
     parser.add_argument(
