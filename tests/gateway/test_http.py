@@ -164,6 +164,41 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
     run(played())
 
 
+def test_the_board_stays_between_two_moves(tmp_path: Path) -> None:
+    async def played() -> None:
+        async with House(tmp_path, game_type="tic_tac_toe") as house, lounge(house.url, tmp_path) as place:
+            await house.referee()
+            async with page_at(f"{place.base}/") as page:
+                await page.get_by_label("Your name").fill("Ada")
+                await page.get_by_role("button", name="Sit down").click()
+                await page.locator("#seat").wait_for()
+                _, other = await place.gateway.join(None, "Bob", "127.0.0.1")
+                free, taken = "#moves button:not(:disabled)", "#moves .taken"
+
+                async def count(selector: str) -> int:
+                    return int(await page.locator(selector).count())
+
+                async def moves_until(selector: str) -> None:
+                    while not await count(selector):
+                        if (asked := (await other.wait(0.1)).asked) is not None:
+                            other.submit(asked.turn, asked.valid_options[0])
+
+                for _ in range(2):
+                    await moves_until(free)
+                    before = await count(taken)
+                    await page.locator(free).last.click()
+                    await page.get_by_text("The other’s move").wait_for()
+                    assert (await count(free), await count(taken)) == (0, before + 1)
+                    assert await page.locator("#clock").is_hidden()
+                while not await count("#matches tr"):
+                    await moves_until(f"{free}, #matches tr")
+                    if await count(free):
+                        await page.locator(free).last.click()
+                assert await page.locator("#turn").is_hidden()
+
+    run(played())
+
+
 def test_a_player_behind_a_router_plays_from_a_process_of_its_own(tmp_path: Path) -> None:
     async def played() -> None:
         async with House(tmp_path, players=2) as house, lounge(house.url, tmp_path) as place:

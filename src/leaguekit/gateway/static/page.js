@@ -12,6 +12,8 @@ const WORDS = {
 const $ = (id) => document.getElementById(id);
 let code = sessionStorage.getItem(KEPT);
 let turn = null;
+// The match of the moves that are shown.
+let shownMatch = null;
 // Of all players, by their ids.
 let names = {};
 let ends = 0;
@@ -114,7 +116,7 @@ function show(state) {
   const said = (WORDS[state.status] ?? state.say) + rank;
   // What does not change is not read out again.
   if ($("status").textContent !== said) $("status").textContent = said;
-  showTurn(state.asked);
+  showTurn(state);
   const { wins, draws, losses, points } = state.record;
   $("record").textContent = `(${wins} won, ${draws} drawn, ${losses} lost, ${points} points)`;
   $("matches").replaceChildren(...[...state.matches].reverse().map(matchRow));
@@ -144,16 +146,22 @@ function matchRow(match) {
 
 // A move
 
-function showTurn(asked) {
+function showTurn({ asked, status, matches }) {
+  $("clock").hidden = $("time").hidden = asked === null;
   if (asked === null) {
-    $("turn").hidden = true;
     turn = null;
     document.title = "A seat in the league";
+    // Between two moves of a match one wants to see how it stands.
+    if (status !== "waiting" || matches.some((match) => match.match_id === shownMatch)) $("turn").hidden = true;
+    $("turn-title").textContent = "The other’s move";
+    for (const control of $("moves").querySelectorAll("button, input")) control.disabled = true;
     return;
   }
   ends = performance.now() + asked.seconds_left * 1000;
   if (turn === asked.turn) return;
   turn = asked.turn;
+  shownMatch = asked.match_id;
+  $("turn-title").textContent = "Your move";
   document.title = "Your move! – A seat in the league";
   $("opponent").textContent = asked.opponent_name ?? names[asked.opponent_id] ?? asked.opponent_id ?? "somebody";
   $("in-match").textContent = ` in ${asked.match_id}`;
@@ -175,7 +183,7 @@ function choice(text, move, asked) {
   const button = document.createElement("button");
   button.type = "button";
   button.append(bdi(text));
-  button.addEventListener("click", () => submit(asked.turn, move));
+  button.addEventListener("click", () => submit(asked, move));
   return button;
 }
 
@@ -200,22 +208,31 @@ function freely(asked) {
     } catch {
       // Then it is text.
     }
-    submit(asked.turn, move);
+    submit(asked, move);
   });
   return form;
 }
 
 function cells(board, asked) {
   return [...board].map((mark, cell) => {
-    const free = asked.valid_options.includes(cell);
     // Results speak of cells by their numbers.
-    const button = choice(mark === "." ? cell : mark, cell, asked);
-    const place = `row ${Math.floor(cell / 3) + 1}, column ${(cell % 3) + 1}`;
-    button.setAttribute("aria-label", mark === "." ? `${place}: free` : `${place}: ${mark}`);
-    button.disabled = !free;
+    const button = choice(cell, cell, asked);
+    button.disabled = !asked.valid_options.includes(cell);
     button.dataset.cell = cell;
+    label(button, cell, "free");
+    if (mark !== ".") put(button, cell, mark);
     return button;
   });
+}
+
+function label(button, cell, what) {
+  button.setAttribute("aria-label", `row ${Math.floor(cell / 3) + 1}, column ${(cell % 3) + 1}: ${what}`);
+}
+
+function put(button, cell, mark) {
+  button.textContent = mark;
+  button.classList.add("taken");
+  label(button, cell, mark);
 }
 
 // On a board the arrow keys go from cell to cell.
@@ -229,21 +246,24 @@ $("moves").addEventListener("keydown", (event) => {
   buttons[at]?.focus();
 });
 
-async function submit(of, move) {
+async function submit(asked, move) {
   const buttons = [...$("moves").querySelectorAll("button:not(:disabled)")];
+  const cell = buttons.find((button) => button.dataset.cell === String(move));
   for (const button of buttons) button.disabled = true;
   try {
-    await ask("/api/move", { turn: of, move });
+    await ask("/api/move", { turn: asked.turn, move });
+    if (cell) put(cell, move, asked.position.your_mark);
     $("status").textContent = "Your move is made.";
     trouble("");
   } catch (error) {
     trouble(error.message);
-    for (const button of buttons) button.disabled = false;
+    // Unless the turn is over meanwhile.
+    for (const button of buttons) button.disabled = turn !== asked.turn;
   }
 }
 
 function tick() {
-  if ($("turn").hidden) return;
+  if (turn === null) return;
   const left = Math.max(0, ends - performance.now()) / 1000;
   $("time").value = left;
   $("clock").textContent = `${Math.ceil(left)} s left.`;
