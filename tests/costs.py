@@ -37,7 +37,7 @@ OF_C = {
     "JSON encodings": {"msgspec encode", "msgspec encode_into"},
     "JSON decodings": {"msgspec decode"},
     "syncs to disk": {"fsync"},
-    "calls of the socket": {"send", "recv", "recv_into", "sendmsg"},
+    "calls of the socket": {"socket send", "socket recv", "socket recv_into", "socket sendmsg"},
 }
 
 
@@ -64,7 +64,8 @@ class Calls:
         elif event == "c_call":
             # A method in C does not say which module it is of, but its object does.
             module = called.__module__ or type(called.__self__).__module__
-            self.of_c[f"msgspec {called.__name__}" if module.startswith("msgspec") else called.__name__] += 1
+            package = module.partition(".")[0]
+            self.of_c[f"{package} {called.__name__}" if package in ("msgspec", "socket") else called.__name__] += 1
 
     def by_package(self) -> dict[str, int]:
         found: Counter[str] = Counter()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -150,7 +150,7 @@ class RefereeAgent:
         """Answer a body, whatever it is."""
         return await (self.answer if self._open is None else self._open.handle)(body, peer)
 
-    def answer(self, body: bytes, _peer: Peer) -> Awaitable[bytes | None]:
+    def answer(self, body: bytes, _peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a body, whatever it is, to the letter."""
         return answer(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
 

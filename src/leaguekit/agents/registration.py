@@ -33,6 +33,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import CallerLate, CallFailed, TimedOut, Unreachable
+from leaguekit.transport.begun import in_a_task
 
 log = logging.getLogger(__name__)
 
@@ -220,6 +221,7 @@ class Registrar:
     async def settled(self) -> Identity | None:
         """Who the agent is; while an answer is awaited that may change it, wait for that."""
         if not self._settled.is_set():
+            await in_a_task()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STARTING_SECONDS if self.identity is None else SETTLING_SECONDS):
                     await self._settled.wait()

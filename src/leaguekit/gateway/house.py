@@ -38,6 +38,7 @@ from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, RpcRefusal, answ
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
+from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
 
@@ -163,6 +164,7 @@ class Gateway:
 
     async def _wait_for_seats(self) -> None:
         if not self._opened.is_set():
+            await in_a_task()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(OPEN_SECONDS):
                     await self._opened.wait()

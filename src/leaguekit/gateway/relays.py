@@ -15,6 +15,7 @@ from itertools import count
 from leaguekit.agents.relay import SECRET_BYTES, TAKE_SECONDS, Give, Given, Passed, Take, Taken, place_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer
+from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
 
 # Between one question for calls and the next.
@@ -71,6 +72,7 @@ class Relays:
         relay.calls[number] = call
         relay.wake.set()
         try:
+            await in_a_task()
             async with asyncio.timeout(MOST_SECONDS):
                 return await call.answer
         except TimeoutError:
@@ -89,6 +91,7 @@ class Relays:
         relay.wake.set()
         has = frozenset(asked.has)
         try:
+            await in_a_task()
             async with asyncio.timeout(min(asked.seconds, TAKE_SECONDS)):
                 while relay.question is question and not relay.calls.keys() - has:
                     relay.wake.clear()

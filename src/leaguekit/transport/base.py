@@ -8,8 +8,8 @@ CallerLate        our own fault: we were too busy to tell whether the peer was i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, Protocol
 
 
 class Peer(NamedTuple):
@@ -20,8 +20,9 @@ class Peer(NamedTuple):
     server: tuple[str, int] = ("", 0)
 
 
-# An agent's server side: a body and who sent it → the answer's body, or None where JSON-RPC wants none.
-Handler = Callable[[bytes, Peer], Awaitable[bytes | None]]
+# An agent's server side: a body and who sent it → the answer's body, or None where JSON-RPC wants none. It is begun
+# outside of any task: before it sets a time limit or needs a task for anything else, it waits for ``begun.in_a_task``.
+Handler = Callable[[bytes, Peer], Coroutine[Any, Any, bytes | None]]
 
 
 class TooOften(Exception):

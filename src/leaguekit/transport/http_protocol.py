@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import httptools
 from uvicorn._types import ASGI3Application
@@ -23,6 +24,7 @@ from uvicorn.server import ServerState
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import Network, is_in
 from leaguekit.transport.base import Handler, NoAnswer, Peer, TooOften
+from leaguekit.transport.begun import rest_of
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import Names, marks, neighbourhood, peer_address
 from leaguekit.transport.rooms import Limits, Room
@@ -34,6 +36,8 @@ log = logging.getLogger(__name__)
 LINE = "leaguekit.line"
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 16_384
+# The rest of a handler's.
+Work = Awaitable[bytes | None]
 
 
 @dataclass(slots=True)
@@ -203,6 +207,8 @@ class McpProtocol(HttpToolsProtocol):
         else:
             for start in range(0, len(data), _PIECE):
                 self._feed(data[start : start + _PIECE])
+        if self._turns:
+            self._go_on(at_once=True)
 
     def _feed(self, data: bytes) -> None:
         self._unseen_bytes += len(data)
@@ -371,12 +377,14 @@ class McpProtocol(HttpToolsProtocol):
         post.whole = True
         post.keep_alive = self.parser.should_keep_alive()
         self._deaf = not post.keep_alive
-        self._go_on()
 
     # Answering
 
-    def _go_on(self) -> None:
-        """Take the next turn that can be taken; if there is none, wait for more."""
+    def _go_on(self, *, at_once: bool = False) -> None:
+        """Take the next turn that can be taken; if there is none, wait for more.
+
+        ``at_once`` begins to answer before this returns; but only the first, for others want to be answered too.
+        """
         while self._turns:
             if self._answering or self.flow.write_paused or self.transport.is_closing():
                 return
@@ -385,27 +393,41 @@ class McpProtocol(HttpToolsProtocol):
                 self._part(turn)
                 return
             if isinstance(turn, Other):
-                self._is_busy()
-                super()._start_asgi_task(turn.cycle, turn.app)
+                self._start(turn)
                 return
             if not turn.whole:
                 self._invite(turn)
                 break
-            app, posted = self._endpoint.mcp, turn.method == b"POST"
-            if app is not None and (is_mcp(turn.body, turn.marked) if posted else turn.marked):
-                self._turns[0] = Other(self._cycle(turn), app)
-                continue
-            if posted:
-                self._is_busy()
-                self._endpoint.answering[turn] = self.loop.create_task(self._answer(turn))
+            answer = self._answer_to(turn, at_once=at_once)
+            if answer is None:
                 return
-            self._say(answers.WRONG_METHOD_HEAD if turn.method == b"HEAD" else answers.WRONG_METHOD, turn)
+            self._say(answer, turn)
+            at_once = False
         if not self.flow.write_paused and not self.transport.is_closing():
             limits = self._limits
             if self._address is not None:
                 self._endpoint.room.rests(self, self._address)
             self._due = self.loop.time() + (limits.request_seconds if self._in_message else limits.idle_seconds)
             self.flow.resume_reading()
+
+    def _start(self, other: Other) -> None:
+        self._is_busy()
+        super()._start_asgi_task(other.cycle, other.app)
+
+    def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
+        """The answer; None if a task will give it."""
+        app, posted = self._endpoint.mcp, post.method == b"POST"
+        if app is not None and (is_mcp(post.body, post.marked) if posted else post.marked):
+            self._turns[0] = other = Other(self._cycle(post), app)
+            self._start(other)
+            return None
+        if not posted:
+            return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
+        came = self._begin(bytes(post.body), post.peer) if at_once else None
+        if isinstance(came, bytes):
+            return came
+        self._finish(post, came)
+        return None
 
     def _cycle(self, post: Post) -> RequestResponseCycle:
         """A request that has been read whole, for an application; all that can come after it is that its peer goes."""
@@ -445,10 +467,25 @@ class McpProtocol(HttpToolsProtocol):
         self._answering = True
         self._endpoint.room.is_busy(self)
 
-    async def _answer(self, post: Post) -> None:
+    def _begin(self, body: bytes, peer: Peer) -> bytes | Work:
+        """The answer, if the handler need not wait for anything; or else the rest of its work."""
         try:
-            body = await self._endpoint.handler(bytes(post.body), post.peer)
-            answer = answers.NOTHING if body is None else answers.OK % (len(body), body)
+            work = self._endpoint.handler(body, peer)
+            try:
+                awaited = work.send(None)
+            except StopIteration as end:
+                return _written(end.value)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
+            return _raised(error)
+        return rest_of(work, awaited)
+
+    def _finish(self, post: Post, work: Work | None) -> None:
+        self._is_busy()
+        self._endpoint.answering[post] = self.loop.create_task(self._answer(post, work))
+
+    async def _answer(self, post: Post, work: Work | None) -> None:
+        try:
+            answer = _written(await (work or self._endpoint.handler(bytes(post.body), post.peer)))
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
         except NoAnswer:
@@ -470,7 +507,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def _failed(self, peer: Peer, error: BaseException) -> bytes:
         log.error("internal error while answering %s", peer.host, exc_info=error)
-        return answers.OK % (len(answers.INTERNAL_ERROR), answers.INTERNAL_ERROR)
+        return _written(answers.INTERNAL_ERROR)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -522,6 +559,14 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
+
+
+def _written(body: bytes | None) -> bytes:
+    return answers.NOTHING if body is None else answers.OK % (len(body), body)
+
+
+async def _raised(error: BaseException) -> NoReturn:
+    raise error
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

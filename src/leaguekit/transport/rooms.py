@@ -75,4 +75,5 @@ class Room:
 
     def rests(self, guest: Guest, address: str) -> None:
         """It waits for its peer, from now on."""
+        self._resting.pop(guest, None)
         self._resting[guest] = address
