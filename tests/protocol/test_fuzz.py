@@ -447,6 +447,17 @@ def test_a_request_is_answered_once_with_its_id(member: Member, role: str, outco
     else:
         assert answer is not None
         assert ids_of([msgspec.json.decode(answer, type=AnswerId)]) == [member.answer_id]
+    assert rpc.read_plain(member.text, rpc.MOST_BYTES_FROM_ABOVE) == read_with_care(member.text)
+
+
+def read_with_care(body: bytes) -> rpc.Call | None:
+    """What is to be read at one go: a request, not a notification, with a message that can be read by itself."""
+    (call,) = rpc.parse(body, rpc.MOST_BYTES_FROM_ABOVE).calls
+    try:
+        message = decode(rpc.params_of(call)) if isinstance(call, rpc.Call) and call.id is not None else None
+    except ProtocolError:
+        message = None
+    return None if message is None else rpc.Call(call.id, call.method, body, message)
 
 
 @cases(SUITE["batches"])

@@ -10,8 +10,8 @@ from msgspec import Raw
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, rpc_number
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, get_ready, read_call
-from leaguekit.protocol.reading import _CHECKERS, encode
-from leaguekit.protocol.rpc import Call
+from leaguekit.protocol.reading import CHECKERS, encode
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, read_plain, request
 from tests.samples import samples_of
 
 ROLES = ("league_manager", "referee", "player")
@@ -55,6 +55,7 @@ def test_every_method_of_document_001_is_there(name, request_type, answer_type, 
     assert receiver in method.receivers
     for sample in samples_of(m.message_type(request_type)):
         assert read_call(call_of(name, sample), receiver) == (method, sample)
+        assert read_call(read_plain(request(name, encode(sample), 1), MOST_BYTES_FROM_ABOVE), receiver)[1] == sample
 
 
 @pytest.mark.proves("002-L0064")
@@ -68,7 +69,7 @@ def test_the_message_type_is_a_name_of_the_method_in_either_case(method):
 
 def test_a_role_gets_ready_for_what_it_is_sent():
     get_ready("player")
-    assert all(method.request in _CHECKERS for method in METHODS if "player" in method.receivers)
+    assert all(method.request in CHECKERS for method in METHODS if "player" in method.receivers)
 
 
 def test_choose_parity_is_another_name_of_parity_choose():

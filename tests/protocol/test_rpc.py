@@ -15,7 +15,7 @@ from msgspec import Raw
 from leaguekit.protocol import rpc
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import message_type
-from leaguekit.protocol.reading import MOST_DEPTH, decode, encode
+from leaguekit.protocol.reading import MOST_DEPTH, _depth, check_depth, decode, encode
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, MOST_IN_BATCH, Call, Refused, RpcError
 from tests.samples import SAMPLES
 
@@ -154,6 +154,46 @@ def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
     assert decode(rpc.params_of(sent)) == message
     came = msgspec.json.decode(rpc.success(b"1", encode(message)), type=dict[str, Raw])
     assert decode(came["result"]) == message
+
+
+@pytest.mark.parametrize("call_id", ODD_IDS)
+@pytest.mark.parametrize("message", SAMPLES, ids=message_type)
+def test_what_is_read_at_one_go_is_what_is_read_with_care(message, call_id):
+    body = request_text(call_id, params=encode(message))
+    call, careful = rpc.read_plain(body, MOST_BYTES_FROM_ABOVE), only(body, MOST_BYTES_FROM_ABOVE)
+    assert (call.id, call.method, call.params) == (careful.id, careful.method, careful.params)
+    assert call.message == decode(careful.params)
+    assert careful.message is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        request_text(params=encode(SAMPLES[0])) + b" " * MOST_BYTES,
+        request_text(params=encode(SAMPLES[0])) + b"}",
+        request_text(b'"\xff"', params=encode(SAMPLES[0])),
+        request_text(b'"\\ud800"', method=b'"\\ud800"', params=encode(SAMPLES[0])),
+        request_text(params=encode(SAMPLES[0])[:-1] + b',"deep":' + b"[" * MOST_DEPTH + b"]" * MOST_DEPTH + b"}"),
+        request_text(params=encode(SAMPLES[0]).replace(b"league.v2", b"league.v1")),
+        request_text(params=encode(SAMPLES[0]).replace(b"Z", b"+02:00")),
+        request_text(version=b'"1.0"', params=encode(SAMPLES[0])),
+        request_text(None, params=encode(SAMPLES[0])),
+        *(request_text(call_id, params=encode(SAMPLES[0])) for call_id in NOT_IDS),
+        request_text(),
+        batch_text(request_text(params=encode(SAMPLES[0]))),
+    ],
+)
+def test_what_is_not_plainly_right_is_looked_at_with_care(body):
+    assert rpc.read_plain(body) is None
+
+
+def test_a_message_may_be_given_at_once():
+    def give(call: Call):
+        return call.message
+
+    body = request_text(params=encode(SAMPLES[0]))
+    came = asyncio.run(rpc.answer(body, give, refuse))
+    assert came == rpc.success(b"1", encode(SAMPLES[0]))
 
 
 @pytest.mark.proves("001-L0038", "001-L0045", "001-L0056", "002-L0087", "002-L0100")
@@ -354,6 +394,16 @@ def test_brackets_within_strings_are_no_nesting(text):
 def test_many_brackets_side_by_side_are_no_nesting():
     params = b'{"a":[%b]}' % b",".join([b'{"b":[]}'] * 200)
     assert answered(request_text(params=params))["result"] == {"method": "echo"}
+
+
+@given(st.lists(st.sampled_from(["[", "{", "]", "}", "},{", '"', "\\", ","]), max_size=200))
+def test_the_quick_look_at_depth_lets_nothing_pass(marks):
+    text = "".join(["{" * 20, *marks]).encode()
+    if _depth(text) <= MOST_DEPTH:
+        check_depth(text)
+    else:
+        with pytest.raises(ProtocolError, match=f"more than {MOST_DEPTH} levels"):
+            check_depth(text)
 
 
 @pytest.mark.parametrize("levels", [MOST_DEPTH + 1, 100, 1_010])

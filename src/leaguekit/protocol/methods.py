@@ -79,4 +79,7 @@ def read_call(call: Call, role: AgentRole) -> tuple[Method, Message]:
     if method is None or role not in method.receivers:
         known = ", ".join(one.name for one in METHODS if role in one.receivers)
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}, {PING}.")
-    return method, of_type(method.request, decode(params_of(call)))
+    message = call.message
+    if message is None:
+        message = decode(params_of(call))
+    return method, message if type(message) is method.request else of_type(method.request, message)

@@ -41,12 +41,12 @@ class _Checkers(dict[type[Message], Checker]):
         return made
 
 
-_CHECKERS = _Checkers()
+CHECKERS = _Checkers()
 
 
 def get_ready_for(message: type[Message]) -> None:
     """Do now what the first message of a type would else wait for."""
-    _CHECKERS[message]
+    CHECKERS[message]
 
 
 def encode(message: Message) -> bytes:
@@ -59,7 +59,7 @@ def decode(raw: bytes | msgspec.Raw) -> Message:
         message = _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise refusal(raw, error) from None
-    if _CHECKERS[type(message)](message):
+    if CHECKERS[type(message)](message):
         return message
     raise refusal(raw)
 
@@ -82,7 +82,9 @@ def check_encoding(text: bytes) -> None:
 
 def check_depth(text: bytes) -> None:
     """Refuse what is nested so deep that handling it further could exhaust a stack."""
-    if text.count(b"[") + text.count(b"{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
+    opened = text.count(b"[") + text.count(b"{")
+    # Between two objects of a list nothing gets deeper; that spares a table's text, 20 µs long, the closer look.
+    if opened > MOST_DEPTH and opened - text.count(b"},{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
         raise ProtocolError("E040", f"The JSON is nested more than {MOST_DEPTH} levels deep.")
 
 

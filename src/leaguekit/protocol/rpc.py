@@ -2,19 +2,23 @@
 
 Ids are never decoded: the bytes that came are the bytes that go back, so that 1, 1.0, 1e400 and "é" all return as
 they were sent.
+
+Nearly every body is one request with a message that is right: it is read at one go. Everything else is taken apart
+with care, so that its sender hears what is wrong with it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Literal, NamedTuple, Union
 
 import msgspec
 from msgspec import Raw
 
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import check_depth, check_encoding, shown
+from leaguekit.protocol.messages import EVERY_MESSAGE, Message
+from leaguekit.protocol.reading import CHECKERS, check_depth, check_encoding, shown
 from leaguekit.protocol.tokens import redacted
 
 # What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
@@ -28,12 +32,19 @@ _encode = msgspec.json.Encoder().encode
 log = logging.getLogger(__name__)
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct):
     """A request, or a notification if it has no id (``id`` is JSON text, not a value)."""
 
     id: bytes | None
     method: str
-    params: Raw
+    # Its params; or the whole of it, if their message was read with it.
+    text: Raw | bytes
+    message: Message | None = None
+
+    @property
+    def params(self) -> Raw:
+        """The params as they came."""
+        return Raw(self.text) if self.message is None else _request.decode(self.text).params
 
 
 class Refused(NamedTuple):
@@ -66,10 +77,40 @@ class _Request(msgspec.Struct):
     id: Raw = _ABSENT
 
 
+class _Plain(msgspec.Struct):
+    """A request that is right in every way."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    params: Union[EVERY_MESSAGE]  # type: ignore[valid-type]  # noqa: UP007 - a tuple of them
+    id: Raw
+
+
 _request = msgspec.json.Decoder(_Request)
+_plain = msgspec.json.Decoder(_Plain)
 _members = msgspec.json.Decoder(list[Raw])
 _text = msgspec.json.Decoder(str)
 _any = msgspec.json.Decoder(Raw)
+
+
+# What a body raises that is not plainly right, such as bad JSON, other types, or bytes that are no text.
+_NOT_PLAIN = (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
+    """The call in a body that is one request with one message, and right; None if it has to be taken apart."""
+    if len(body) > most_bytes:
+        return None
+    try:
+        check_encoding(body)
+        check_depth(body)
+        request = _plain.decode(body)
+    except _NOT_PLAIN:
+        return None
+    message, call_id = request.params, bytes(request.id)
+    if not _is_id(call_id) or not CHECKERS[type(message)](message):
+        return None
+    return Call(call_id, request.method, body, message)
 
 
 def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
@@ -134,7 +175,7 @@ def _as_text(raw: Raw) -> str | None:
 
 
 def _is_id(raw: bytes) -> bool:
-    return raw[:1] not in (b"{", b"[", b"t", b"f")
+    return not raw.startswith((b"{", b"[", b"t", b"f"))
 
 
 def _shown(raw: bytes | Raw) -> str:
@@ -149,39 +190,47 @@ def params_of(call: Call) -> Raw:
     return call.params
 
 
-async def answer(
-    body: bytes,
-    handle: Callable[[Call], Awaitable[Any]],
-    refuse: Callable[[ProtocolError, Call | Refused], RpcError],
-    most_bytes: int = MOST_BYTES,
-) -> bytes | None:
+_Handle = Callable[[Call], Message | Awaitable[Any]]
+_Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
+
+
+def answer(
+    body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES
+) -> Coroutine[Any, Any, bytes | None]:
     """The answer to a body, or None where JSON-RPC wants none (notifications).
 
-    ``handle`` gives the result of a call or raises ProtocolError; ``refuse`` turns that into the error this agent
-    sends. Any other exception is a fault of ours: it is logged, and the peer gets an internal error.
+    ``handle`` gives the result of a call, at once if it is a message, or raises ProtocolError; ``refuse`` turns that
+    into the error this agent sends. Any other exception is a fault of ours: it is logged, and the peer gets an internal
+    error.
     """
+    call = read_plain(body, most_bytes)
+    if call is not None:
+        return _answer_one(call, handle, refuse)
     parsed = parse(body, most_bytes)
-    if not parsed.is_batch:
-        return await _answer_one(parsed.calls[0], handle, refuse)
-    answers = [text for call in parsed.calls if (text := await _answer_one(call, handle, refuse)) is not None]
+    if parsed.is_batch:
+        return _answer_each(parsed.calls, handle, refuse)
+    return _answer_one(parsed.calls[0], handle, refuse)
+
+
+async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Refuse) -> bytes | None:
+    answers = [text for call in calls if (text := await _answer_one(call, handle, refuse)) is not None]
     return b"[%b]" % b",".join(answers) if answers else None
 
 
-async def _answer_one(
-    call: Call | Refused,
-    handle: Callable[[Call], Awaitable[Any]],
-    refuse: Callable[[ProtocolError, Call | Refused], RpcError],
-) -> bytes | None:
+async def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> bytes | None:
     if isinstance(call, Refused):
         return failure(call.id, refuse(call.error, call))
     try:
-        result = _encode(await handle(call))
+        result = handle(call)
+        if not isinstance(result, Message):
+            result = await result
+        encoded = _encode(result)
     except ProtocolError as error:
         return None if call.id is None else failure(call.id, refuse(error, call))
     except Exception:
         log.exception("internal error while answering %s", call.method)
         return None if call.id is None else failure(call.id, refuse(ProtocolError("E060"), call))
-    return None if call.id is None else success(call.id, result)
+    return None if call.id is None else success(call.id, encoded)
 
 
 def success(call_id: bytes, result: bytes) -> bytes:
