@@ -94,8 +94,9 @@ class Refereeing:
         self._ended: asyncio.Future[Ended] = self._loop.create_future()
         self._working: set[asyncio.Task[None]] = set()
         self._posting: set[asyncio.Task[None]] = set()
-        # Of each player, the task that ends when the last message to it is on its way.
-        self._handed: dict[Side, asyncio.Task[None]] = {}
+        # Of each player, what is done when the last message to it is on its way.
+        self._handed: dict[Side, asyncio.Future[None]] = {}
+        self._closed = False
         self.speaker = speaker(self)
 
     def renew(self, assignment: m.MatchAssignment) -> None:
@@ -112,9 +113,9 @@ class Refereeing:
     async def play(self) -> Ended:
         """Play the match to its end."""
         self._began = self._loop.time()
-        self._guarded(lambda: self._perform(self.match.start(self._began)))
+        self._guarded(self.match.start)
         try:
-            return await self.ended()
+            return await self._ended
         finally:
             # What still runs waits for an answer that the player has posted instead.
             for task in self._working:
@@ -144,7 +145,8 @@ class Refereeing:
         self.transcript.add("ruled", note=f"{verdict.ruling}: {verdict.reason}")
         for side, (_, over) in zip(SIDES, ruling.game_over, strict=True):
             self._send(side, over, self.assignment.time_limits.game_over_seconds)
-        await asyncio.wait(self._handed.values())
+        for handed in self._handed.values():
+            await handed
 
     async def told(self) -> None:
         """Wait until both have acknowledged the result, or cannot be told."""
@@ -153,7 +155,8 @@ class Refereeing:
 
     async def close(self) -> None:
         """Break everything off."""
-        tasks = [*self._working, *self._posting, *self._handed.values()]
+        self._closed = True
+        tasks = [*self._working, *self._posting]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -240,11 +243,11 @@ class Refereeing:
 
     def _hand_in(self, given: s.Input) -> s.GameFault | None:
         """Tell the machine what happened, and do what follows; gives what it says to a post that does not count."""
-        return self._guarded(lambda: self._perform(self.match.handle(given, self._loop.time())))
+        return self._guarded(self.match.handle, given)
 
-    def _guarded(self, step: Callable[[], s.GameFault | None]) -> s.GameFault | None:
+    def _guarded(self, step: Callable[..., list[s.Effect]], *given: s.Input) -> s.GameFault | None:
         try:
-            return step()
+            return self._perform(step(*given, self._loop.time()))
         except Exception as error:  # noqa: BLE001 - a game may be anybody's, and every match ends
             self._break_down(error)
             return None
@@ -292,8 +295,9 @@ class Refereeing:
         self._hand_in(s.Late(alarm.side, alarm.ask, late_in_all * 1000))
 
     async def _ask(self, asked: s.Ask) -> None:
-        await self._until(asked.send_at)
-        if (before := self._handed.get(asked.side)) is not None:
+        if asked.send_at > self._loop.time():
+            await self._until(asked.send_at)
+        if (before := self._handed.get(asked.side)) is not None and not before.done():
             # Not awaited itself: it must outlive this task.
             await asyncio.wait([before])
         if self.match.is_open(asked.ask):
@@ -341,18 +345,28 @@ class Refereeing:
     # Messages that nobody waits for
 
     def _send(self, side: Side, message: m.Request, seconds: float) -> None:
-        self._handed[side] = asyncio.create_task(self._hand_over(self._handed.get(side), side, message, seconds))
+        """Post a message as soon as the one before it is on its way."""
+        before, handed = self._handed.get(side), self._loop.create_future()
+        self._handed[side] = handed
+        if before is None or before.done():
+            self._begin_posting(side, message, seconds, handed)
+        else:
+            before.add_done_callback(lambda _before: self._begin_posting(side, message, seconds, handed))
 
-    async def _hand_over(
-        self, before: asyncio.Task[None] | None, side: Side, message: m.Request, seconds: float
-    ) -> None:
-        """Post a message after the one before it; this ends when it is answered, or surely on its way."""
-        if before is not None:
-            await asyncio.wait([before])
-        posting = asyncio.create_task(self._post(side, message, seconds))
+    def _begin_posting(self, side: Side, message: m.Request, seconds: float, handed: asyncio.Future[None]) -> None:
+        """Post a message; it is handed over when it is answered, or surely on its way."""
+        if self._closed:
+            return
+        surely = self._loop.call_later(HANDED_SECONDS, _settle, handed)
+
+        def end(posting: asyncio.Task[None]) -> None:
+            self._posting.discard(posting)
+            surely.cancel()
+            _settle(handed)
+
+        posting = self._loop.create_task(self._post(side, message, seconds))
         self._posting.add(posting)
-        posting.add_done_callback(self._posting.discard)
-        await asyncio.wait([posting], timeout=HANDED_SECONDS)
+        posting.add_done_callback(end)
 
     async def _post(self, side: Side, message: m.Request, seconds: float) -> None:
         player_id = self.seats[side].player_id
@@ -365,7 +379,7 @@ class Refereeing:
     # The pieces
 
     def _task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+        task = self._loop.create_task(work)
         self._working.add(task)
         task.add_done_callback(self._done)
 
@@ -395,6 +409,11 @@ def _limits(limits: m.TimeLimits) -> s.Limits:
         retry_delay=limits.retry_seconds,
         backoff=limits.backoff,
     )
+
+
+def _settle(handed: asyncio.Future[None]) -> None:
+    if not handed.done():
+        handed.set_result(None)
 
 
 def _input(side: Side, asked: int | None, word: PlayersWord) -> s.Input:
