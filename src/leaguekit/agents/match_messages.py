@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from leaguekit.agents.speaking import NOTHING_LEARNED, Learned
+from leaguekit.agents.transcripts import WrittenTranscript
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Question, Side, other
 from leaguekit.match.rulings import Verdict
@@ -217,8 +218,8 @@ class MatchMessages:
             evidence=void.evidence,
         )
 
-    def transcript(self, entries: list[m.TranscriptEntry]) -> m.MatchTranscript:
-        return m.MatchTranscript(
+    def transcript(self, entries: Raw) -> WrittenTranscript:
+        return WrittenTranscript(
             **self._envelope(),
             league_id=self._assignment.league_id,
             match_id=self._assignment.match_id,

@@ -19,6 +19,7 @@ from leaguekit.agents.registration import Before, Identity, Kind, Registrar, Reg
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.rulings import Rulings
 from leaguekit.agents.speaking import PlainSpeaker, PlayersWord
+from leaguekit.agents.transcripts import WrittenTranscript
 from leaguekit.agents.views import match_view
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
@@ -306,12 +307,12 @@ class RefereeAgent:
         if isinstance(ruled, Void):
             match.transcript.add("ruled", note=f"VOID: {ruled.reason}")
             await self._reports.deliver(match.messages.void(ruled))
-            await self._reports.hand_in(match.messages.transcript(match.transcript.entries()))
+            await self._reports.hand_in(match.messages.transcript(match.transcript.text()))
             return
         verdict, ruling = ruled
         await match.tell_result(verdict, ruling)
         await self._deliver(ruling)
-        transcript = match.messages.transcript(match.transcript.entries())
+        transcript = match.messages.transcript(match.transcript.text())
         self._show(ruling.report, transcript)
         await self._reports.hand_in(transcript)
 
@@ -346,7 +347,7 @@ class RefereeAgent:
         await self._reports.tell_again(ruling)
         await self._deliver(ruling)
 
-    def _show(self, report: m.MatchResultReport, transcript: m.MatchTranscript) -> None:
+    def _show(self, report: m.MatchResultReport, transcript: WrittenTranscript) -> None:
         """Write the match to the file that other tools read."""
         path, view = match_view(
             self._views,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from leaguekit.agents.calls import ask, cause_of, deliver, passes, reachable
 from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
+from leaguekit.agents.transcripts import WrittenTranscript
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
@@ -130,10 +132,9 @@ class Reports:
             telling.cancel()
         await asyncio.gather(*self._telling, return_exceptions=True)
 
-    async def hand_in(self, transcript: m.MatchTranscript) -> None:
+    async def hand_in(self, transcript: WrittenTranscript) -> None:
         """Post a match's transcript, for as long as it takes while the manager is down."""
-        parts = urlsplit(self._manager_url)
-        url = parts._replace(path=f"/transcripts/{transcript.match_id}", query="", fragment="").geturl()
+        url = f"{self._transcripts_url}{transcript.match_id}"
         tries = 0
         while tries < TRANSCRIPT_TRIES:
             identity = self._identity()
@@ -151,6 +152,10 @@ class Reports:
                     return
                 tries += 1
             await asyncio.sleep(RETRY_SECONDS)
+
+    @cached_property
+    def _transcripts_url(self) -> str:
+        return urlsplit(self._manager_url)._replace(path="/transcripts/", query="", fragment="").geturl()
 
     async def _manager_is_there(self) -> bool:
         try:

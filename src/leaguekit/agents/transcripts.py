@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
-from leaguekit.protocol.messages import Message, TranscriptEntry, message_type
+from leaguekit.protocol.messages import AgentAnswer, MatchTranscript, Message, Request, TranscriptEntry, message_type
 
 # A little less than the manager takes, for the message around the entries.
 MOST_BYTES = 255 * 1024
@@ -21,12 +21,21 @@ MOST_OF_MESSAGE = 200
 What = Literal["sent", "received", "failed", "ruled"]
 
 
-class _Noted(NamedTuple):
+class WrittenTranscript(MatchTranscript, kw_only=True, tag="MATCH_TRANSCRIPT"):
+    """A transcript whose entries are JSON: they are written once, for the manager and for the match's file."""
+
+    entries: Raw  # type: ignore[assignment]
+
+
+class _Noted(Struct):
+    """A TranscriptEntry whose body is still a message."""
+
     seconds: float
     what: What
-    player_id: str | UnsetType
-    message: Message | None
-    note: str | UnsetType
+    player_id: str | UnsetType = UNSET
+    message_type: str | UnsetType = UNSET
+    body: Message | UnsetType = UNSET
+    note: str | UnsetType = UNSET
 
 
 class Transcript:
@@ -44,40 +53,41 @@ class Transcript:
         message: Message | None = None,
         note: str | UnsetType = UNSET,
     ) -> None:
-        noted = _Noted(self._clock(), what, player_id, message, note)
+        noted = _Noted(round(self._clock(), 3), what, player_id, note=note)
+        if message is not None:
+            noted.message_type, noted.body = message_type(message), message
         (self._first if len(self._first) < MOST_ENTRIES // 2 else self._last).append(noted)
 
-    def entries(self, most_bytes: int = MOST_BYTES) -> list[TranscriptEntry]:
-        """All of it, or its beginning and its end if it is longer than that."""
-        entries = [_entry(noted) for noted in (*self._first, *self._last)]
-        if len(msgspec.json.encode(entries)) < most_bytes:
-            return entries
-        sizes = [len(msgspec.json.encode(entry)) + 1 for entry in entries]
-        first, last, room = 0, len(entries), most_bytes - 1_000
-        while first < last:
-            # In turns from both ends, until the next would not fit.
-            at_front = first <= len(entries) - last
-            room -= sizes[first] if at_front else sizes[last - 1]
-            if room < 0:
-                break
-            first, last = (first + 1, last) if at_front else (first, last - 1)
-        left_out = TranscriptEntry(
-            seconds=entries[first].seconds,
-            what="failed",
-            note=f"{last - first} entries are left out here: the transcript would have been too long.",
-        )
-        return [*entries[:first], left_out, *entries[last:]]
+    def entries(self) -> list[TranscriptEntry]:
+        """What ``text`` has, to be looked at."""
+        return msgspec.json.decode(self.text(), type=list[TranscriptEntry])
+
+    def text(self, most_bytes: int = MOST_BYTES) -> Raw:
+        """All of it as JSON, or its beginning and its end if it is longer than that."""
+        entries = [*self._first, *self._last]
+        for entry in entries:
+            if isinstance(entry.body, Request | AgentAnswer):
+                # A copy: the message may be on its way, with its token.
+                entry.body = structs.replace(entry.body, auth_token=UNSET)
+        text = msgspec.json.encode(entries)
+        if len(text) >= most_bytes:
+            text = msgspec.json.encode(_ends(entries, most_bytes))
+        return Raw(text)
 
 
-def _entry(noted: _Noted) -> TranscriptEntry:
-    entry = TranscriptEntry(
-        seconds=round(noted.seconds, 3), what=noted.what, player_id=noted.player_id, note=noted.note
-    )
-    if noted.message is not None:
-        body = msgspec.to_builtins(noted.message)
-        body.pop("auth_token", None)
-        entry.message_type, entry.body = message_type(noted.message), body
-    return entry
+def _ends(entries: list[_Noted], most_bytes: int) -> list[_Noted]:
+    """The beginning and the end of a transcript that is too long."""
+    sizes = [len(msgspec.json.encode(entry)) + 1 for entry in entries]
+    first, last, room = 0, len(entries), most_bytes - 1_000
+    while first < last:
+        # In turns from both ends, until the next would not fit.
+        at_front = first <= len(entries) - last
+        room -= sizes[first] if at_front else sizes[last - 1]
+        if room < 0:
+            break
+        first, last = (first + 1, last) if at_front else (first, last - 1)
+    left_out = f"{last - first} entries are left out here: the transcript would have been too long."
+    return [*entries[:first], _Noted(entries[first].seconds, "failed", note=left_out), *entries[last:]]
 
 
 def in_words(kind: str, body: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.world import World
@@ -142,7 +143,7 @@ def match_view(
     referee_id: str | None,
     reported_at: str,
     result: MatchResult,
-    transcript: Sequence[TranscriptEntry],
+    transcript: Sequence[TranscriptEntry] | Raw,
 ) -> tuple[Path, Any]:
     """A match as its referee reported it: nothing but what is kept in the log or beside it, to be made again."""
     view = {
