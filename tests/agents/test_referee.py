@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from leaguekit.agents.referee import RefereeAgent, RegistrationRefused
+from leaguekit.agents.rulings import NOTING_SECONDS
 from leaguekit.agents.transcripts import Transcript
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -456,6 +457,7 @@ async def test_a_ruling_is_written_down_before_anybody_hears_of_it(scene: Scene)
     assert json.loads(seen[0])["ruling"]["match_id"] == "R1M1"
     assert REFEREE_TOKEN not in seen[0]
     assert '"delivered"' not in seen[0]
+    await asyncio.sleep(NOTING_SECONDS + 0.01)
     assert '"delivered":{"match_id":"R1M1","attempt":1}' in _journal(scene).read_text()
     assert stat.S_IMODE(_journal(scene).stat().st_mode) == 0o600
 
@@ -498,6 +500,7 @@ async def test_what_the_manager_has_or_never_takes_is_reported_no_more(
     await scene.assign()
     await scene.ended()
     assert len(scene.to("manager", "MATCH_RESULT_REPORT")) == (1 if is_given_up else 2)
+    await asyncio.sleep(NOTING_SECONDS + 0.01)
     assert '"delivered"' in _journal(scene).read_text()
 
 
@@ -571,6 +574,7 @@ async def test_a_referee_that_is_not_taken_back_keeps_its_ruling_for_a_later_sta
     await scene.assign()
     await scene.ended()
     assert scene.manager.reports == []
+    await asyncio.sleep(NOTING_SECONDS + 0.01)
     assert '"delivered"' not in _journal(scene).read_text()
 
 

@@ -69,6 +69,42 @@ def test_opening_drops_what_was_delivered_but_not_that_it_was(path: Path) -> Non
         assert path.stat().st_size < 60 * 50 + len(ruling(7))
 
 
+def test_what_is_delivered_is_noted_with_the_next_ruling_when_that_is_asked_for_or_at_the_end(path: Path) -> None:
+    with opened(path) as journal:
+        for match in (1, 2, 3):
+            journal.write(ruling(match))
+        journal.delivered("R1M1", 1)
+        assert b"delivered" not in path.read_bytes()
+        journal.write(ruling(4))
+        assert path.read_bytes().count(b"delivered") == 1
+        journal.delivered("R1M2", 1)
+        journal.note()
+        journal.note()
+        assert path.read_bytes().count(b"delivered") == 2
+        journal.delivered("R1M3", 1)
+    assert path.read_bytes().count(b"delivered") == 3
+    with opened(path) as journal:
+        assert journal.pending() == [ruling(4)]
+        assert journal.done() == [("R1M1", 1), ("R1M2", 1), ("R1M3", 1)]
+
+
+def test_a_note_that_cannot_be_written_is_made_up_for(path: Path) -> None:
+    disk = _Sick()
+    journal = Journal(path, disk)
+    journal.write(ruling(1), ruling(2))
+    journal.delivered("R1M1", 1)
+    disk.fails = "write"
+    with pytest.raises(StoreError):
+        journal.note()
+    disk.fails = ""
+    journal.delivered("R1M2", 1)
+    journal.note()
+    assert path.read_bytes().count(b"delivered") == 2
+    journal.close()
+    with opened(path) as again:
+        assert (again.pending(), len(again.done())) == ([], 2)
+
+
 def test_a_torn_last_line_is_ignored_wherever_it_was_torn(path: Path) -> None:
     with opened(path) as journal:
         journal.write(ruling(1))

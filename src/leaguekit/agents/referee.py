@@ -331,11 +331,7 @@ class RefereeAgent:
 
     async def _deliver(self, ruling: Ruled) -> None:
         if await self._reports.deliver(ruling.report):
-            try:
-                self._opened().journal.delivered(ruling.match_id, ruling.attempt)
-            except StoreError as error:
-                # Then it is delivered again after the next start, which is harmless.
-                log.warning("%s", error)
+            self._opened().delivered(ruling.match_id, ruling.attempt)
 
     def _opened(self) -> Rulings:
         if self._rulings is None:

@@ -49,6 +49,8 @@ class Journal:
         except BaseException:
             self._lock.release()
             raise
+        # What has been delivered, but is not written yet.
+        self._notes: list[bytes] = []
         self._writing, self._syncing = Lock(), Lock()
         self._written = self._synced = 0
         self._failure: StoreError | None = None
@@ -57,8 +59,7 @@ class Journal:
         """Write rulings, JSON objects with ``match_id`` and ``attempt``; they are durable when this returns."""
         keys = [_key_of(entry) for entry in entries]
         with self._writing:
-            for entry in entries:
-                self._append(_ruling_line(entry))
+            self._append(*map(_ruling_line, entries))
             self._written += 1
             number, file = self._written, self._file
         # Whoever waits here while another syncs is often synced by it.
@@ -71,12 +72,21 @@ class Journal:
             self._pending.update(zip(keys, entries, strict=True))
 
     def delivered(self, match_id: str, attempt: int) -> None:
-        """Note that the manager has a ruling. If the note is lost, the ruling is delivered twice, which is harmless."""
+        """That the manager has a ruling is noted with the next one, by ``note`` or by ``close``.
+
+        If the note is lost, the ruling is delivered twice, which is harmless.
+        """
         key = _Key(match_id, attempt)
         with self._writing:
             if self._pending.pop(key, None) is not None:
                 self._delivered[key] = None
-                self._append(_delivered_line(key))
+                self._notes.append(_delivered_line(key))
+
+    def note(self) -> None:
+        """Note what has been delivered."""
+        with self._writing:
+            if self._notes:
+                self._append()
 
     def pending(self) -> list[bytes]:
         """What was ruled and is not yet delivered, in order."""
@@ -91,17 +101,21 @@ class Journal:
     def close(self) -> None:
         with self._writing, self._syncing:
             if self._file is not None:
+                if self._failure is None and self._notes:
+                    with contextlib.suppress(OSError):
+                        self._file.write(b"".join(self._notes))
                 self._file.close()
                 self._file = None
                 self._lock.release()
 
-    def _append(self, line: bytes) -> None:
+    def _append(self, *lines: bytes) -> None:
         if self._failure is not None:
             self._mend()
         try:
-            self._opened().write(line)
+            self._opened().write(b"".join([*self._notes, *lines]))
         except OSError as error:
             raise self._failed(error.strerror) from error
+        self._notes.clear()
 
     def _sync(self) -> None:
         upto = self._written
@@ -119,6 +133,7 @@ class Journal:
             before = self._opened()
             self._file = self._grow()
             self._failure = None
+            self._notes.clear()
             with contextlib.suppress(OSError):
                 before.close()
 
