@@ -288,7 +288,7 @@ class RefereeAgent:
         self._become_active()
         self._attempts[match_id] = attempt
         self._in_play[match_id] = match
-        log.info("%s begins", match_id, extra=about(assignment))
+        log.debug("%s begins", match_id)
         self._task(self._carry_out(match, void))
         return None
 

@@ -75,7 +75,7 @@ class Reports:
             except (CallFailed, CallerLate, ProtocolError) as failure:
                 log.warning("%s is not reported yet: %s", report.match_id, failure, extra=about(report))
             else:
-                log.info("%s is reported", report.match_id, extra=about(report))
+                log.info("%s is reported: %s", report.match_id, _outcome(report), extra=about(report))
                 return True
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -187,6 +187,13 @@ async def _tell_openly(caller: Caller, url: str, over: m.GameOver, to: tuple[str
 
 def _signed(message: Any, token: str | None) -> Any:
     return structs.replace(message, auth_token=token or UNSET)
+
+
+def _outcome(report: Report) -> str:
+    if isinstance(report, m.MatchVoidReport):
+        return f"void. {report.reason}"
+    result = report.result
+    return str(result.details.ruling) if result.winner is None else f"{result.details.ruling} for {result.winner}"
 
 
 def _is_about_token(refusal: RpcRefusal) -> bool:
