@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 
 from leaguekit.agents.broadcasts import Recipients
 from leaguekit.agents.calls import is_there
@@ -26,7 +27,8 @@ class Attendance:
     def expect(self, agent_ids: Iterable[str]) -> None:
         """Look out for agents, each until it is there or has had the time."""
         for agent_id in agent_ids:
-            self._expected[agent_id] = asyncio.create_task(self._look_out(agent_id))
+            self._expected[agent_id] = looking = asyncio.create_task(self._look_out(agent_id))
+            looking.add_done_callback(partial(self._expect_no_more, agent_id))
 
     def expects(self, agent_id: str) -> bool:
         expected = self._expected.get(agent_id)
@@ -34,12 +36,15 @@ class Attendance:
 
     async def there(self, *agent_ids: str) -> None:
         """Wait for those of these agents that are still expected."""
-        if expected := [self._expected[one] for one in agent_ids if self.expects(one)]:
+        if self._expected and (expected := [self._expected[one] for one in agent_ids if self.expects(one)]):
             await asyncio.wait(expected)
 
     def close(self) -> None:
         for expected in self._expected.values():
             expected.cancel()
+
+    def _expect_no_more(self, agent_id: str, _looking: asyncio.Task[None]) -> None:
+        del self._expected[agent_id]
 
     async def _look_out(self, agent_id: str) -> None:
         loop = asyncio.get_running_loop()

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leaguekit.agents.calls import Writer, deliver, is_not_known
+from leaguekit.agents.calls import is_not_known, next_id
 from leaguekit.agents.world import World
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
@@ -28,29 +28,47 @@ SECONDS = 10.0
 STANDINGS_PAUSE = 1.0
 RETRIES = 3
 RETRY_SECONDS = 2.0
+# Of a request, what follows the last field of its message.
+_CLOSING = b'},"id":%d}'
 
 
-class Parcel(NamedTuple):
+class Parcel:
     """A message encoded once for everybody: each receiver's own token is put in at its end."""
 
-    method: str
-    kind: str
-    body: bytes
+    __slots__ = ("_body", "_opening", "kind", "method")
+
+    def __init__(self, method: str, kind: str, body: bytes) -> None:
+        self.method = method
+        self.kind = kind
+        self._body = body
+        # The whole request as far as it is the same for everybody: a table of 100 is not to be copied three times.
+        self._opening = request(method, body, 0).removesuffix(_CLOSING % 0)
 
     def addressed(self, token: str) -> bytes:
-        return b'%b,"auth_token":"%b"}' % (self.body[:-1], token.encode())
+        return b'%b,"auth_token":"%b"}' % (self._body[:-1], token.encode())
+
+    def request(self, token: str, call_id: int) -> bytes:
+        """The request that carries it."""
+        return b'%b,"auth_token":"%b"%b' % (self._opening, token.encode(), _CLOSING % call_id)
 
 
 def parcel(message: Message) -> Parcel:
     return Parcel(BY_REQUEST[type(message)].name, message_type(message), encode(message))
 
 
+# Writes a request from its method, its params and its id.
+Writer = Callable[[str, bytes, int], bytes]
+
+
 class Recipient(NamedTuple):
-    """Where an agent listens, what the manager shows it, how a request to it is written, and whether it is out."""
+    """Where an agent listens, what the manager shows it, and whether it is out.
+
+    ``write`` is how a request to it is written, if it needs another form than everybody.
+    """
 
     url: str
     token: str
-    write: Writer = request
+    write: Writer | None = None
     has_left: bool = False
 
 
@@ -89,11 +107,11 @@ class Broadcasts:
         self._is_suspended = is_suspended
         self._heard = heard
         self._there = there
-        self._outboxes: dict[str, _Outbox] = {}
+        self._outboxes: defaultdict[str, _Outbox] = defaultdict(_Outbox)
 
     def announce(self, agent_id: str, message: Parcel) -> asyncio.Task[bool]:
         """Send at once, beside whatever else is under way; the task ends with the delivery or its failure."""
-        box = self._outboxes.setdefault(agent_id, _Outbox())
+        box = self._outboxes[agent_id]
         task = asyncio.create_task(self._send(agent_id, message))
         box.announcements.add(task)
         task.add_done_callback(box.announcements.discard)
@@ -101,7 +119,7 @@ class Broadcasts:
 
     def standings(self, agent_id: str, message: Parcel, *, closing: bool) -> None:
         """Tell of new standings; those that close a round are not held back, and stay in their order."""
-        box = self._outboxes.setdefault(agent_id, _Outbox())
+        box = self._outboxes[agent_id]
         if closing:
             box.standings = None
             self.tell(agent_id, message)
@@ -111,7 +129,7 @@ class Broadcasts:
 
     def tell(self, agent_id: str, message: Parcel) -> asyncio.Future[None]:
         """Send after everything that waits; the future is done when it has been sent, or given up."""
-        box = self._outboxes.setdefault(agent_id, _Outbox())
+        box = self._outboxes[agent_id]
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         box.waiting.append((message, done))
         box.hurry.set()
@@ -120,7 +138,7 @@ class Broadcasts:
 
     async def tell_last(self, agent_id: str, message: Parcel) -> bool:
         """Send when nothing else is under way to that agent any more; False if it may be worth trying later."""
-        box = self._outboxes.setdefault(agent_id, _Outbox())
+        box = self._outboxes[agent_id]
         box.standings = None
         box.hurry.set()
         while tasks := [*box.announcements, *([box.worker] if box.worker is not None else [])]:
@@ -161,11 +179,8 @@ class Broadcasts:
             recipient = self._recipient(agent_id)
             if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
                 return True
-            body = message.addressed(recipient.token)
             try:
-                came = await deliver(
-                    self._world.caller, recipient.url, body, SECONDS, message.method, write=recipient.write
-                )
+                answer = await self._world.caller.post(recipient.url, _written(message, recipient), SECONDS)
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
                 return False
@@ -185,10 +200,16 @@ class Broadcasts:
                     return False
             else:
                 self._heard(agent_id, 0)
-                return recipient.has_left or not (last and is_not_known(came))
+                return recipient.has_left or not (last and is_not_known(answer.body))
             if retry < RETRIES:
                 await asyncio.sleep(RETRY_SECONDS)
         return False
+
+
+def _written(message: Parcel, recipient: Recipient) -> bytes:
+    if recipient.write is None:
+        return message.request(recipient.token, next_id())
+    return recipient.write(message.method, message.addressed(recipient.token), next_id())
 
 
 async def _hurried(box: _Outbox, seconds: float) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar
 
@@ -17,9 +16,6 @@ from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcError, RpcRefusal, 
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
 AnswerT = TypeVar("AnswerT", bound=Message)
-
-# Writes a request from its method, its params and its id.
-Writer = Callable[[str, bytes, int], bytes]
 
 _ids = count(1)
 _INTERNAL_ERROR = -32603
@@ -68,19 +64,10 @@ async def ask(
     return of_type(answer, decode(read_answer(came.body, call_id)))
 
 
-async def deliver(
-    caller: Caller,
-    url: str,
-    message: Message | bytes,
-    seconds: float,
-    method: str | None = None,
-    *,
-    write: Writer = request,
-) -> bytes:
+async def deliver(caller: Caller, url: str, message: Message, seconds: float) -> bytes:
     """Send a request of which any HTTP answer is delivery; that answer. Raises CallFailed or CallerLate."""
-    if isinstance(message, Message):
-        method, message = BY_REQUEST[type(message)].name, encode(message)
-    return (await caller.post(url, write(method or "", message, next(_ids)), seconds)).body
+    body = request(BY_REQUEST[type(message)].name, encode(message), next(_ids))
+    return (await caller.post(url, body, seconds)).body
 
 
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:

@@ -21,7 +21,7 @@ from leaguekit.agents.meters import Histogram
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
-from leaguekit.league.records import Referee, Round
+from leaguekit.league.records import Round
 from leaguekit.league.results import MOST_FAILURES
 from leaguekit.league.rounds import living_referees
 from leaguekit.protocol import messages as m
@@ -385,15 +385,18 @@ class Conductor:
 
     def _is_suspended(self, agent_id: str) -> bool:
         """Whether an agent has left too much unanswered; its state no longer says so once the league is over."""
-        agent = self._ledger.league.agent(agent_id)
-        if isinstance(agent, Referee):
-            return agent.lost
-        return agent is not None and agent.failures >= MOST_FAILURES
+        league = self._ledger.league
+        if (player := league.players.get(agent_id)) is not None:
+            return player.failures >= MOST_FAILURES
+        referee = league.referees.get(agent_id)
+        return referee is not None and referee.lost
 
     def _heard(self, agent_id: str, failures: int) -> None:
-        league, now = self._ledger.league, self._now()
-        note = commands.note_failures(league, agent_id, failures, now) if failures else None
-        self._ledger.record(commands.note_answer(league, agent_id, now) if note is None else note)
+        league = self._ledger.league
+        if failures:
+            self._ledger.record(commands.note_failures(league, agent_id, failures, self._now()))
+        elif commands.is_missed(league, agent_id):
+            self._ledger.record(commands.note_answer(league, agent_id, self._now()))
 
     def _envelope(self, conversation_id: str) -> m.Envelope:
         return m.envelope(MANAGER, self._world.now(), conversation_id)

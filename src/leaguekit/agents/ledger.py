@@ -113,7 +113,8 @@ class Ledger:
         What leaves the process is made before this is called: afterwards the league may know more than the disk.
         """
         if (write := upto or self.latest) is not None:
-            if not write.done():
+            if write.done():
+                write.result()
+            else:
                 # Others wait for the same write: one that gives up must not take it from them.
-                await asyncio.wait((write,))
-            write.result()
+                await asyncio.shield(write)

@@ -25,6 +25,7 @@ from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.endpoints import place
+from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import messages as m
@@ -76,6 +77,8 @@ class Manager:
         # The manager's server side; in the open profile somebody stands before it.
         self.handle: Handler = self.answer
         self._open: OpenDoor | None = None
+        # As they were when they registered last.
+        self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
@@ -227,13 +230,17 @@ class Manager:
         agent = league.agent(agent_id)
         if agent is None:
             return None
-        url, token = agent.meta.contact_endpoint, tokens.manager_to_agent(agent.key, self.league_id, agent_id)
+        registered, recipient = self._recipients.get(agent_id, (None, None))
+        if recipient is None or registered is not agent.registered:
+            token = tokens.manager_to_agent(agent.key, self.league_id, agent_id)
+            recipient = Recipient(agent.meta.contact_endpoint, token)
+            self._recipients[agent_id] = agent.registered, recipient
         if isinstance(agent, Referee):
-            return Recipient(url, token)
-        has_left = agent.out is not None
-        if has_left and league.endpoints.get(str(place(url)), agent_id) != agent_id:
-            return None
-        recipient = Recipient(url, token, has_left=has_left)
+            return recipient
+        if agent.out is not None:
+            if league.endpoints.get(str(place(recipient.url)), agent_id) != agent_id:
+                return None
+            recipient = recipient._replace(has_left=True)
         return recipient if self._open is None else recipient._replace(write=self._open.writer(agent))
 
     def _now(self) -> str:

@@ -19,6 +19,7 @@ from leaguekit.league.registration import (
 )
 from leaguekit.league.results import (
     dispute,
+    is_missed,
     note_answer,
     note_failures,
     record_result,
@@ -39,6 +40,7 @@ __all__ = [
     "create",
     "dispute",
     "disqualify",
+    "is_missed",
     "issue_seats",
     "learn_form",
     "note_answer",

@@ -107,12 +107,17 @@ def note_failures(league: League, agent_id: str, count: int, at: str) -> list[Ev
     return [counted, *([PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MOST_FAILURES else [])]
 
 
-def note_answer(league: League, agent_id: str, at: str) -> list[Event]:
-    """A player answered the manager; news only if it had failed before."""
+def is_missed(league: League, agent_id: str) -> bool:
+    """Whether it is news that an agent answered the manager: it is a player that had failed before."""
     player = league.players.get(agent_id)
-    if player is None or player.state not in ("ACTIVE", "SUSPENDED"):
+    return player is not None and (player.state == "SUSPENDED" or (player.state == "ACTIVE" and player.failures > 0))
+
+
+def note_answer(league: League, agent_id: str, at: str) -> list[Event]:
+    """A player answered the manager; nothing follows unless it was missed."""
+    if not is_missed(league, agent_id):
         return []
-    events: list[Event] = []
+    player, events = league.players[agent_id], list[Event]()
     if player.failures:
         events.append(FailuresCounted(at=at, player_id=agent_id, in_a_row=0))
     if player.state == "SUSPENDED":
