@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from leaguekit.web.app import API, Dashboard
 from leaguekit.web.openapi import document
 from leaguekit.web.projection import KEYED, Projection, change
 from tests.agents.leagues import BEGAN, Hall, HeldLog, in_virtual_time, url_of
-from tests.league.play import Play, whole
+from tests.league.play import Play, whole, won
 from tests.played import FOUR, Transcripts
 from tests.web.visitors import Got, clumsy, get, shown
 
@@ -374,12 +375,28 @@ def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
     assert changes > 40
 
 
-def test_movement_is_since_the_round_before_whatever_happens() -> None:
+def played_again() -> Play:
+    """A league in which matches of earlier rounds are played again, and end otherwise."""
+    play = Play(players=3, referees=2).begin()
+    play.play_round()
+    play.announce()
+    play.play_round()
+    play.announce()
+    for name in ("R2M1", "R1M1"):
+        play.do(commands.rematch(play.league, name, "again", play.now))
+    while play.league.state == "RUNNING_LEAGUE":
+        for name in play.assign():
+            play.record(name, won(play.match(name), play.match(name).b))
+    return play
+
+
+@pytest.mark.parametrize("played", [whole, played_again])
+def test_movement_is_since_the_round_before_whatever_happens(played: Callable[[], Play]) -> None:
     """As the league's figures have it, which are made from scratch."""
     league = League()
     projection = Projection(league)
     seen = set()
-    for number, text in enumerate(whole().log, start=1):
+    for number, text in enumerate(played().log, start=1):
         event = decode(text)
         league.apply(event)
         projection.take(number, event)

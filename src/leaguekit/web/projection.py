@@ -113,8 +113,8 @@ class Projection:
     def _settle(self, event: e.ResultRecorded | e.MatchForfeited | e.ResultCorrected | e.MatchReplayed) -> None:
         if isinstance(event, e.ResultRecorded):
             self.tallies.take(event)
-        elif not isinstance(event, e.MatchForfeited):
-            # A round that was over may have changed.
+        if self.league.matches[event.match_id].round_id <= self._rounds_before:
+            # A round that was over has changed.
             self._before = None
         if event.match_id in self._latest:
             self._latest.remove(event.match_id)
@@ -131,7 +131,7 @@ class Projection:
         """Everybody's rank before the latest round of which anything is known; nothing if that was the first."""
         league = self.league
         wanted = league.current_round - 1
-        if wanted > 0 and league.rounds[wanted].remaining == len(league.rounds[wanted].matches):
+        while wanted > 0 and league.rounds[wanted].remaining == len(league.rounds[wanted].matches):
             wanted -= 1
         if wanted < 1:
             return {}
