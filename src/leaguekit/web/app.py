@@ -26,7 +26,7 @@ from leaguekit.league.snapshot import restore, save
 from leaguekit.store.base import StoreError
 from leaguekit.transport.http_protocol import LINE
 from leaguekit.transport.origins import neighbourhood
-from leaguekit.web import pages, shapes
+from leaguekit.web import page_shapes, pages, shapes
 from leaguekit.web.exposition import CONTENT_TYPE
 from leaguekit.web.files import File, page_files
 from leaguekit.web.matches import match_page
@@ -92,14 +92,14 @@ async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
     after = max(0, number - limit) if asked["after"] is None else asked["after"]
     stored = await dashboard.manager.ledger.log.read(after, limit)
     told = [news_of(one.number, e.decode(one.event)) for one in stored]
-    return shapes.NewsPage(seq=number, after=after, news=told)
+    return page_shapes.NewsPage(seq=number, after=after, news=told)
 
 
 async def _figures(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
     league, number = dashboard.shown.league, dashboard.shown.number
     if len(league.table.rows) > MOST_RATED:
         too_many = f"Ratings of more than {MOST_RATED} players take long: `league report` makes them."
-        return shapes.FiguresPage(
+        return page_shapes.FiguresPage(
             seq=number, sentences=[too_many], champions_chance=None, alike_chance=None, total=0, offset=0, players=[]
         )
     # Of a copy, for meanwhile the league goes on.
@@ -118,48 +118,50 @@ async def _metrics(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape
 
 API: dict[Described, Make] = {
     Described("/api/live", "The front page: what the stream's snapshot has", shapes.Live): _live,
-    Described("/api/league", "The league and its settings", shapes.LeaguePage): _page(pages.league),
-    Described("/api/standings", "The table", shapes.StandingsPage, _ROWS): _page(pages.standings),
-    Described("/api/rounds", "The rounds", shapes.RoundsPage, (OFFSET, _limit(pages.MOST_ROUNDS))): _page(pages.rounds),
+    Described("/api/league", "The league and its settings", page_shapes.LeaguePage): _page(pages.league),
+    Described("/api/standings", "The table", page_shapes.StandingsPage, _ROWS): _page(pages.standings),
+    Described("/api/rounds", "The rounds", page_shapes.RoundsPage, (OFFSET, _limit(pages.MOST_ROUNDS))): _page(
+        pages.rounds
+    ),
     Described(
         "/api/rounds/{round_id}",
         "A round and its matches",
-        shapes.RoundPage,
+        page_shapes.RoundPage,
         (Parameter("round_id", "From 1", most=1_000_000), OFFSET, _limit(pages.MOST_MATCHES)),
     ): _page(pages.round_),
     Described(
         "/api/matches/{match_id}",
         "A match: what was said in it, the ruling and its evidence, the draw, the game step by step",
-        shapes.MatchPage,
+        page_shapes.MatchPage,
         (Parameter("match_id", "Such as R2M3"),),
     ): _match,
-    Described("/api/agents", "All agents", shapes.AgentsPage, _ROWS): _page(pages.agents),
+    Described("/api/agents", "All agents", page_shapes.AgentsPage, _ROWS): _page(pages.agents),
     Described(
         "/api/agents/{agent_id}",
         "An agent: its record, answer times, errors, and what its author needs to fix",
-        shapes.AgentPage,
+        page_shapes.AgentPage,
         (Parameter("agent_id", "Such as P01 or REF01"), OFFSET, _limit(pages.MOST_ROWS)),
     ): _page(pages.agent),
-    Described("/api/crosstable", "Everybody against everybody", shapes.CrossTable, (*_ROWS, _COLUMNS)): _page(
+    Described("/api/crosstable", "Everybody against everybody", page_shapes.CrossTable, (*_ROWS, _COLUMNS)): _page(
         pages.crosstable
     ),
-    Described("/api/points", "Points over the rounds", shapes.PointsPage, _ROWS): _page(pages.points),
-    Described("/api/figures", "Ratings, and what of the table is more than chance", shapes.FiguresPage, _ROWS): (
+    Described("/api/points", "Points over the rounds", page_shapes.PointsPage, _ROWS): _page(pages.points),
+    Described("/api/figures", "Ratings, and what of the table is more than chance", page_shapes.FiguresPage, _ROWS): (
         _figures
     ),
-    Described("/api/times", "The distribution of answer times", shapes.TimesPage, _ROWS): _page(pages.times),
+    Described("/api/times", "The distribution of answer times", page_shapes.TimesPage, _ROWS): _page(pages.times),
     Described(
         "/api/news",
         "The events in words; without after, the latest",
-        shapes.NewsPage,
+        page_shapes.NewsPage,
         (Parameter("after", "The number of an event", most=1_000_000_000), _limit(MOST_NEWS)),
     ): _news,
-    Described("/api/operations", "What the operators did, in words, the latest last", shapes.NewsPage): _page(
+    Described("/api/operations", "What the operators did, in words, the latest last", page_shapes.NewsPage): _page(
         pages.operations
     ),
-    Described("/api/metrics", "The success metrics of the specification, beside their goals", shapes.MetricsPage): (
-        _metrics
-    ),
+    Described(
+        "/api/metrics", "The success metrics of the specification, beside their goals", page_shapes.MetricsPage
+    ): (_metrics),
 }
 
 

@@ -18,9 +18,9 @@ from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.store.base import LogReader
 from leaguekit.web import lines
+from leaguekit.web.page_shapes import Draw, MatchPage, Message, Step, Verification
 from leaguekit.web.pages import NotThere
 from leaguekit.web.projection import Projection, news_of
-from leaguekit.web.shapes import Draw, MatchPage, Message, Step, Verification
 
 # A match that was voided and played again and again has more events than anybody reads.
 MOST_NEWS = 50

@@ -13,8 +13,7 @@ from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.tokens import redacted
 from leaguekit.web import lines
-from leaguekit.web.projection import Projection
-from leaguekit.web.shapes import (
+from leaguekit.web.page_shapes import (
     AgentPage,
     AgentsPage,
     Cell,
@@ -28,13 +27,13 @@ from leaguekit.web.shapes import (
     RoundLine,
     RoundPage,
     RoundsPage,
-    StandingRow,
     StandingsPage,
     TimesLine,
     TimesPage,
     ViolationLine,
-    Who,
 )
+from leaguekit.web.projection import Projection
+from leaguekit.web.shapes import StandingRow, Who
 from leaguekit.web.tallies import BOUNDS, Tally, times_of, together
 
 MOST_ROWS = 100

@@ -19,8 +19,9 @@ from leaguekit.web.drawings import SYMBOLS, drawing
 from leaguekit.web.lines import match_line, without_places
 from leaguekit.web.markup import name, text
 from leaguekit.web.matches import message, steps
+from leaguekit.web.page_shapes import Message
 from leaguekit.web.report_style import STYLE
-from leaguekit.web.shapes import MatchLine, Message
+from leaguekit.web.shapes import MatchLine
 
 # Of all replays together, in characters. Those of 50 players' 1,225 matches take 1.2 million; beyond 100 players a page
 # with all of them would be too much for a phone.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from leaguekit.agents.meters import Histogram, Meters
+from leaguekit.web.page_shapes import Metric, MetricsPage
 from leaguekit.web.projection import Projection
-from leaguekit.web.shapes import Metric, MetricsPage
 from leaguekit.web.tallies import INVALID_CHOICES, TIMEOUT, Tally, together
 
 IN_LOG = "in the reports of this league's referees"

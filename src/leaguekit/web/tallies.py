@@ -18,7 +18,7 @@ from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.web.lines import without_places
-from leaguekit.web.shapes import Counts, ErrorLine, Times
+from leaguekit.web.page_shapes import Counts, ErrorLine, Times
 
 # Seconds: players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
