@@ -112,6 +112,7 @@ def test_a_seat_is_open_to_its_code_alone(tmp_path: Path) -> None:
             assert (await _get(place.base, "/api/league", "host: evil.example")).startswith("HTTP/1.1 421")
             assert (await _get(place.base, "/api/league", "origin: http://evil.example")).startswith("HTTP/1.1 403")
             assert "default-src 'none'" in await _get(place.base, "/")
+            assert "--paper" in await _get(place.base, "/static/colours.css")
             assert (await _get(place.base, "/static/../house.py")).startswith("HTTP/1.1 404")
             # Nobody is there: no answer at all, so that whoever called tries again.
             with pytest.raises(Unreachable):

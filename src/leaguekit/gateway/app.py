@@ -31,6 +31,8 @@ from leaguekit.web.files import page_files
 WAIT_SECONDS = 20.0
 MOST_BODY = 10_240
 FILES = "leaguekit.gateway"
+# The dashboard's.
+COLOURS = "colours.css"
 
 T = TypeVar("T")
 
@@ -119,7 +121,8 @@ class _Browsers:
 
 
 async def _page(request: Request) -> Response:
-    file = page_files(FILES).get(request.path_params.get("name", "index.html"))
+    name = request.path_params.get("name", "index.html")
+    file = page_files()[name] if name == COLOURS else page_files(FILES).get(name)
     if file is None:
         return _problem("There is no such file.", 404)
     return Response(file.content, headers={"content-type": file.content_type, "cache-control": "no-cache"})
