@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,7 @@ class Manager:
         await self.views.close()
         await self.ledger.close()
 
-    def answer(self, body: bytes, peer: Peer) -> Awaitable[bytes | None]:
+    def answer(self, body: bytes, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a body, whatever it is, to the letter; nothing leaves before what it depends on is written."""
         return answer(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
 
