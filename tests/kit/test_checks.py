@@ -9,7 +9,20 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from leaguekit.kit import report as reports
-from leaguekit.kit.checks import MOST_SHOWN, Area, Check, Evidence, Failed, NotRun, Outcome, Unfit, examine, place_of
+from leaguekit.kit.checks import (
+    MOST_SHOWN,
+    USUAL,
+    Area,
+    Check,
+    Evidence,
+    Failed,
+    NotRun,
+    Outcome,
+    Terms,
+    Unfit,
+    examine,
+    place_of,
+)
 from leaguekit.kit.report import Report
 from leaguekit.sim import loop
 
@@ -51,9 +64,9 @@ def _area() -> Area[Scene]:
     return area
 
 
-def _examined(checks: list[Check[Scene]], **options: bool) -> tuple[Scene, list[Outcome]]:
+def _examined(checks: list[Check[Scene]], terms: Terms = USUAL) -> tuple[Scene, list[Outcome]]:
     scene: Scene = []
-    return scene, loop.run(examine(checks, scene, **options))
+    return scene, loop.run(examine(checks, scene, terms))
 
 
 def test_checks_are_made_in_order_and_not_where_they_rest_on_one_that_failed() -> None:
@@ -73,13 +86,13 @@ def test_checks_are_made_in_order_and_not_where_they_rest_on_one_that_failed() -
 
 
 def test_what_takes_its_time_is_made_when_it_is_asked_for() -> None:
-    scene, _ = _examined(_area().checks, full=True)
+    scene, _ = _examined(_area().checks, Terms(full=True))
     assert scene[-1] == "slow"
 
 
 def test_outcomes_are_told_as_they_come() -> None:
     told: list[str] = []
-    loop.run(examine(_area().checks, [], tell=lambda outcome: told.append(outcome.check.id)))
+    loop.run(examine(_area().checks, [], Terms(heard=lambda outcome: told.append(outcome.check.id))))
     assert told == [check.id for check in _area().checks]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaguekit.games import game
-from leaguekit.kit.checks import NotRun
+from leaguekit.kit.checks import NotRun, Terms
 from leaguekit.kit.exchanges import Arrived, Desk, Line, Refusal, Seen, Unreadable, read_json, request
 from leaguekit.kit.ground import HttpGround
 from leaguekit.kit.player import check_player
@@ -81,7 +81,7 @@ def test_whatever_registers_there_is_a_whole_report(body: bytes) -> None:
     async def main() -> None:
         ground = MemoryGround()
         checking = asyncio.ensure_future(
-            check_player(ground.world(), ground, game("even_odd"), patience=5.0, full=True)
+            check_player(ground.world(), ground, game("even_odd"), terms=Terms(patience=5.0, full=True))
         )
         await asyncio.sleep(1)
         await ground.caller.post(KIT_URL, body, 20.0)

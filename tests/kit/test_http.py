@@ -17,9 +17,10 @@ from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES, game
-from leaguekit.kit.checks import examine
+from leaguekit.kit.checks import Terms, examine
 from leaguekit.kit.ground import HttpGround
-from leaguekit.kit.player import CHECKS, PlayerScene, check_player
+from leaguekit.kit.player import CHECKS, check_player
+from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.kit.report import Report
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
@@ -33,7 +34,7 @@ def test_our_own_player_passes_over_http(name: str, tmp_path: Path) -> None:
         ground = HttpGround()
         came: asyncio.Queue[str] = asyncio.Queue()
         checking = asyncio.ensure_future(
-            check_player(World(ground.caller), ground, game(name), tell=came.put_nowait, patience=20.0)
+            check_player(World(ground.caller), ground, game(name), terms=Terms(tell=came.put_nowait, patience=20.0))
         )
         manager = next(word for word in (await came.get()).split() if word.startswith("http"))
         sock = listen("127.0.0.1", 0)

@@ -11,7 +11,7 @@ import pytest
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Outcome, examine
+from leaguekit.kit.checks import Check, Outcome, Terms, examine
 from leaguekit.kit.manager import CHECKS, check_manager
 from leaguekit.kit.manager.scene import ManagerScene
 from leaguekit.kit.report import Report
@@ -35,9 +35,10 @@ async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerSce
     await manager.open()
     ground.network.listen(URL, mutant.handler(manager.handle))
     running = asyncio.ensure_future(manager.run())
-    scene = ManagerScene(ground.world(), ground, URL, admin_token=ADMIN, patience=30.0, full=True)
+    terms = Terms(patience=30.0, full=True)
+    scene = ManagerScene(ground.world(), ground, URL, admin_token=ADMIN, terms=terms)
     try:
-        return await examine(checks, scene, full=True)
+        return await examine(checks, scene, terms)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -121,7 +122,7 @@ def test_somebody_is_told_to_start_the_league_when_all_are_there(tmp_path: Path)
             manager.conductor.start_when = (4, 2)
             manager.conductor.look_again()
 
-        report = await check_manager(ground.world(), ground, URL, patience=30.0, tell=tell)
+        report = await check_manager(ground.world(), ground, URL, terms=Terms(patience=30.0, tell=tell))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await manager.close()

@@ -11,7 +11,7 @@ import pytest
 
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Outcome, examine
+from leaguekit.kit.checks import Check, Outcome, Terms, examine
 from leaguekit.kit.referee import CHECKS
 from leaguekit.kit.referee.scene import RefereeScene
 from leaguekit.sim import loop
@@ -36,10 +36,11 @@ async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[RefereeSce
             ground.network.close(URL)
 
     living = asyncio.ensure_future(live())
-    scene = RefereeScene(ground.world(), ground, patience=5.0, full=True)
+    terms = Terms(patience=5.0, full=True)
+    scene = RefereeScene(ground.world(), ground, terms=terms)
     await scene.open()
     try:
-        return await examine(checks, scene, full=True)
+        return await examine(checks, scene, terms)
     finally:
         living.cancel()
         await asyncio.gather(living, return_exceptions=True)

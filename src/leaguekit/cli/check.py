@@ -6,18 +6,22 @@ import argparse
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leaguekit.agents.logs import silenced
 from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
 from leaguekit.kit import report as reports
-from leaguekit.kit.checks import Outcome
+from leaguekit.kit.checks import Outcome, Terms
 from leaguekit.kit.ground import HttpGround
 from leaguekit.kit.report import Report
 from leaguekit.protocol.plain import harmless_lines
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.server import CannotListen
+
+if TYPE_CHECKING:
+    from leaguekit.agents.world import World
 
 EXAMPLES = """examples:
   league check player                            wait for a player to register here, then check it
@@ -114,63 +118,32 @@ def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
 
 
 def check_player(options: argparse.Namespace) -> int:
-    from leaguekit.agents.world import World
     from leaguekit.games import game
     from leaguekit.kit.player import check_player as check
 
-    async def work(ground: HttpGround, heard: Callable[[Outcome], None]) -> Report:
-        return await check(
-            World(ground.caller),
-            ground,
-            game(options.game),
-            port=port_of(options),
-            url=options.url,
-            patience=options.timeout,
-            full=options.full,
-            tell=program.say,
-            heard=heard,
-        )
+    def work(world: World, ground: HttpGround, terms: Terms) -> Awaitable[Report]:
+        return check(world, ground, game(options.game), port=port_of(options), url=options.url, terms=terms)
 
     return examined(options, work)
 
 
 def check_referee(options: argparse.Namespace) -> int:
-    from leaguekit.agents.world import World
     from leaguekit.kit.referee import check_referee as check
 
-    async def work(ground: HttpGround, heard: Callable[[Outcome], None]) -> Report:
-        return await check(
-            World(ground.caller),
-            ground,
-            port=port_of(options),
-            url=options.url,
-            patience=options.timeout,
-            full=options.full,
-            tell=program.say,
-            heard=heard,
-        )
+    def work(world: World, ground: HttpGround, terms: Terms) -> Awaitable[Report]:
+        return check(world, ground, port=port_of(options), url=options.url, terms=terms)
 
     return examined(options, work)
 
 
 def check_manager(options: argparse.Namespace) -> int:
-    from leaguekit.agents.world import World
     from leaguekit.cli.operate import admin_token
     from leaguekit.kit.manager import check_manager as check
 
     token = None if options.admin_token_file is None else admin_token(options)
 
-    async def work(ground: HttpGround, heard: Callable[[Outcome], None]) -> Report:
-        return await check(
-            World(ground.caller),
-            ground,
-            options.url,
-            admin_token=token,
-            patience=options.timeout,
-            full=options.full,
-            tell=program.say,
-            heard=heard,
-        )
+    def work(world: World, ground: HttpGround, terms: Terms) -> Awaitable[Report]:
+        return check(world, ground, options.url, admin_token=token, terms=terms)
 
     return examined(options, work)
 
@@ -182,9 +155,7 @@ def port_of(options: argparse.Namespace) -> int:
     return 0 if options.url else int(options.usual_port)
 
 
-def examined(
-    options: argparse.Namespace, work: Callable[[HttpGround, Callable[[Outcome], None]], Awaitable[Report]]
-) -> int:
+def examined(options: argparse.Namespace, work: Callable[[World, HttpGround, Terms], Awaitable[Report]]) -> int:
     """Make the checks, show each as soon as it is made, and write the reports; the exit code."""
     _check_options(options)
     policy = program.policy_for(options)
@@ -195,13 +166,16 @@ def examined(
         if not options.json:
             _print(telling.tell(outcome))
 
+    terms = Terms(patience=options.timeout, full=options.full, tell=program.say, heard=heard)
+
     async def main(stop: program.Stop) -> int:
         from leaguekit.agents.serving import until
+        from leaguekit.agents.world import World
 
         report: list[Report] = []
 
         async def checked() -> None:
-            report.append(await work(ground, heard))
+            report.append(await work(World(ground.caller), ground, terms))
 
         ground = HttpGround(options.host, policy, program.facing(options))
         try:

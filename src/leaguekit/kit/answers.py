@@ -49,6 +49,13 @@ def came_in_time(exchange: Exchange) -> Evidence:
     return exchange.evidence(expected)
 
 
+def has_gone(ping: Exchange) -> Evidence:
+    """That nobody answered a ping."""
+    if ping.answer is not None:
+        raise ping.failed("nobody there")
+    return ping.evidence("nobody there")
+
+
 def is_result(exchange: Exchange) -> Evidence:
     """That the answer is JSON-RPC's, to this call, with an object as its result."""
     expected = f'{{"jsonrpc": "2.0", "result": {{…}}, "id": {msgspec.json.encode(exchange.call_id).decode()}}}'

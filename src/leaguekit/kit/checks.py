@@ -3,6 +3,7 @@
 Area      checks about one matter, in the order in which they are made
 Check     one sentence; looking returns evidence, or raises Failed or NotRun
 Outcome   what came of it: passed, failed or not run, and on what evidence
+Terms     how long is waited, what is checked, and who hears how it goes
 examine   make checks of an agent one after the other; one that rests on another is made only if that one passed
 """
 
@@ -124,19 +125,29 @@ class Outcome(NamedTuple):
     root: str = ""
 
 
-async def examine(
-    checks: Sequence[Check[SceneT]],
-    scene: SceneT,
-    *,
-    full: bool = False,
-    tell: Callable[[Outcome], None] = lambda _outcome: None,
-) -> list[Outcome]:
-    """Make checks in their order; ``tell`` hears of each outcome as soon as it is there."""
+class Terms(NamedTuple):
+    """On what terms an agent is checked."""
+
+    # How many seconds somebody is waited for.
+    patience: float = 60.0
+    # Whether also what takes its time is checked.
+    full: bool = False
+    # Hears how it goes.
+    tell: Callable[[str], None] = lambda _text: None
+    # Hears of each outcome as soon as it is there.
+    heard: Callable[[Outcome], None] = lambda _outcome: None
+
+
+USUAL = Terms()
+
+
+async def examine(checks: Sequence[Check[SceneT]], scene: SceneT, terms: Terms = USUAL) -> list[Outcome]:
+    """Make checks in their order."""
     outcomes: dict[str, Outcome] = {}
     for check in checks:
-        outcome = _without_looking(check, outcomes, full) or await _looked(check, scene)
+        outcome = _without_looking(check, outcomes, terms.full) or await _looked(check, scene)
         outcomes[check.id] = outcome
-        tell(outcome)
+        terms.heard(outcome)
     return [*outcomes.values()]
 
 

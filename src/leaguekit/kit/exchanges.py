@@ -145,6 +145,12 @@ def request(method: str, params: Json | Message, call_id: int | str | None) -> b
     return encode(whole if call_id is None else whole | {"id": call_id})
 
 
+def conversation_in(message: Json) -> str:
+    """The conversation of a message, for the answer to it; one of the kit's own if it has none."""
+    conversation = message.get("conversation_id")
+    return conversation if isinstance(conversation, str) and conversation else "conv-check"
+
+
 def encode(value: Any) -> bytes:
     """JSON in ASCII: whatever strange letters came from an agent, it can be written."""
     return json.dumps(value).encode()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Outcome, examine
+from leaguekit.kit.checks import USUAL, Check, Terms, examine
 from leaguekit.kit.exchanges import Ground
 from leaguekit.kit.manager import ending, queries, questions, registration, reports, rounds
 from leaguekit.kit.manager.scene import ManagerScene
@@ -34,21 +32,11 @@ CHECKS: list[Check[ManagerScene]] = [check for area in AREAS for check in area.c
 
 
 async def check_manager(
-    world: World,
-    ground: Ground,
-    url: str,
-    *,
-    admin_token: str | None = None,
-    patience: float = 60.0,
-    full: bool = False,
-    tell: Callable[[str], None] = lambda _text: None,
-    heard: Callable[[Outcome], None] = lambda _outcome: None,
+    world: World, ground: Ground, url: str, *, admin_token: str | None = None, terms: Terms = USUAL
 ) -> Report:
     """Check the manager at ``url``, whose league has nobody in it yet; the URL may show the code for referees.
 
-    With ``admin_token`` its league is started by the operator's command; else somebody has to start it, as ``tell``
-    is told. ``heard`` hears each outcome.
+    With ``admin_token`` its league is started by the operator's command; else somebody has to start it, as is told.
     """
-    scene = ManagerScene(world, ground, url, admin_token=admin_token, patience=patience, full=full, tell=tell)
-    outcomes = await examine(CHECKS, scene, full=full, tell=heard)
-    return Report("manager", scene.url, outcomes)
+    scene = ManagerScene(world, ground, url, admin_token=admin_token, terms=terms)
+    return Report("manager", scene.url, await examine(CHECKS, scene, terms))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from leaguekit.agents.world import World
-from leaguekit.kit.exchanges import Arrived, Desk, Json, Refusal
+from leaguekit.kit.exchanges import Arrived, Desk, Json, Refusal, conversation_in
 from leaguekit.kit.told import Beginning, kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, sender_of
@@ -71,9 +71,8 @@ class Member:
             if arrived.method == PING:
                 return {"status": "ok"}
             raise Refusal(-32601, f"a {self.role} has no method {arrived.method!r}")
-        conversation = arrived.message.get("conversation_id")
         answer = {
-            **self.envelope(conversation if isinstance(conversation, str) and conversation else "conv-check"),
+            **self.envelope(conversation_in(arrived.message)),
             "message_type": message_type(BY_REQUEST[kind].answer),
             "status": "ACCEPTED" if kind is m.MatchAssignment else "ACKNOWLEDGED",
             f"{self.role}_id": self.id,

@@ -50,10 +50,10 @@ async def fourth(scene: ManagerScene) -> Evidence:
 )
 async def announced(scene: ManagerScene) -> Evidence:
     await scene.start()
-    if await scene.announced(1, scene.patience) is None:
+    if await scene.announced(1, scene.terms.patience) is None:
         started = scene.seen.get("start")
         came = "nothing came to the players" if started is None else f"nothing came; the start: {started.came}"
-        raise Failed(Evidence(came=came, expected=f"ROUND_ANNOUNCEMENT within {scene.patience:g} s"))
+        raise Failed(Evidence(came=came, expected=f"ROUND_ANNOUNCEMENT within {scene.terms.patience:g} s"))
     scene.told["announcement"] = [
         Came(
             scene.players[0].got(m.RoundAnnouncement)[0],

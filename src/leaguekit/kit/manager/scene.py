@@ -15,7 +15,7 @@ import msgspec
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.games.even_odd import PARITIES, number_parity
-from leaguekit.kit.checks import NotRun
+from leaguekit.kit.checks import USUAL, NotRun, Terms
 from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Line, Seen
 from leaguekit.kit.manager.members import GAME, Member, Role
 from leaguekit.kit.told import Told, is_a, value
@@ -73,14 +73,10 @@ class ManagerScene:
         url: str,
         *,
         admin_token: str | None = None,
-        patience: float = 60.0,
-        full: bool = False,
-        tell: Callable[[str], None] = lambda _text: None,
+        terms: Terms = USUAL,
     ) -> None:
         self.world = world
-        self.patience = patience
-        self.full = full
-        self.tell = tell
+        self.terms = terms
         self.referee_url = url
         self.url = without_codes(url)
         self.admin_token = admin_token
@@ -195,7 +191,8 @@ class ManagerScene:
             self.seen["start"] = await self.line.call(self.url, "operator", command, SECONDS)
         elif await self.announced(1, STARTING_SECONDS) is None:
             counts = f"{len(self.players)} players and {len(self.referees)} referees"
-            self.tell(f"Start your league now: it has {counts}. (Waiting for {self.patience:g} s.)")
+            waiting = f"(Waiting for {self.terms.patience:g} s.)"
+            self.terms.tell(f"Start your league now: it has {counts}. {waiting}")
 
     async def announced(self, round_id: int, seconds: float) -> list[Fixture] | None:
         """The matches of a round once a player has been told of it; None if nobody is in time."""

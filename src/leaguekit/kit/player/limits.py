@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from statistics import median
 
-from leaguekit.kit.answers import came_in_time
+from leaguekit.kit.answers import came_in_time, has_gone
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Line
+from leaguekit.kit.host import PING_SECONDS
 from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, chooses, notice, plays_on
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene
+from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
 
@@ -22,7 +23,6 @@ MANY = 20
 # So long a league waits between the announcement of a round and its first match.
 SILENT_SECONDS = 60.0
 END_SECONDS = 10.0
-LOOK_SECONDS = 0.5
 
 LIMITS: Area[PlayerScene] = Area("time", "Time")
 END: Area[PlayerScene] = Area("end", "End of the league")
@@ -125,7 +125,7 @@ def _slowest(exchange: Exchange | None) -> Evidence:
 )
 async def silence(scene: PlayerScene) -> Evidence:
     bout = await scene.fresh()
-    scene.tell(f"silence for {SILENT_SECONDS:g} s")
+    scene.terms.tell(f"silence for {SILENT_SECONDS:g} s")
     await asyncio.sleep(SILENT_SECONDS)
     return plays_on(await scene.say("invitation after silence", bout.invitation()), bout)
 
@@ -153,12 +153,4 @@ over = notice(
     needs=[over.answered],
 )
 async def ends(scene: PlayerScene) -> Evidence:
-    loop = asyncio.get_running_loop()
-    until = loop.time() + END_SECONDS
-    while True:
-        exchange = await scene.line.call(scene.url, PING, {}, PING_SECONDS)
-        if exchange.answer is None:
-            return exchange.evidence("nobody there")
-        if loop.time() + LOOK_SECONDS > until:
-            raise exchange.failed("nobody there")
-        await asyncio.sleep(LOOK_SECONDS)
+    return has_gone(await scene.pinged(END_SECONDS, until_there=False))

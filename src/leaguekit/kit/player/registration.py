@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import Any
 
 from leaguekit.kit.answers import came_in_time, wrong_in
 from leaguekit.kit.checks import Area, Evidence, Failed
-from leaguekit.kit.exchanges import Arrived, Exchange, text_of
-from leaguekit.kit.player.scene import PING_SECONDS, PlayerScene, is_registration, registering
+from leaguekit.kit.exchanges import text_of
+from leaguekit.kit.host import PING_SECONDS
+from leaguekit.kit.player.scene import PlayerScene
+from leaguekit.kit.told import MISSING, evidence, values
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
-from leaguekit.protocol.ids import OLDEST_VERSION, speaks
-from leaguekit.protocol.methods import BY_REQUEST, PING
+from leaguekit.protocol.ids import speaks
+from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MOST_BYTES
 
 CLOCK_SECONDS = 60.0
-# How long a player may take to open its port once it is registered, and between two looks.
+# How long a player may take to open its port once it is registered.
 OPENING_SECONDS = 10.0
-LOOK_SECONDS = 0.5
 
 REGISTER: Area[PlayerScene] = Area("register", "Registration")
 REACH: Area[PlayerScene] = Area("reach", "Reaching the player")
-
-
-def _evidence(arrived: Arrived, expected: str, came: str = "") -> Evidence:
-    return Evidence(came=f"{came} in {text_of(arrived.body)}" if came else text_of(arrived.body), expected=expected)
 
 
 @REGISTER.required(
@@ -35,11 +32,11 @@ def _evidence(arrived: Arrived, expected: str, came: str = "") -> Evidence:
     "001-L0008",
 )
 async def comes(scene: PlayerScene) -> Evidence:
-    expected = f"LEAGUE_REGISTER_REQUEST posted to {scene.here} within {scene.patience:g} s"
+    expected = f"LEAGUE_REGISTER_REQUEST posted to {scene.here} within {scene.terms.patience:g} s"
     arrived = await scene.registered()
     if arrived is None:
         raise scene.desk.nobody(expected)
-    return _evidence(arrived, expected)
+    return evidence(arrived, expected)
 
 
 @REGISTER.required(
@@ -57,13 +54,13 @@ async def request(scene: PlayerScene) -> Evidence:
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
     wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
     wrong += [] if value.get("jsonrpc") == "2.0" or "jsonrpc" in wrong else ["jsonrpc"]
-    if registering(arrived) is not arrived.message:
+    if scene.introduction(arrived) is not arrived.message:
         wrong.append("params (the message is not directly in it)")
     if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
         wrong.append("id")
     if wrong:
-        raise Failed(_evidence(arrived, expected, f"{', '.join(wrong)} missing or wrong"))
-    return _evidence(arrived, expected)
+        raise Failed(evidence(arrived, expected, f"{', '.join(wrong)} missing or wrong"))
+    return evidence(arrived, expected)
 
 
 @REGISTER.required(
@@ -77,20 +74,20 @@ async def method(scene: PlayerScene) -> Evidence:
     names = BY_REQUEST[m.LeagueRegisterRequest].names
     expected = f"the method {' or '.join(names)}"
     if scene.registration.method not in names:
-        raise Failed(_evidence(scene.registration, expected, f"the method {scene.registration.method!r}"))
-    return _evidence(scene.registration, expected)
+        raise Failed(evidence(scene.registration, expected, f"the method {scene.registration.method!r}"))
+    return evidence(scene.registration, expected)
 
 
 def _right(scene: PlayerScene, *paths: str) -> Evidence:
     arrived = scene.registration
-    message = registering(arrived)
+    message = scene.introduction(arrived)
     found = [one for path in paths for one in wrong_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
-        raise Failed(_evidence(arrived, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
+        raise Failed(evidence(arrived, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
     if found:
         expected = "; ".join(f"{one.path}: {one.expected}" for one in found)
-        raise Failed(_evidence(arrived, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
-    return _evidence(arrived, f"{', '.join(paths)} as the schema says")
+        raise Failed(evidence(arrived, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
+    return evidence(arrived, f"{', '.join(paths)} as the schema says")
 
 
 @REGISTER.required(
@@ -110,10 +107,10 @@ async def envelope(scene: PlayerScene) -> Evidence:
     "sender", "The registration's sender is player: and a name.", "000-L0064", "003-L0127", needs=[comes]
 )
 async def sender(scene: PlayerScene) -> Evidence:
-    evidence = _right(scene, "sender")
-    if not str(registering(scene.registration)["sender"]).startswith("player:"):
-        raise Failed(evidence._replace(expected="sender: player: and a name"))
-    return evidence
+    found = _right(scene, "sender")
+    if not str(scene.introduction(scene.registration)["sender"]).startswith("player:"):
+        raise Failed(found._replace(expected="sender: player: and a name"))
+    return found
 
 
 @REGISTER.required(
@@ -131,11 +128,11 @@ async def timestamp(scene: PlayerScene) -> Evidence:
 )
 async def clock(scene: PlayerScene) -> Evidence:
     arrived = scene.registration
-    seconds = abs((times.read(registering(arrived)["timestamp"]) - arrived.when).total_seconds())
-    evidence = _evidence(arrived, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
+    seconds = abs((times.read(scene.introduction(arrived)["timestamp"]) - arrived.when).total_seconds())
+    found = evidence(arrived, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
     if seconds > CLOCK_SECONDS:
-        raise Failed(evidence)
-    return evidence
+        raise Failed(found)
+    return found
 
 
 @REGISTER.required(
@@ -154,10 +151,10 @@ async def name(scene: PlayerScene) -> Evidence:
     "games", "The player lists the game of this league in its game_types.", "000-L0239", "000-L0240", needs=[comes]
 )
 async def games(scene: PlayerScene) -> Evidence:
-    evidence = _right(scene, "player_meta.game_types")
-    if scene.game.name not in registering(scene.registration)["player_meta"]["game_types"]:
-        raise Failed(evidence._replace(expected=f"game_types with {scene.game.name} among them (or another --game)"))
-    return evidence
+    found = _right(scene, "player_meta.game_types")
+    if scene.game.name not in scene.introduction(scene.registration)["player_meta"]["game_types"]:
+        raise Failed(found._replace(expected=f"game_types with {scene.game.name} among them (or another --game)"))
+    return found
 
 
 @REGISTER.required(
@@ -172,27 +169,31 @@ async def endpoint(scene: PlayerScene) -> Evidence:
 )
 async def version(scene: PlayerScene) -> Evidence:
     arrived = scene.registration
-    stated = _meta_of(scene).get("protocol_version", OLDEST_VERSION)
-    if not isinstance(stated, str) or not speaks(stated):
-        raise Failed(_evidence(arrived, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
-    return _evidence(arrived, "protocol_version: 2.0.0 or a later 2.x, or none")
+    stated = _version(scene)
+    if stated is not MISSING and not (isinstance(stated, str) and speaks(stated)):
+        raise Failed(evidence(arrived, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
+    return evidence(arrived, "protocol_version: 2.0.0 or a later 2.x, or none")
 
 
 @REGISTER.recommended("declares", "The player declares its protocol_version.", "003-L0279", needs=[version])
 async def declares(scene: PlayerScene) -> Evidence:
-    evidence = _evidence(scene.registration, "protocol_version in player_meta")
-    if "protocol_version" not in _meta_of(scene):
-        raise Failed(evidence)
-    return evidence
+    found = evidence(scene.registration, "protocol_version in player_meta")
+    if _version(scene) is MISSING:
+        raise Failed(found)
+    return found
+
+
+def _version(scene: PlayerScene) -> Any:
+    return values(scene.introduction(scene.registration), "player_meta.protocol_version")[0]
 
 
 @REGISTER.required("size", f"The registration has at most {MOST_BYTES:,} bytes.", "000-L1566", needs=[comes])
 async def size(scene: PlayerScene) -> Evidence:
     came = len(scene.registration.body)
-    evidence = _evidence(scene.registration, f"at most {MOST_BYTES:,} bytes", f"{came:,} bytes")
+    found = evidence(scene.registration, f"at most {MOST_BYTES:,} bytes", f"{came:,} bytes")
     if came > MOST_BYTES:
-        raise Failed(evidence)
-    return evidence
+        raise Failed(found)
+    return found
 
 
 @REGISTER.required(
@@ -204,17 +205,12 @@ async def size(scene: PlayerScene) -> Evidence:
     full=True,
 )
 async def waits(scene: PlayerScene) -> Evidence:
-    came = [one for one in scene.desk.arrived if is_registration(one)]
+    came = [one for one in scene.desk.arrived if scene.is_registration(one)]
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
         after = came[1].at - came[0].at
-        raise Failed(_evidence(came[1], expected, f"another registration after {after:.1f} s"))
-    return _evidence(came[0], expected)
-
-
-def _meta_of(scene: PlayerScene) -> dict[str, object]:
-    meta = registering(scene.registration).get("player_meta")
-    return meta if isinstance(meta, dict) else {}
+        raise Failed(evidence(came[1], expected, f"another registration after {after:.1f} s"))
+    return evidence(came[0], expected)
 
 
 @REACH.required(
@@ -237,15 +233,6 @@ async def early(scene: PlayerScene) -> Evidence:
     "ping", "The player answers a ping: any HTTP answer will do.", "000-L1454", "000-L0258", needs=[endpoint]
 )
 async def ping(scene: PlayerScene) -> Evidence:
-    return came_in_time(await _reached(scene))
-
-
-async def _reached(scene: PlayerScene) -> Exchange:
-    """A ping, again and again while the port of the player may yet be opened."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + min(OPENING_SECONDS, scene.patience)
-    while True:
-        exchange = await scene.line.call(scene.url, PING, {}, PING_SECONDS)
-        if exchange.answer is not None or loop.time() + LOOK_SECONDS > until:
-            return exchange
-        await asyncio.sleep(LOOK_SECONDS)
+    # Its port may be opened only now.
+    seconds = min(OPENING_SECONDS, scene.terms.patience)
+    return came_in_time(await scene.pinged(seconds, until_there=True))

@@ -9,68 +9,43 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable
 from typing import Any
-
-from msgspec import UNSET
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game, Side
-from leaguekit.kit.checks import NotRun
-from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Refusal, Seen
+from leaguekit.kit.checks import USUAL, NotRun, Terms
+from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
+from leaguekit.kit.host import PING_SECONDS, Host
 from leaguekit.kit.player.bouts import LIMITS, Bout
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, match_id
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 
-PING_SECONDS = 2.0
 # With --full, the answer to the registration takes so long; the player has to wait for 10 s.
 SLOW_SECONDS = 8.0
-# How often one hears that nobody has come yet.
-TELL_SECONDS = 10.0
 # A number that nobody guesses: a player that calls itself P01 whatever it is told would go unnoticed as P01.
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
 _REGISTER = BY_REQUEST[m.LeagueRegisterRequest]
 _REGISTRATION = m.message_type(m.LeagueRegisterRequest)
-_NEVER = "the player does not register: its URL was given"
 _POSTED = (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse)
 
 
-class PlayerScene:
-    """Everything the checks of a player need. ``desk`` is to be put up before it is used, ``here`` its URL."""
+class PlayerScene(Host):
+    """Everything the checks of a player need."""
+
+    role = "player"
+    agent_id = PLAYER_ID
 
     def __init__(
-        self,
-        world: World,
-        ground: Ground,
-        game: Game[Any],
-        *,
-        url: str | None = None,
-        patience: float = 60.0,
-        full: bool = False,
-        tell: Callable[[str], None] = lambda _text: None,
+        self, world: World, ground: Ground, game: Game[Any], *, url: str | None = None, terms: Terms = USUAL
     ) -> None:
-        self.world = world
-        self.ground = ground
+        super().__init__(world, ground, url, terms)
         self.game = game
-        self.patience = patience
-        self.full = full
-        self.tell = tell
-        self.given_url = url
-        self.here = ""
-        self.seen = Seen()
         # Every answer in the order of the questions: what is measured of all of them is measured here.
         self.exchanges: list[Exchange] = []
-        self.line = Line(world.caller)
-        self.desk = Desk(self._script, world.now)
-        self.league_id = f"league_check_{world.entropy(4).hex()}"
-        self.token = tokens.new_token(PLAYER_ID, world.entropy(tokens.ENTROPY_BYTES))
-        self._key = tokens.signing_key(self.token)
-        self._registration: Arrived | None = None
-        self._answered = asyncio.Event()
         self._rounds = itertools.count(1)
         self.round_id = next(self._rounds)
         # The match of the first round, and of each of its moves what is wrong with it.
@@ -81,93 +56,41 @@ class PlayerScene:
         self._open: dict[str, Bout] = {}
         self._conversations = itertools.count(1)
 
-    # The player's registration
-
-    @property
-    def registers(self) -> bool:
-        """Whether the player is one that registers; a given URL is for those that never do."""
-        return self.given_url is None
-
-    @property
-    def registration(self) -> Arrived:
-        """The request by which the player came. Raises NotRun if there is none."""
-        if self._registration is None:
-            raise NotRun(_NEVER if self.given_url else "no player has registered")
-        return self._registration
-
-    async def registered(self) -> Arrived | None:
-        """The player's registration once it was answered; None if none comes in time."""
-        if not self.registers:
-            raise NotRun(_NEVER)
-        arrived = await self.desk.comes(is_registration, self.patience, "player", self.tell)
-        if arrived is not None:
-            await self._answered.wait()
-        return arrived
-
-    @property
-    def url(self) -> str:
-        """Where the player listens."""
-        if self.given_url is not None:
-            return self.given_url
-        endpoint = _meta(self.registration).get("contact_endpoint")
-        return endpoint if isinstance(endpoint, str) else ""
-
-    @property
-    def name(self) -> str:
-        """What the player is called, for people."""
-        if self._registration is None:
-            return self.given_url or "the player"
-        name = _meta(self._registration).get("display_name")
-        return name if isinstance(name, str) and name else "the player"
-
     # What the player sends
 
-    async def _script(self, arrived: Arrived) -> Any:
+    def is_registration(self, arrived: Arrived) -> bool:
+        names = _REGISTER.names
+        return arrived.method in names or arrived.type == _REGISTRATION or "player_meta" in self.introduction(arrived)
+
+    def introduction(self, arrived: Arrived) -> Json:
+        """The message of a registration, also where it stands in a place of the player's own choice."""
+        inner = (arrived.message.get(name) for name in ("message", "arguments", "payload"))
+        found = [one for one in (arrived.message, *inner) if isinstance(one, dict) and "player_meta" in one]
+        return found[0] if found else arrived.message
+
+    async def script(self, arrived: Arrived) -> Any:
         message = arrived.message
         if arrived.method == PING:
             return {"status": "ok", "league_id": self.league_id}
-        if is_registration(arrived):
-            return await self._register(arrived)
+        if self.is_registration(arrived):
+            return await self.register(arrived)
         known = BY_NAME.get(arrived.method)
         if known is None:
             raise Refusal(-32601, f"There is no method {arrived.method!r} here.")
         if known.request is m.LeagueQuery:
-            return self._answer_to(message) | self._query(message)
+            return self.answer_to(message, known.answer) | self._query(message)
         if known.request in _POSTED:
             ids = {"match_id": message.get("match_id"), "player_id": PLAYER_ID}
-            return self._answer_to(message, "MATCH_MESSAGE_ACK") | {"status": "ACKNOWLEDGED"} | ids
+            return self.answer_to(message, known.answer) | {"status": "ACKNOWLEDGED"} | ids
         raise Refusal(-32601, f"{arrived.method} is not for a player to call.")
 
-    async def _register(self, arrived: Arrived) -> Json:
-        answer = self._answer_to(registering(arrived), "LEAGUE_REGISTER_RESPONSE")
-        first = self._registration or arrived
-        if _meta(arrived).get("contact_endpoint") != _meta(first).get("contact_endpoint"):
-            reason = "The kit checks one player at a time, and another one has come first."
-            return answer | {"status": "REJECTED", "player_id": None, "reason": reason, "error_code": "E020"}
-        if self._registration is None:
-            self._registration = arrived
-            self.tell(f"{self.name} registers")
-            try:
-                await self._look_at_newcomer()
-            finally:
-                # Also if the player has hung up meanwhile.
-                self._answered.set()
-        return answer | {
-            "status": "ACCEPTED",
-            "player_id": PLAYER_ID,
-            "auth_token": self.token,
-            "league_id": self.league_id,
-            "reason": None,
-            "token_scheme": tokens.SCHEME,
-        }
-
-    async def _look_at_newcomer(self) -> None:
+    async def look_at_newcomer(self) -> None:
         """Call the player as a manager does before it takes anybody: who registers has to be there already."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         with contextlib.suppress(NotRun):
             self.seen["early"] = await self.line.call(self.url, PING, {}, PING_SECONDS)
-        if self.full:
+        if self.terms.full:
             await asyncio.sleep(began + SLOW_SECONDS - loop.time())
 
     def _query(self, message: Json) -> Json:
@@ -193,20 +116,14 @@ class PlayerScene:
             raise Refusal(6002, "Invalid query type")
         flat = {"standings": self.standings(2), "current_round": self.round_id} if query == "GET_STANDINGS" else {}
         return {
-            "message_type": "LEAGUE_QUERY_RESPONSE",
             "query_type": query,
             "success": True,
             "data": data[query],
         } | flat
 
-    def _answer_to(self, message: Json, kind: str = "") -> Json:
-        conversation = message.get("conversation_id")
-        text = conversation if isinstance(conversation, str) and conversation else "conv-check"
-        return {**m.envelope(MANAGER, self.world.now(), text), "message_type": kind}
-
     def own_messages(self) -> list[Arrived]:
         """What the player sent by itself, besides registering."""
-        return [one for one in self.desk.arrived if one.type and not is_registration(one)]
+        return [one for one in self.desk.arrived if one.type and not self.is_registration(one)]
 
     # What is sent to the player
 
@@ -259,7 +176,7 @@ class PlayerScene:
 
     def _seat(self, player_id: str, number: int) -> m.AssignedPlayer:
         match = match_id(self.round_id, number)
-        shown = tokens.referee_to_player(self._key, self.league_id, match, 1, REFEREE_ID)
+        shown = tokens.referee_to_player(self.key, self.league_id, match, 1, REFEREE_ID)
         return m.AssignedPlayer(
             player_id=player_id,
             endpoint=self.here,
@@ -270,7 +187,7 @@ class PlayerScene:
 
     def tokens_of(self, match: str) -> tuple[str, str]:
         """By which tokens the player may be known in a match: its own, and the one made for its referee."""
-        return self.token, tokens.player_to_referee(self._key, self.league_id, match, 1, REFEREE_ID)
+        return self.token, tokens.player_to_referee(self.key, self.league_id, match, 1, REFEREE_ID)
 
     def announcement(self, matches: int = 1) -> m.RoundAnnouncement:
         announced = [
@@ -330,24 +247,4 @@ class PlayerScene:
         ]
 
     def _from_manager(self) -> dict[str, Any]:
-        shown = tokens.manager_to_agent(self._key, self.league_id, PLAYER_ID)
-        conversation = f"conv-check-{next(self._conversations):03d}"
-        envelope = m.envelope(MANAGER, self.world.now(), conversation)
-        return {**envelope, "auth_token": shown or UNSET, "league_id": self.league_id}
-
-
-def is_registration(arrived: Arrived) -> bool:
-    """Whatever form it has: what is wrong with it is for the checks to say."""
-    return arrived.method in _REGISTER.names or arrived.type == _REGISTRATION or "player_meta" in registering(arrived)
-
-
-def registering(arrived: Arrived) -> Json:
-    """The message of a registration, also where it stands in a place of the player's own choice."""
-    inner = (arrived.message.get(name) for name in ("message", "arguments", "payload"))
-    found = [one for one in (arrived.message, *inner) if isinstance(one, dict) and "player_meta" in one]
-    return found[0] if found else arrived.message
-
-
-def _meta(arrived: Arrived) -> Json:
-    meta = registering(arrived).get("player_meta")
-    return meta if isinstance(meta, dict) else {}
+        return self.envelope(f"conv-check-{next(self._conversations):03d}")

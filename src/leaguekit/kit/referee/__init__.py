@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Outcome, examine
+from leaguekit.kit.checks import USUAL, Check, Terms, examine
 from leaguekit.kit.exchanges import Ground
 from leaguekit.kit.referee import faults, manners, matches, posts, registration, results, retries
 from leaguekit.kit.referee.scene import RefereeScene
@@ -37,23 +35,14 @@ CHECKS: list[Check[RefereeScene]] = [check for area in AREAS for check in area.c
 
 
 async def check_referee(
-    world: World,
-    ground: Ground,
-    *,
-    port: int = 0,
-    url: str | None = None,
-    patience: float = 60.0,
-    full: bool = False,
-    tell: Callable[[str], None] = lambda _text: None,
-    heard: Callable[[Outcome], None] = lambda _outcome: None,
+    world: World, ground: Ground, *, port: int = 0, url: str | None = None, terms: Terms = USUAL
 ) -> Report:
     """Check the referee that registers at our port, or the one at ``url``, which need not register.
 
-    ``tell`` hears how it goes, ``heard`` each outcome. The ground is left open, for the referee may still need it.
+    The ground is left open, for the referee may still need it.
     """
-    scene = RefereeScene(world, ground, url=url, patience=patience, full=full, tell=tell)
+    scene = RefereeScene(world, ground, url=url, terms=terms)
     await scene.open(port)
-    if url is None:
-        tell(f"Start your referee with {scene.here} as its manager's URL; waiting {patience:g} s for it to register.")
-    outcomes = await examine(CHECKS, scene, full=full, tell=heard)
+    # Its name is known only once it has registered.
+    outcomes = await examine(CHECKS, scene, terms)
     return Report("referee", scene.name, outcomes)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from leaguekit.games.base import SIDES
-from leaguekit.kit.answers import ANYTHING, Field, came_in_time, is_refusal
+from leaguekit.kit.answers import ANYTHING, Field, came_in_time, has_gone, is_refusal
 from leaguekit.kit.answers import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Refusal
@@ -19,7 +19,7 @@ from leaguekit.kit.referee.scene import REFEREE_ID, SLACK_SECONDS, STRANGER, Bou
 from leaguekit.kit.referee.seats import joins, plan
 from leaguekit.kit.told import evidence, is_a, value
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import BY_REQUEST, PING
+from leaguekit.protocol.methods import BY_REQUEST
 
 REPEAT: Area[RefereeScene] = Area("repeat", "Repeats and lost reports")
 SEVERAL: Area[RefereeScene] = Area("several", "Several matches at once")
@@ -29,7 +29,6 @@ END: Area[RefereeScene] = Area("end", "End of the league")
 AGAIN_SECONDS = 30.0
 QUIET_SECONDS = 4.0
 END_SECONDS = 10.0
-LOOK_SECONDS = 0.5
 START_MATCH = BY_REQUEST[m.MatchAssignment]
 
 
@@ -230,12 +229,4 @@ _acknowledges(END, "end", m.LeagueCompletedAck, ("001-L0859", "001-L0854"))
     needs=[answer],
 )
 async def exits(scene: RefereeScene) -> Evidence:
-    loop = asyncio.get_running_loop()
-    until = loop.time() + END_SECONDS
-    while True:
-        exchange = await scene.line.call(scene.url, PING, {}, LOOK_SECONDS * 4)
-        if exchange.answer is None:
-            return exchange.evidence("nothing listens there any more")
-        if loop.time() >= until:
-            raise exchange.failed("nothing listens there any more")
-        await asyncio.sleep(LOOK_SECONDS)
+    return has_gone(await scene.pinged(END_SECONDS, until_there=False))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from leaguekit.kit.answers import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed
+from leaguekit.kit.host import PING_SECONDS
 from leaguekit.kit.referee.scene import GAME, RefereeScene
 from leaguekit.kit.rpc import letter
-from leaguekit.kit.told import Beginning, Came, Part, envelope, evidence, judged, value
+from leaguekit.kit.told import Beginning, Came, Part, envelope, evidence, judged
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
-
-PING_SECONDS = 2.0
 
 REGISTER: Area[RefereeScene] = Area("register", "Registration")
 REACH: Area[RefereeScene] = Area("reach", "Reaching the referee")
@@ -25,7 +24,7 @@ RPC: Area[RefereeScene] = Area("rpc", "JSON-RPC 2.0")
     "001-L0008",
 )
 async def comes(scene: RefereeScene) -> Evidence:
-    expected = f"REFEREE_REGISTER_REQUEST posted to {scene.here} within {scene.patience:g} s"
+    expected = f"REFEREE_REGISTER_REQUEST posted to {scene.here} within {scene.terms.patience:g} s"
     arrived = await scene.registered()
     if arrived is None:
         raise scene.desk.nobody(expected)
@@ -72,7 +71,7 @@ _endpoint = next(one for one in _fields if one.id.endswith("contact_endpoint"))
 
 @REGISTER.required("even_odd", "The referee's games include even_odd.", "000-L0145", "decision 16", needs=[comes])
 async def even_odd(scene: RefereeScene) -> Evidence:
-    games = value(scene.registration.message, "referee_meta.game_types")
+    games = scene.stated(scene.registration, "game_types")
     expected = f"{GAME} in referee_meta.game_types"
     # What is no list has a check of its own.
     if isinstance(games, list) and GAME not in games:

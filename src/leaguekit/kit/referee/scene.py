@@ -13,14 +13,15 @@ from typing import Any, Literal
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
-from leaguekit.kit.checks import NotRun
-from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Refusal, Seen
+from leaguekit.kit.checks import USUAL, NotRun, Terms
+from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
+from leaguekit.kit.host import Host
 from leaguekit.kit.referee.seats import Plan, Seat
-from leaguekit.kit.told import Beginning, Told, is_a, kind_of, value
+from leaguekit.kit.told import Beginning, Told, is_a, kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.ids import MANAGER, match_conversation, match_id, player_id
-from leaguekit.protocol.messages import Message, message_type
+from leaguekit.protocol.ids import match_conversation, match_id, player_id
+from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
 REFEREE_ID = "REF07"
@@ -37,7 +38,6 @@ STARTING_SECONDS = 1.5
 SLACK_SECONDS = 12.0
 AFTER_SECONDS = 1.0
 PLAYED_BEFORE = m.OwnRecord(wins=2, losses=1, draws=3, points=9)
-_NEVER = "the referee does not register: its URL was given"
 
 # How a referee learns that a match is to begin.
 Manner = Literal["assignment", "announcement"]
@@ -84,81 +84,21 @@ class Bouts(dict[str, Bout]):
         raise NotRun(f"the match to look at ({name}) was not played")
 
 
-class RefereeScene:
-    """Everything the checks of a referee need. ``open`` puts its desk up."""
+class RefereeScene(Host):
+    """Everything the checks of a referee need."""
 
-    def __init__(
-        self,
-        world: World,
-        ground: Ground,
-        *,
-        url: str | None = None,
-        patience: float = 60.0,
-        full: bool = False,
-        tell: Callable[[str], None] = lambda _text: None,
-    ) -> None:
-        self.world = world
-        self.patience = patience
-        self.full = full
-        self.tell = tell
-        self.given_url = url
-        self.here = ""
-        self.seen = Seen()
+    role = "referee"
+    agent_id = REFEREE_ID
+
+    def __init__(self, world: World, ground: Ground, *, url: str | None = None, terms: Terms = USUAL) -> None:
+        super().__init__(world, ground, url, terms)
         self.told = Told()
-        if url is not None:
-            self.told.why["registration"] = _NEVER
-        self.line = Line(ground.caller)
-        self.desk = Desk(self._script, world.now)
-        self.league_id = f"league_check_{world.entropy(4).hex()}"
-        self.token = tokens.new_token(REFEREE_ID, world.entropy(tokens.ENTROPY_BYTES))
+        if not self.registers:
+            self.told.why["registration"] = self.never
         self.manner: Manner | None = None
         self.bouts = Bouts()
-        self._ground = ground
-        self._registration: Arrived | None = None
-        self._answered = asyncio.Event()
         self._rounds = itertools.count(1)
         self._players = itertools.count(1)
-
-    async def open(self, port: int = 0) -> None:
-        self.here = await self._ground.open(self.desk, port)
-
-    # Its registration
-
-    @property
-    def registers(self) -> bool:
-        return self.given_url is None
-
-    @property
-    def registration(self) -> Arrived:
-        """The request by which the referee came. Raises NotRun if there is none."""
-        if self._registration is None:
-            raise NotRun(_NEVER if self.given_url else "no referee has registered")
-        return self._registration
-
-    async def registered(self) -> Arrived | None:
-        """The referee's registration once it was answered; None if none comes in time."""
-        if not self.registers:
-            raise NotRun(_NEVER)
-        arrived = await self.desk.comes(is_a(m.RefereeRegisterRequest), self.patience, "referee", self.tell)
-        if arrived is not None:
-            await self._answered.wait()
-        return arrived
-
-    @property
-    def url(self) -> str:
-        """Where the referee listens."""
-        if self.given_url is not None:
-            return self.given_url
-        endpoint = value(self.registration.message, "referee_meta.contact_endpoint")
-        return endpoint if isinstance(endpoint, str) else ""
-
-    @property
-    def name(self) -> str:
-        """What the referee is called, for people."""
-        name = None
-        if self._registration is not None:
-            name = value(self._registration.message, "referee_meta.display_name")
-        return name if isinstance(name, str) and name else self.given_url or "the referee"
 
     @property
     def sender(self) -> str:
@@ -168,41 +108,24 @@ class RefereeScene:
     @property
     def capacity(self) -> int:
         """How many matches it says that it can play at once."""
-        stated = value(self.registration.message, "referee_meta.max_concurrent_matches")
+        stated = self.stated(self.registration, "max_concurrent_matches")
         return stated if type(stated) is int else 1
-
-    def _register(self, arrived: Arrived) -> Json:
-        answer = self._answer(arrived, m.RefereeRegisterResponse)
-        known = self._registration or arrived
-        self._registration = known
-        endpoints = [value(one.message, "referee_meta.contact_endpoint") for one in (known, arrived)]
-        if endpoints[0] != endpoints[1]:
-            reason = "The kit checks one referee at a time, and another one has come first."
-            return answer | {"status": "REJECTED", "referee_id": None, "reason": reason, "error_code": "E020"}
-        if not self._answered.is_set():
-            self.tell(f"{self.name} registers")
-        self._answered.set()
-        return answer | {
-            "status": "ACCEPTED",
-            "referee_id": REFEREE_ID,
-            "auth_token": self.token,
-            "league_id": self.league_id,
-            "reason": None,
-            "token_scheme": tokens.SCHEME,
-        }
 
     # What the referee sends to its manager
 
-    async def _script(self, arrived: Arrived) -> Any:
+    def is_registration(self, arrived: Arrived) -> bool:
+        return kind_of(arrived) is m.RefereeRegisterRequest
+
+    async def script(self, arrived: Arrived) -> Any:
         kind = kind_of(arrived)
-        if kind is m.RefereeRegisterRequest:
-            return self._register(arrived)
+        if self.is_registration(arrived):
+            return await self.register(arrived)
         if kind is m.MatchResultReport:
             return await self._take_report(arrived)
         if kind in (m.MatchProgress, m.MatchVoidReport):
             named = {name: arrived.message.get(name) for name in ("match_id", "attempt")}
             status = "ACKNOWLEDGED" if kind is m.MatchProgress else "ACCEPTED"
-            return self._answer(arrived, BY_REQUEST[kind].answer) | named | {"status": status}
+            return self.answer_to(arrived.message, BY_REQUEST[kind].answer) | named | {"status": status}
         if arrived.method == PING:
             return {"status": "ok", "league_id": self.league_id}
         raise Refusal(-32601, f"This manager has no method {arrived.method!r}.")
@@ -215,17 +138,12 @@ class RefereeScene:
         if bout.answered is not None:
             await bout.answered(len(bout.reports))
         ids = {"status": "ACCEPTED", "match_id": bout.match_id, "round_id": bout.assignment.round_id}
-        return self._answer(arrived, m.MatchResultAck) | ids
+        return self.answer_to(arrived.message, m.MatchResultAck) | ids
 
     def _bout_of(self, report: Arrived) -> Bout | None:
         """The match of a report: the one that it names, or the last one that was begun."""
         named = {bout.match_id: bout for bout in self.bouts.values()}
         return named.get(str(report.message.get("match_id"))) or next(reversed(named.values()), None)
-
-    def _answer(self, arrived: Arrived, kind: type[Message]) -> Json:
-        conversation = arrived.message.get("conversation_id")
-        text = conversation if isinstance(conversation, str) and conversation else "conv-check"
-        return {**m.envelope(MANAGER, self.world.now(), text), "message_type": message_type(kind)}
 
     # What the manager sends to the referee
 
@@ -234,12 +152,6 @@ class RefereeScene:
         method = BY_REQUEST[type(message)]
         self.seen[name] = await self.line.call(self.url, method.name, message, method.seconds)
         return self.seen[name]
-
-    def envelope(self, conversation: str) -> dict[str, Any]:
-        """The envelope of what the manager sends, with the token by which the referee knows it."""
-        key = tokens.signing_key(self.token)
-        shown = tokens.manager_to_agent(key, self.league_id, REFEREE_ID)
-        return {**m.envelope(MANAGER, self.world.now(), conversation), "auth_token": shown, "league_id": self.league_id}
 
     def good_call(self) -> m.Request:
         """A call that changes nothing."""
@@ -286,7 +198,7 @@ class RefereeScene:
             one = ids[side]
             token = tokens.player_to_referee(tokens.signing_key(given[one]), *purpose)
             seats[side] = Seat(self.world, one, match, token, plan)
-            seats[side].url = NOWHERE if side == absent else await self._ground.open(seats[side].desk)
+            seats[side].url = NOWHERE if side == absent else await self.ground.open(seats[side].desk)
         assigned = {
             side: m.AssignedPlayer(
                 player_id=seat.player_id,
@@ -347,7 +259,7 @@ class RefereeScene:
         """Play a match to its report, or for as long as one could take; ``slow`` if a limit has to pass in it."""
         if not self.url:
             raise NotRun("nobody knows where the referee listens")
-        if slow and self.manner == "announcement" and not self.full:
+        if slow and self.manner == "announcement" and not self.terms.full:
             raise NotRun("it begins by the announcement and cannot be told of short limits: use --full")
         bout = await self.bout(name, a, b, **more)
         await self.begin(bout)
