@@ -85,6 +85,15 @@ def is_refusal(exchange: Exchange, code: int | None = None) -> Evidence:
     return exchange.evidence(expected)
 
 
+def has_data(exchange: Exchange, *names: str) -> Evidence:
+    """That the error, of an answer that is a refusal, has these in its data."""
+    data = exchange.error.get("data")
+    expected = f"data with {' and '.join(names)}"
+    if not isinstance(data, dict) or not {*names} <= data.keys():
+        raise exchange.failed(expected)
+    return exchange.evidence(expected)
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same: to JSON, unlike Python, true is not 1 and 1 not 1.0."""
     return type(one) is type(other) and bool(one == other)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from leaguekit.kit.answers import Field, came_in_time, is_refusal, is_result
+from leaguekit.kit.answers import Field, came_in_time, has_data, is_refusal, is_result
 from leaguekit.kit.answers import judged as judged_answer
-from leaguekit.kit.checks import Area, Check, Evidence, Failed, Unfit
+from leaguekit.kit.checks import Area, Check, Evidence, Unfit
 from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.manager.members import Role
 from leaguekit.kit.manager.scene import ManagerScene
@@ -275,9 +275,4 @@ async def duplicate(scene: ManagerScene) -> Evidence:
     needs=[duplicate],
 )
 async def suggestion(scene: ManagerScene) -> Evidence:
-    exchange = scene.seen["duplicate"]
-    data = exchange.error.get("data")
-    expected = "data with display_name and suggestion"
-    if not isinstance(data, dict) or not {"display_name", "suggestion"} <= data.keys():
-        raise Failed(exchange.evidence(expected))
-    return exchange.evidence(expected)
+    return has_data(scene.seen["duplicate"], "display_name", "suggestion")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
-from leaguekit.kit.answers import Field, is_refusal, is_result
+from leaguekit.kit.answers import Field, has_data, is_refusal, is_result
 from leaguekit.kit.answers import judged as judged_answer
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, Json
@@ -14,6 +13,7 @@ from leaguekit.kit.manager.members import SENDER, Member
 from leaguekit.kit.manager.questions import STRANGER
 from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all, whole
 from leaguekit.kit.manager.scene import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
+from leaguekit.kit.manager.tables import check_counts, check_order, check_rows
 from leaguekit.kit.rpc import has_code
 from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.protocol import messages as m
@@ -175,12 +175,7 @@ _number(duplicate, "duplicate", 5003, "001-L1441")
     needs=[duplicate],
 )
 async def duplicate_data(scene: ManagerScene) -> Evidence:
-    exchange = scene.seen["duplicate"]
-    data = exchange.error.get("data")
-    expected = "data with match_id and previous_report_time"
-    if not isinstance(data, dict) or not {"match_id", "previous_report_time"} <= data.keys():
-        raise exchange.failed(expected)
-    return exchange.evidence(expected)
+    return has_data(scene.seen["duplicate"], "match_id", "previous_report_time")
 
 
 # Standings
@@ -261,47 +256,6 @@ _fields = judged(
     methods=("001-L0506",),
 )
 _row_fields = [one for one in _fields if "[]" in one.id]
-
-
-def check_rows(arrived: Arrived, path: str, scene: ManagerScene) -> Evidence:
-    """That a table has one row for each player."""
-    found = [row.get("player_id") for row in rows_of(arrived.message, path)]
-    expected = f"one row for each of {', '.join(scene.table.rows)}"
-    if sorted(map(str, found)) != sorted(scene.table.rows):
-        raise Failed(evidence(arrived, expected))
-    return evidence(arrived, expected)
-
-
-def check_counts(arrived: Arrived, path: str, scene: ManagerScene, counts: tuple[str, ...]) -> Evidence:
-    """That the numbers of a table are those of the results."""
-    for row in rows_of(arrived.message, path):
-        own = scene.table.rows.get(str(row.get("player_id")))
-        wanted = {} if own is None else {name: getattr(own, name) for name in counts}
-        if wanted != {name: row.get(name) for name in wanted}:
-            raise Failed(evidence(arrived, f"{row.get('player_id')}: {wanted}"))
-    return evidence(arrived, "three points a win, one a draw")
-
-
-def check_order(arrived: Arrived, path: str) -> Evidence:
-    """That a table is in the order of points and ranks, 1 first."""
-    rows = rows_of(arrived.message, path)
-    points, ranks = ([int(row.get(name) or 0) for row in rows] for name in ("points", "rank"))
-    expected = "rows by falling points and rising ranks, 1 first"
-    # Equal ranks for equal points are another habit, and still in order.
-    is_rising = ranks[:1] == [1] and all(one <= other for one, other in pairwise(ranks))
-    if points != sorted(points, reverse=True) or not is_rising:
-        raise Failed(evidence(arrived, expected))
-    return evidence(arrived, expected)
-
-
-def check_ties(arrived: Arrived, path: str, scene: ManagerScene) -> Evidence:
-    """That players with equal points are ranked by our tie-breaks, and no two ranks are alike."""
-    rows = rows_of(arrived.message, path)
-    wanted = [(number, one) for number, one in enumerate(scene.table.standings(), start=1)]
-    expected = ", ".join(f"{number}. {one}" for number, one in wanted)
-    if [(row.get("rank"), row.get("player_id")) for row in rows] != wanted:
-        raise Failed(evidence(arrived, expected))
-    return evidence(arrived, expected)
 
 
 def _latest(scene: ManagerScene) -> Arrived:
