@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leaguekit.cli import screen as screens
-from leaguekit.cli.live import picture
+from leaguekit.cli.live import news_text, picture
 from leaguekit.cli.screen import Cell, Screen, can_show, drawn, right
 from leaguekit.cli.tables import MARK, clipped, kept_in_place, table, width
 from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
@@ -185,6 +185,13 @@ def put(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.
 def shown(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a person sees."""
     return put(state, columns, lines, *notes, monkeypatch=monkeypatch).seen()
+
+
+def test_news_name_players_and_say_a_name_once() -> None:
+    told = News(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
+    assert news_text(told, live()) == "Alice (P01) withdraws: ill"
+    came = News(number=9, at=at(0), event="PlayerRegistered", text="P01 is registered: Alice")
+    assert news_text(came, live()) == "P01 is registered: Alice"
 
 
 def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptE
 from leaguekit.protocol.plain import harmless
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.web import report
+from leaguekit.web.markup import told
 from tests.cli.conftest import Said
 from tests.league.play import Play, drawn, failed, player_meta, won
 from tests.played import Played, by_hand, played, troubled
@@ -103,9 +104,11 @@ def test_it_has_the_table_the_cross_table_every_match_and_the_figures(command: C
     figures = msgspec.json.decode((tmp_path / "report" / "figures.json").read_bytes(), type=Figures)
     assert {f"R{number}M{order}" for number in range(1, 6) for order in (1, 2)} <= page.ids
     assert {line.player_id for line in figures.lines} <= page.ids
+    names = {line.player_id: str(line.display_name) for line in figures.lines}
+    written = (tmp_path / "report" / "index.html").read_text()
     for sentence in figures.sentences:
-        assert sentence in page.text
-    assert "P02 withdrew" in page.text
+        assert f"<p>{told(sentence, names)}</p>" in written
+    assert f"<bdi>{names['P02']}</bdi> (P02) withdrew" in written
     assert "Decided by the operator: wrong." in page.text
     assert "Decided by the manager: cheated." in page.text
     heads, *standings = rows(tmp_path / "report" / "standings.csv")
@@ -123,7 +126,7 @@ def test_replays_are_there_where_a_referee_handed_a_transcript_in(command: Comma
     page = reported(command, troubled().store(tmp_path / "league.db"), tmp_path / "report")
     assert sum(tag == "details" for tag, _ in page.tags) == 3
     assert any("to   P01   GAME_INVITATION: you are PLAYER_A against P02" in text for text in page.texts["pre"])
-    assert "P03 did not choose in time" in page.text
+    assert "(P03) did not choose in time" in page.text
     # Where agents listen is nobody's business.
     assert "127.0.0.1" not in (tmp_path / "report" / "index.html").read_text()
 
@@ -137,7 +140,7 @@ def test_tic_tac_toe_is_drawn_and_a_game_without_a_drawing_shows_its_moves(comma
     throws = reported(
         command, played("rock_paper_scissors", "random", "frequency").store(tmp_path / "throws.db"), tmp_path / "throws"
     )
-    assert re.search(r"P01: (rock|paper|scissors)", throws.text)
+    assert re.search(r"\(P01\): (rock|paper|scissors)", throws.text)
 
 
 def test_the_same_league_gives_the_same_page(command: Command, tmp_path: Path) -> None:

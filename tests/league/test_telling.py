@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.league.telling import Teller, outcome, sentence
+from leaguekit.league.telling import Teller, outcome, sentence, with_names
 from leaguekit.protocol import messages as m
 from tests.played import by_hand, played
 
@@ -63,6 +63,11 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
 def test_an_answer_after_failures_is_told_as_one() -> None:
     answered = e.FailuresCounted(at="2025-01-15T10:30:00Z", player_id="P01", in_a_row=0)
     assert sentence(answered) == "P01 answers"
+
+
+def test_players_are_named_where_their_names_are_known() -> None:
+    said = with_names("P01 and P02 draw (P01 P1; P100)", {"P01": "Ada", "P02": "P01"})
+    assert said == "Ada (P01) and P01 (P02) draw (Ada (P01) P1; P100)"
 
 
 def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:

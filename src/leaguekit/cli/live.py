@@ -7,8 +7,9 @@ from datetime import datetime
 
 from leaguekit.cli.screen import Cell, right
 from leaguekit.cli.tables import counted, kept_in_place
+from leaguekit.league.telling import with_names
 from leaguekit.protocol import times
-from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, StandingRow, Who
+from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
 
 # From so many columns on there is room for two halves beside each other.
 TWO_HALVES = 100
@@ -126,7 +127,7 @@ def _others(live: Live, now: datetime, start: int, end: int, room: int) -> Lines
     parts = {
         "In play": _cut(playing, share, start),
         "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _told(one))] for one in results],
-        "News": [[Cell(start, one.text)] for one in news],
+        "News": [[Cell(start, news_text(one, live))] for one in news],
     }
     lines: Lines = []
     for title, rows in parts.items():
@@ -136,6 +137,14 @@ def _others(live: Live, now: datetime, start: int, end: int, room: int) -> Lines
         if rows and most > 0:
             lines += [[Cell(start, title, "dim")], *rows[:most], []]
     return lines[:room]
+
+
+def news_text(one: News, live: Live) -> str:
+    """News with the players' names, as far as they are in the table that is shown."""
+    if one.event == "PlayerRegistered":
+        # It says both already.
+        return one.text
+    return with_names(one.text, {row.id: row.name for row in live.standings.values()})
 
 
 def _cut(rows: Lines, most: int, start: int) -> Lines:

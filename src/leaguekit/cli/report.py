@@ -15,6 +15,8 @@ from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.league.figures import Figures, Line, figures
 from leaguekit.league.listing import Listing
+from leaguekit.league.telling import with_names
+from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 from leaguekit.store.sheets import csv_row
 
@@ -66,7 +68,8 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     if as_json:
         print(json_line({"figures": msgspec.to_builtins(found), "files": [str(out / name) for name in (PAGE, *files)]}))
         return 0
-    print("\n".join(found.sentences))
+    names = {line.player_id: line.display_name or "" for line in found.lines}
+    print("\n".join(harmless(with_names(sentence, names)) for sentence in found.sentences))
     print(f"Wrote {out / PAGE} ({(out / PAGE).stat().st_size / 1e6:.1f} MB), and beside it {', '.join(files)}")
     return 0
 

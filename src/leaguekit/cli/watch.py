@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.live import picture
+from leaguekit.cli.live import news_text, picture
 from leaguekit.cli.operate import MANAGER
 from leaguekit.cli.screen import Cell, Screen, can_show
 from leaguekit.cli.stream import Follower
@@ -130,7 +130,7 @@ async def _print(follower: Follower, *, as_json: bool) -> None:
                 print(json_line(msgspec.to_builtins(live)), flush=True)
             for one in sorted(live.news.values(), key=lambda one: one.number):
                 if one.number > told and not as_json:
-                    print(harmless(f"{one.at}  {one.text}"), flush=True)
+                    print(harmless(f"{one.at}  {news_text(one, live)}"), flush=True)
                 told = max(told, one.number)
             if _is_over(live):
                 return

@@ -5,7 +5,8 @@ Names, reasons and choices are agents' own words: who prints them makes them har
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from leaguekit.protocol.messages import MatchResult
 # By these an agent is recognised, and a registration can be repeated: they are nobody else's business.
 _SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp")
 _PRIVATE = ("contact_endpoint",)
+# In brackets, so that a text can be split by it.
+PLAYER = re.compile(r"\b(P[0-9]{2,9})\b")
 
 
 class Teller:
@@ -59,6 +62,11 @@ def sentence(event: e.Event) -> str:
     """What happened."""
     tell = _SENTENCES.get(type(event))
     return type(event).__name__ if tell is None else tell(event)
+
+
+def with_names(said: str, names: Mapping[str, str]) -> str:
+    """A sentence that speaks of players by their ids, with their names before those."""
+    return PLAYER.sub(lambda found: f"{names[found[0]]} ({found[0]})" if found[0] in names else found[0], said)
 
 
 def outcome(result: MatchResult) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
+from leaguekit.league.telling import PLAYER
 from leaguekit.protocol.plain import harmless
 
 
@@ -15,3 +17,9 @@ def text(value: object) -> str:
 def name(value: object) -> str:
     """A name, kept apart from its surroundings: it may be written from right to left."""
     return f"<bdi>{text(value)}</bdi>"
+
+
+def told(sentence: str | None, names: Mapping[str, str]) -> str:
+    """A sentence that speaks of players by their ids, with their names before those."""
+    parts = PLAYER.split(sentence or "")
+    return "".join(f"{name(names[part])} ({part})" if part in names else text(part) for part in parts)

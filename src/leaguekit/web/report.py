@@ -17,7 +17,7 @@ from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
 from leaguekit.web.lines import match_line, without_places
-from leaguekit.web.markup import name, text
+from leaguekit.web.markup import name, text, told
 from leaguekit.web.matches import message, steps
 from leaguekit.web.page_shapes import Message
 from leaguekit.web.report_style import STYLE
@@ -100,7 +100,7 @@ class Report:
             role = "Champion" if figures.state == "LEAGUE_COMPLETED" else "In the lead"
             who = f'<strong>{name(first.display_name)}</strong> <span class="id">{first.player_id}</span>'
             yield f'<p class="champion">{role}: {who} with {first.points} points</p>'
-        said = "".join(f"<p>{text(sentence)}</p>" for sentence in figures.sentences)
+        said = "".join(f"<p>{told(sentence, self._names)}</p>" for sentence in figures.sentences)
         yield f'<section class="meaning" aria-label="What the figures mean">{said}</section>'
 
     def _table(self) -> Iterator[str]:
@@ -187,15 +187,15 @@ class Report:
         """Why it ended so, who else had a hand in it, its drawing or its moves, and its replay."""
         if one.match.outcome is None:
             return f'<span class="soft">{_UNPLAYED[line.status]}</span>'
-        said = [text(line.reason)]
+        said = [told(line.reason, self._names)]
         if line.decided_by != "referee":
-            why = f": {text(without_places(one.why))}" if one.why else ""
+            why = f": {told(without_places(one.why), self._names)}" if one.why else ""
             said.append(f"Decided by the {line.decided_by}{why}.")
         taken = steps(self._figures.game_type, one.match.outcome)
         drawn = drawing(self._figures.game_type, taken[-1].view) if taken else None
         if drawn is None:
             chosen = zip((line.a.id, line.b.id), line.choices or (), strict=True)
-            said += [f"{player}: {text(choice)}" for player, choice in chosen if choice is not None]
+            said += [f"{told(player, self._names)}: {text(choice)}" for player, choice in chosen if choice is not None]
         story = "<br>".join(said) + self._replay(line.match_id, one.transcript)
         return story if drawn is None else f'<div class="drawn">{drawn}<div>{story}</div></div>'
 
