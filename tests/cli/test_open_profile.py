@@ -47,6 +47,12 @@ def test_a_player_that_cannot_be_added_is_refused_with_the_reason(served: list[s
     nowhere = command("add-player", "--endpoint", "nowhere", *served)
     assert nowhere.code == 2
     assert "endpoint must be a URL such as http://127.0.0.1:8101/mcp, got 'nowhere'" in nowhere.err
+    forbidden = command("add-player", "--endpoint", "http://10.0.0.5:8101/mcp", *served)
+    assert forbidden.code == 2
+    assert "This manager may not call http://10.0.0.5:8101/mcp: start it, and its referees, with" in forbidden.err
+    odd = command("add-player", "--endpoint", "http://127.1:8101/mcp", *served)
+    assert odd.code == 2
+    assert "an IPv4 address is four decimal numbers" in odd.err
     assert command("add-player", *served).code == 2
     helped = command("add-player", "--help")
     assert helped.code == 0

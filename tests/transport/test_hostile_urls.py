@@ -214,3 +214,13 @@ def test_a_network_that_only_contains_loopback_does_not_allow_it() -> None:
 )
 def test_who_gives_loopback_from_another_machine_is_told_what_to_give(url: str, peer: str, better: str | None) -> None:
     assert url_to_use(url, peer) == better
+
+
+def test_what_a_policy_forbids_is_seen_before_a_call_where_an_address_is_named() -> None:
+    lan = AddressPolicy.lan(["10.0.0.0/24"]).trusting("http://192.168.1.7:8101/mcp")
+    forbidden = ("10.0.1.5:8101", "127.0.0.1:8101", "localhost:8101", "192.168.1.7:8102", "[::1]:8101")
+    assert all(lan.forbids(f"http://{place}/mcp") for place in forbidden)
+    assert not any(lan.forbids(f"http://{place}/mcp") for place in ("10.0.0.5:8101", "192.168.1.7:8101", "a.example"))
+    assert not AddressPolicy.local().forbids("http://localhost:8101/mcp")
+    with pytest.raises(Unreachable):
+        lan.forbids("http://127.1/mcp")

@@ -69,7 +69,7 @@ class Manager:
         self.ledger = Ledger(log)
         self.endpoint = endpoint
         self._settings = settings
-        self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint)
+        self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint, policy=world.policy)
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
         self._answers = Answers(self.ledger)
         self.meters = Meters(world.now)

@@ -26,6 +26,8 @@ from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, Que
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import Unreachable
 
 METHOD = "operator"
 MOST_SEATS = 1_000
@@ -73,9 +75,16 @@ class Operator:
     """Decides on the operator's commands, and makes the secrets that some of them give out."""
 
     def __init__(
-        self, admin_token: str, entropy: Callable[[int], bytes], keep: Keep | None = None, *, manager_endpoint: str = ""
+        self,
+        admin_token: str,
+        entropy: Callable[[int], bytes],
+        keep: Keep | None = None,
+        *,
+        manager_endpoint: str = "",
+        policy: AddressPolicy | None = None,
     ) -> None:
         self._manager_endpoint = manager_endpoint
+        self._policy = policy
         self._admin = tokens.verifier(admin_token)
         self._entropy = entropy
         self._keep = keep or (lambda _name, _secret: None)
@@ -132,6 +141,7 @@ class Operator:
         url, name = operation.endpoint, operation.display_name
         if not valid(Url, url):
             raise ProtocolError("E044", f"endpoint must be a URL such as http://127.0.0.1:8101/mcp, got {url!r}.")
+        self._check_allowed(url)
         applicant = commands.Applicant(
             meta=PlayerMeta(
                 # Not where it is, which nobody else is shown.
@@ -154,6 +164,16 @@ class Operator:
         except commands.Rejected as rejected:
             raise ProtocolError(rejected.code, rejected.reason) from None
         return Operated(events, lambda after: _status(after, operation) | {"player_id": player_id})
+
+    def _check_allowed(self, url: str) -> None:
+        """Now, and not when the league starts and nobody can be reached there."""
+        try:
+            is_forbidden = self._policy is not None and self._policy.forbids(url)
+        except Unreachable as error:
+            raise ProtocolError("E044", f"{error}.") from None
+        if is_forbidden:
+            remedy = "start it, and its referees, with --allow lan=NETWORK,… or --allow public"
+            raise ProtocolError("E048", f"This manager may not call {url}: {remedy}.")
 
     def _rotate_token(self, league: League, operation: Operation, at: str) -> Operated:
         code, key = self._new_code(), self._entropy(tokens.ENTROPY_BYTES)

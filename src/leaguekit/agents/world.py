@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from leaguekit.store.disk import DISK, Files
+from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Caller
 
 T = TypeVar("T")
@@ -33,6 +34,8 @@ class World:
     entropy: Callable[[int], bytes] = secrets.token_bytes
     files: Files = DISK
     inline: bool = False
+    # Whom the operator lets it call, for who must say so before it calls.
+    policy: AddressPolicy | None = None
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do blocking work without holding up the loop."""

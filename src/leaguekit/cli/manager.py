@@ -155,7 +155,8 @@ async def _serve(
     from leaguekit.transport.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
-    caller = McpCaller(HttpCaller(program.policy_for(options).trusting(*options.own)))
+    policy = program.policy_for(options).trusting(*options.own)
+    caller = McpCaller(HttpCaller(policy))
     proxies = program.proxies_for(options)
     served, endpoint = program.opened(options, program.facing(options))
     store = options.store or default_store(options.data_dir, settings.league_id)
@@ -173,7 +174,7 @@ async def _serve(
         await log.close()
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
-        world = World(caller, options.data_dir)
+        world = World(caller, options.data_dir, policy=policy)
         manager = Manager(
             world,
             log,

@@ -120,6 +120,15 @@ class AddressPolicy:
             return is_listed and (self._names_reach_loopback or not by_name)
         return any(address in network for network in self._networks) or (self._everywhere and _is_public(address))
 
+    def forbids(self, url: str) -> bool:
+        """Whether a URL names an address that may not be called; where a name leads is seen only when it is called.
+
+        Raises Unreachable for what is no URL that we call.
+        """
+        _, host, port, _ = read_url(url)
+        named = ("127.0.0.1", "::1") if host == LOCALHOST else (host,)
+        return (host == LOCALHOST or is_literal(host)) and not any(self.allows(ip, host, port) for ip in named)
+
 
 def meant(address: Address) -> Address:
     """The address that packets go to: IPv6 can wrap IPv4."""
