@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import httptools
 from uvicorn._types import ASGI3Application
@@ -22,13 +20,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from leaguekit.transport import http_answers as answers
-from leaguekit.transport.addresses import Network, is_in
-from leaguekit.transport.base import Handler, NoAnswer, Peer, TooOften
-from leaguekit.transport.begun import rest_of
+from leaguekit.transport.addresses import is_in
+from leaguekit.transport.base import NoAnswer, Peer, TooOften
+from leaguekit.transport.endpoint import Endpoint, Work, written
 from leaguekit.transport.mcp.routing import is_mcp
-from leaguekit.transport.origins import Names, marks, neighbourhood, peer_address
-from leaguekit.transport.rooms import Limits, Room
-from leaguekit.transport.turns import Other, Post, Turn, mcp_query
+from leaguekit.transport.origins import marks, neighbourhood, peer_address
+from leaguekit.transport.request_heads import Head, plain_head
+from leaguekit.transport.turns import Other, Post, Turn, mcp_query, whole_cycle
 
 log = logging.getLogger(__name__)
 
@@ -36,30 +34,6 @@ log = logging.getLogger(__name__)
 LINE = "leaguekit.line"
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 16_384
-# The rest of a handler's.
-Work = Awaitable[bytes | None]
-
-
-@dataclass(slots=True)
-class Endpoint:
-    """What all connections of one server share."""
-
-    handler: Handler
-    most_bytes: int
-    # The body of the answer to a larger one.
-    too_large: bytes
-    limits: Limits
-    names: Names
-    # Proxies that are believed where a request comes from. One on this machine always is: what it passes on then
-    # counts as coming from elsewhere, and not from here.
-    proxies: tuple[Network, ...]
-    room: Room
-    # What answers MCP's requests at /mcp; without it they are the handler's like all others.
-    mcp: ASGI3Application | None = None
-    # Held here so that none vanishes while it waits, and so that stopping can wait for them.
-    answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
-    # Set whenever a connection has gone.
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class McpProtocol(HttpToolsProtocol):
@@ -78,6 +52,8 @@ class McpProtocol(HttpToolsProtocol):
         # The headers of the request that was admitted last, but for its last one.
         self._admitted: list[tuple[bytes, bytes]] = []
         self._marked = False
+        # That of the last request to /mcp that came by itself.
+        self._head: Head | None = None
         # What is to be answered, in order; of the last one the body may still be arriving.
         self._turns: deque[Turn] = deque()
         # The first turn is under way.
@@ -202,13 +178,42 @@ class McpProtocol(HttpToolsProtocol):
     # Reading
 
     def data_received(self, data: bytes) -> None:
+        at_rest = not (self._turns or self._in_message or self._deaf or self.flow.write_paused)
+        if at_rest and self._head is not None and self._is_answered(data, self._head):
+            return
         if len(data) <= _PIECE:
             self._feed(data)
         else:
             for start in range(0, len(data), _PIECE):
                 self._feed(data[start : start + _PIECE])
         if self._turns:
+            if at_rest:
+                self._remember(data)
             self._go_on(at_once=True)
+
+    def _is_answered(self, data: bytes, head: Head) -> bool:
+        """Whether it was the next request with the same head, and has been passed on without a look at the rest."""
+        endpoint = self._endpoint
+        body = head.body_in(data, endpoint.most_bytes)
+        if body is None or (endpoint.mcp is not None and is_mcp(body, marked=False)):
+            return False
+        came = endpoint.begin(body, head.peer)
+        if isinstance(came, bytes):
+            self._rest(self._limits.idle_seconds)
+            self.transport.write(came)
+        else:
+            post = Post(b"POST", head.peer, [], marked=False)
+            post.whole = post.keep_alive = True
+            self._due = None
+            self._turns.append(post)
+            self._finish(post, came)
+        return True
+
+    def _remember(self, data: bytes) -> None:
+        """Remember the head of data that were one request, for the next one."""
+        post = self._turns[0]
+        if len(self._turns) == 1 and not self._in_message and isinstance(post, Post) and post.is_plain:
+            self._head = plain_head(data, len(post.body), self.url, self.headers, post.peer)
 
     def _feed(self, data: bytes) -> None:
         self._unseen_bytes += len(data)
@@ -404,11 +409,14 @@ class McpProtocol(HttpToolsProtocol):
             self._say(answer, turn)
             at_once = False
         if not self.flow.write_paused and not self.transport.is_closing():
-            limits = self._limits
-            if self._address is not None:
-                self._endpoint.room.rests(self, self._address)
-            self._due = self.loop.time() + (limits.request_seconds if self._in_message else limits.idle_seconds)
+            self._rest(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
             self.flow.resume_reading()
+
+    def _rest(self, seconds: float) -> None:
+        """Wait for the peer, and for so long at most."""
+        if self._address is not None:
+            self._endpoint.room.rests(self, self._address)
+        self._due = self.loop.time() + seconds
 
     def _start(self, other: Other) -> None:
         self._is_busy()
@@ -418,66 +426,20 @@ class McpProtocol(HttpToolsProtocol):
         """The answer; None if a task will give it."""
         app, posted = self._endpoint.mcp, post.method == b"POST"
         if app is not None and (is_mcp(post.body, post.marked) if posted else post.marked):
-            self._turns[0] = other = Other(self._cycle(post), app)
+            self._turns[0] = other = Other(whole_cycle(self, post, keep_alive=not self._stopping), app)
             self._start(other)
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
-        came = self._begin(bytes(post.body), post.peer) if at_once else None
+        came = self._endpoint.begin(bytes(post.body), post.peer) if at_once else None
         if isinstance(came, bytes):
             return came
         self._finish(post, came)
         return None
 
-    def _cycle(self, post: Post) -> RequestResponseCycle:
-        """A request that has been read whole, for an application; all that can come after it is that its peer goes."""
-        cycle = RequestResponseCycle(
-            scope={
-                "type": "http",
-                "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
-                "http_version": "1.1",
-                "server": post.peer.server,
-                "client": (post.peer.host, 0),
-                "scheme": self.scheme or "http",
-                "root_path": "",
-                "headers": [(name.lower(), value.strip()) for name, value in post.headers],
-                "state": self.app_state.copy(),
-                "method": post.method.decode("ascii"),
-                "path": "/mcp",
-                "raw_path": b"/mcp",
-                "query_string": post.peer.query.encode("latin-1"),
-            },
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=False,
-            keep_alive=post.keep_alive and not self._stopping,
-            on_response=self.on_response_complete,
-        )
-        cycle.body = bytearray(post.body)
-        cycle.more_body = False
-        cycle.message_event.set()
-        return cycle
-
     def _is_busy(self) -> None:
         self._answering = True
         self._endpoint.room.is_busy(self)
-
-    def _begin(self, body: bytes, peer: Peer) -> bytes | Work:
-        """The answer, if the handler need not wait for anything; or else the rest of its work."""
-        try:
-            work = self._endpoint.handler(body, peer)
-            try:
-                awaited = work.send(None)
-            except StopIteration as end:
-                return _written(end.value)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
-            return _raised(error)
-        return rest_of(work, awaited)
 
     def _finish(self, post: Post, work: Work | None) -> None:
         self._is_busy()
@@ -485,7 +447,7 @@ class McpProtocol(HttpToolsProtocol):
 
     async def _answer(self, post: Post, work: Work | None) -> None:
         try:
-            answer = _written(await (work or self._endpoint.handler(bytes(post.body), post.peer)))
+            answer = written(await (work or self._endpoint.handler(bytes(post.body), post.peer)))
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
         except NoAnswer:
@@ -507,7 +469,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def _failed(self, peer: Peer, error: BaseException) -> bytes:
         log.error("internal error while answering %s", peer.host, exc_info=error)
-        return _written(answers.INTERNAL_ERROR)
+        return written(answers.INTERNAL_ERROR)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -559,14 +521,6 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
-
-
-def _written(body: bytes | None) -> bytes:
-    return answers.NOTHING if body is None else answers.OK % (len(body), body)
-
-
-async def _raised(error: BaseException) -> NoReturn:
-    raise error
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

@@ -22,7 +22,8 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
 from leaguekit.transport.base import Handler
-from leaguekit.transport.http_protocol import Endpoint, McpProtocol
+from leaguekit.transport.endpoint import Endpoint
+from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
 from leaguekit.transport.rooms import Limits, Room

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple
 
 import httptools
 from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from leaguekit.transport.base import Peer
 
@@ -27,6 +28,11 @@ class Post:
         self.looked_at = False
         self.expects = False
         self.whole = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is whole, and the next one on its connection may be just like it."""
+        return self.whole and self.keep_alive and self.method == b"POST" and not self.marked
 
 
 class Other(NamedTuple):
@@ -53,3 +59,38 @@ def mcp_query(url: bytes) -> str | None:
     else:
         path, _, query = url.partition(b"?")
     return query.decode("latin-1") if path in (b"/mcp", b"/mcp/") else None
+
+
+def whole_cycle(line: HttpToolsProtocol, post: Post, *, keep_alive: bool) -> RequestResponseCycle:
+    """A request that has been read whole, for an application; all that can come after it is that its peer goes."""
+    cycle = RequestResponseCycle(
+        scope={
+            "type": "http",
+            "asgi": {"version": line.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": post.peer.server,
+            "client": (post.peer.host, 0),
+            "scheme": line.scheme or "http",
+            "root_path": "",
+            "headers": [(name.lower(), value.strip()) for name, value in post.headers],
+            "state": line.app_state.copy(),
+            "method": post.method.decode("ascii"),
+            "path": "/mcp",
+            "raw_path": b"/mcp",
+            "query_string": post.peer.query.encode("latin-1"),
+        },
+        transport=line.transport,
+        flow=line.flow,
+        logger=line.logger,
+        access_logger=line.access_logger,
+        access_log=False,
+        default_headers=line.server_state.default_headers,
+        message_event=asyncio.Event(),
+        expect_100_continue=False,
+        keep_alive=keep_alive and post.keep_alive,
+        on_response=line.on_response_complete,
+    )
+    cycle.body = bytearray(post.body)
+    cycle.more_body = False
+    cycle.message_event.set()
+    return cycle
