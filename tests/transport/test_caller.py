@@ -25,7 +25,7 @@ from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, sys
 from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.connections import IDLE_SECONDS, MOST_HEAD_BYTES
-from leaguekit.transport.deadline import Deadline
+from leaguekit.transport.deadline import Deadlines
 from tests.zoo import bad_servers as zoo
 from tests.zoo.bad_servers import ANSWER, BODY, Kind, serving
 
@@ -456,6 +456,44 @@ async def test_no_time_is_e001_and_nothing_is_sent() -> None:
         assert server.connections == 0
 
 
+@timed_out
+@on_both_loops
+async def test_every_call_is_cut_off_at_its_own_limit_and_not_before() -> None:
+    async with serving(zoo.hangs) as silent, serving(zoo.good) as good, calling() as caller:
+        cut: list[float] = []
+
+        async def wait(seconds: float) -> None:
+            began = time.monotonic()
+            assert (await failure(caller, silent.url, seconds)).code == "E001"
+            cut.append(seconds)
+            assert time.monotonic() - began > seconds - 0.002  # a millisecond is what uvloop's clock shows
+
+        limits = [SHORT, 0.05, 0.3, 0.1, 0.25, 0.1004, 0.15]
+        waiting = [asyncio.create_task(wait(seconds)) for seconds in limits]
+        for seconds in limits:
+            assert await caller.post(good.url, b"{}", seconds + AMPLE) == GOOD
+        await asyncio.gather(*waiting)
+        assert sorted(cut) == sorted(limits)
+        assert caller._deadlines is not None
+        assert not caller._deadlines.under_way
+
+
+@timed_out
+def test_limits_hold_for_a_caller_that_has_come_to_another_loop() -> None:
+    caller = HttpCaller(AddressPolicy.local())
+
+    async def answered() -> None:
+        async with serving(zoo.says_close) as server:
+            assert await caller.post(server.url, b"{}", SHORT) == GOOD
+
+    async def waiting() -> None:
+        async with serving(zoo.hangs) as server:
+            assert (await failure(caller, server.url, 2 * SHORT)).code == "E001"
+
+    run_on(asyncio.SelectorEventLoop, answered())
+    run_on(asyncio.SelectorEventLoop, asyncio.wait_for(waiting(), AMPLE))
+
+
 # Our own lateness
 
 
@@ -578,7 +616,7 @@ async def test_a_limit_is_never_extended_by_more_than_itself() -> None:
 @on_both_loops
 async def test_time_that_is_up_just_as_one_wait_ends_is_up_for_the_next() -> None:
     loop = asyncio.get_running_loop()
-    deadline = Deadline(loop, 0.01, "http://127.0.0.1/mcp")
+    deadline = Deadlines(loop).begin(loop.time(), 0.01, "http://127.0.0.1/mcp")
     turn: asyncio.Future[None] = loop.create_future()
     deadline.watch(turn)
     turn.set_result(None)

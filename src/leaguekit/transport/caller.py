@@ -15,7 +15,7 @@ from typing import NamedTuple
 from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
 from leaguekit.transport.base import Headers, HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
-from leaguekit.transport.deadline import Deadline
+from leaguekit.transport.deadline import Deadline, Deadlines
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
@@ -46,6 +46,7 @@ class HttpCaller:
         self._hosts: dict[tuple[str, str, int], Host] = {}
         self._openings: set[asyncio.Task[Connection]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
+        self._deadlines: Deadlines | None = None
         self._closed = False
 
     async def post(
@@ -61,7 +62,10 @@ class HttpCaller:
             raise TimedOut(f"{target.shown} was not called: there was no time left")
         host = target.host
         loop = asyncio.get_running_loop()
-        deadline = Deadline(loop, seconds, target.shown)
+        deadlines = self._deadlines
+        if deadlines is None or deadlines.loop is not loop:
+            deadlines = self._deadlines = Deadlines(loop)
+        deadline = deadlines.begin(loop.time(), seconds, target.shown)
         try:
             if host.busy < self._most_connections:
                 host.busy += 1
@@ -82,7 +86,7 @@ class HttpCaller:
             finally:
                 host.leave()
         finally:
-            deadline.timer.cancel()
+            deadlines.under_way.discard(deadline)
 
     async def close(self) -> None:
         """Close every connection; calls under way fail."""
@@ -95,6 +99,8 @@ class HttpCaller:
         for host in self._hosts.values():
             host.close()
         await asyncio.gather(*(connection.gone for host in self._hosts.values() for connection in host.connections))
+        if self._deadlines is not None:
+            self._deadlines.close()
 
     def _aim(self, url: str, headers: Headers) -> _Target:
         if len(self._targets) >= MOST_TARGETS:

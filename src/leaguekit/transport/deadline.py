@@ -1,8 +1,9 @@
-"""The time limit of a call, honest about our own lateness."""
+"""The time limits of calls, honest about our own lateness."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Protocol
 
 from leaguekit.transport.base import CallerLate, HttpAnswer, TimedOut
@@ -10,6 +11,8 @@ from leaguekit.transport.base import CallerLate, HttpAnswer, TimedOut
 LATE_SECONDS = 0.05
 MOST_EXTENSIONS = 3
 MOST_LOOKS = 64
+# uvloop rounds to milliseconds: so much later, a timer never comes too early.
+ROUNDING_SECONDS = 0.0005
 
 
 class Arriving(Protocol):
@@ -19,26 +22,70 @@ class Arriving(Protocol):
     arrived: int
 
 
+class Deadlines:
+    """The limits of all calls under way, and one timer for the first of them.
+
+    Nearly every call is answered long before its time, so that a timer of its own would be set and cancelled for
+    nothing. When the one timer rings, all calls are looked through: some dozens, every few seconds.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        # Whoever begins a call takes its limit out again when it is over.
+        self.under_way: set[Deadline] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = math.inf
+
+    def begin(self, now: float, seconds: float, shown: str) -> Deadline:
+        deadline = Deadline(self, now + seconds, seconds, shown)
+        self.under_way.add(deadline)
+        if deadline.ends < self._rings_at:
+            self._ring_at(deadline.ends)
+        return deadline
+
+    def close(self) -> None:
+        """Ring no more, unless another call begins."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._rings_at = None, math.inf
+
+    def _ring_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_at(when + ROUNDING_SECONDS, self._ring)
+        self._rings_at = when
+
+    def _ring(self) -> None:
+        self._timer, self._rings_at = None, math.inf
+        now = self.loop.time()
+        for deadline in self.under_way:
+            if deadline.ends <= now and not deadline.passed:
+                deadline.ring(now)
+        first = min((one.ends for one in self.under_way if not one.passed), default=math.inf)
+        if first < math.inf:
+            self._ring_at(first)
+
+
 class Deadline:
     """One absolute limit over everything that a call waits for.
 
-    What has arrived is read before time is called. A timer that fires late was kept waiting by us, so the peer gets
+    What has arrived is read before time is called. A timer that rings late was kept waiting by us, so the peer gets
     that much more time (but never more than the limit itself), at most three times; after that nothing can be ruled.
     """
 
-    __slots__ = ("connection", "ends", "extensions", "failure", "late", "loop", "seconds", "shown", "timer", "waiter")
+    # The time is up, and only what has arrived is still looked at.
+    passed = False
+    waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None] | None = None
+    connection: Arriving | None = None
+    failure: Exception | None = None
+    extensions = 0
+    late = 0.0
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, shown: str) -> None:
-        self.loop = loop
+    def __init__(self, deadlines: Deadlines, ends: float, seconds: float, shown: str) -> None:
+        self._deadlines = deadlines
+        self.ends = ends
         self.seconds = seconds
         self.shown = shown
-        self.ends = loop.time() + seconds
-        self.timer: asyncio.Handle = loop.call_at(self.ends, self._fired)
-        self.waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None] | None = None
-        self.connection: Arriving | None = None
-        self.failure: Exception | None = None
-        self.extensions = 0
-        self.late = 0.0
 
     def watch(
         self, waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None], connection: Arriving | None = None
@@ -49,8 +96,8 @@ class Deadline:
         self.waiter = waiter
         self.connection = connection
 
-    def _fired(self) -> None:
-        now = self.loop.time()
+    def ring(self, now: float) -> None:
+        """The time has come, or is past already."""
         late = now - self.ends
         if late <= LATE_SECONDS:
             self._look(TimedOut(self._told()), MOST_LOOKS)
@@ -61,17 +108,19 @@ class Deadline:
             return
         self.extensions += 1
         self.ends = now + min(late, self.seconds)
-        self.timer = self.loop.call_at(self.ends, self._fired)
 
     def _look(self, failure: Exception, looks: int) -> None:
         # The loop reads between one round and the next; what it has read by the one after that, it had.
+        self.passed = True
         arrived = 0 if self.connection is None else self.connection.arrived
-        self.timer = self.loop.call_soon(self._wait_a_round, failure, looks, arrived)
+        self._deadlines.loop.call_soon(self._wait_a_round, failure, looks, arrived)
 
     def _wait_a_round(self, failure: Exception, looks: int, arrived: int) -> None:
-        self.timer = self.loop.call_soon(self._judge, failure, looks, arrived)
+        self._deadlines.loop.call_soon(self._judge, failure, looks, arrived)
 
     def _judge(self, failure: Exception, looks: int, arrived: int) -> None:
+        if self not in self._deadlines.under_way:
+            return
         if looks and self.connection is not None and self.connection.arrived > arrived:
             self._look(failure, looks - 1)
         elif self.waiter is None or self.waiter.done():
