@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from leaguekit.kit.checks import Check, Outcome
 from leaguekit.transport.base import CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
@@ -110,7 +112,7 @@ class _MutantCaller(MemoryCaller):
             answer = json.loads(came.body)
         except (ValueError, RecursionError):
             return came
-        return came._replace(body=json.dumps(self._mutant.gets(request, answer)).encode())
+        return replace(came, body=json.dumps(self._mutant.gets(request, answer)).encode())
 
     def _later(self, url: str, request: Json, after: float) -> None:
         async def post() -> HttpAnswer:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 
 class Peer(NamedTuple):
     """Who is calling: the address, what stands behind the ? of the URL, and at which address we were called."""
@@ -46,7 +48,7 @@ class NoAnswer(Exception):
 Headers = tuple[tuple[str, str], ...]
 
 
-class HttpAnswer(NamedTuple):
+class HttpAnswer(Struct, frozen=True, gc=False):
     """An HTTP answer, of whatever status: any is a sign of life."""
 
     status: int

@@ -65,14 +65,16 @@ class HttpCaller:
         deadlines = self._deadlines
         if deadlines is None or deadlines.loop is not loop:
             deadlines = self._deadlines = Deadlines(loop)
-        deadline = deadlines.begin(loop.time(), seconds, target.shown)
+        now = loop.time()
+        deadline = deadlines.begin(now, seconds, target.shown)
         try:
             if host.busy < self._most_connections:
                 host.busy += 1
             else:
                 await _turn(host, loop, deadline)
+                now = loop.time()
             try:
-                connection = host.kept(loop.time()) or await self._opened(host, loop, deadline)
+                connection = host.kept(now) or await self._opened(host, loop, deadline)
                 try:
                     waiter: asyncio.Future[HttpAnswer] = loop.create_future()
                     deadline.watch(waiter, connection)

@@ -6,9 +6,12 @@ import asyncio
 import select
 import sys
 from collections import deque
-from typing import NamedTuple, cast
+from collections.abc import Callable
+from functools import partial
+from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from msgspec import Struct
 
 from leaguekit.transport.base import HttpAnswer, Unreachable
 
@@ -22,7 +25,7 @@ MOST_KNOWN_BYTES = 512
 _END_OF_HEAD = b"\r\n\r\n"
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True, gc=False):
     """What is known of an answer's head: it has a length, and the connection is kept."""
 
     size: int
@@ -54,8 +57,9 @@ class Host:
 
     def kept(self, now: float) -> Connection | None:
         """The connection that was used last, if one is fit to be used again."""
-        while self.idle:
-            connection = self.idle.pop()
+        idle = self.idle
+        while idle:
+            connection = idle.pop()
             if now - connection.idle_since < IDLE_SECONDS and not connection.is_spent():
                 return connection
             connection.abort()
@@ -120,7 +124,7 @@ class Connection(asyncio.Protocol):
 
     def is_spent(self) -> bool:
         """Whether the peer has closed it, or sent what nobody asked for, even if the loop has not seen that yet."""
-        return self.closed or _has_input(self.descriptor)
+        return self.closed or bool(self.input())
 
     def abort(self) -> None:
         self.waiter = None
@@ -166,7 +170,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self.descriptor: int = transport.get_extra_info("socket").fileno()
+        self.input = _input_at(transport.get_extra_info("socket").fileno())
 
     def data_received(self, data: bytes) -> None:
         if self.waiter is None:
@@ -267,9 +271,10 @@ class Connection(asyncio.Protocol):
             self._finish(answer, keep=keep)
 
 
-def _has_input(descriptor: int) -> bool:
+def _input_at(descriptor: int) -> Callable[[], object]:
+    """What says whether there is anything to read, or the end, without waiting."""
     if sys.platform == "win32":
-        return bool(select.select([descriptor], [], [], 0)[0])
+        return lambda: select.select([descriptor], [], [], 0)[0]
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))
+    return partial(poll.poll, 0)
