@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.protocol.answers import answer_of
 from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.reading import decode, encode, of_type
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcError, RpcRefusal, read_answer, request
+from leaguekit.protocol.reading import encode
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcError, RpcRefusal, request
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
 AnswerT = TypeVar("AnswerT", bound=Message)
@@ -61,7 +62,7 @@ async def ask(
     if came.status == TOO_OFTEN:
         # Whatever its body says: it may have been said before our request was read.
         raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
-    return of_type(answer, decode(read_answer(came.body, call_id)))
+    return answer_of(answer, came.body, call_id)
 
 
 async def deliver(caller: Caller, url: str, message: Message, seconds: float) -> bytes:
