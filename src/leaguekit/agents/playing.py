@@ -105,6 +105,8 @@ class PlayerAgent:
         self._current: str | None = None
         self._memory: Memory | None = None
         self._views = Views(world.data_root)
+        # Whose history file waits for its turn to be written: what it will say is made then.
+        self._to_save: str | None = None
         self._writer = ViewWriter(HISTORIES_A_SECOND, files=world.files, inline=world.inline)
         self._handlers: dict[type[m.Message], Callable[[Any], Any]] = {
             m.RoundAnnouncement: self._round_announced,
@@ -394,9 +396,13 @@ class PlayerAgent:
         return m.envelope(sender_of("player", self._me.agent_id), self.world.now(), message.conversation_id)
 
     def _save(self) -> None:
-        self._writer.renew(self._views.history(self._me.agent_id), self._saved)
+        me = self._me.agent_id
+        if self._to_save != me:
+            self._to_save = me
+            self._writer.renew(self._views.history(me), self._saved)
 
     def _saved(self) -> History:
+        self._to_save = None
         matches, tally = [*self.history.values()], tally_of(self.player.strategy)
         return History(
             player_id=self._me.agent_id,
