@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import itertools
 
 import msgspec
@@ -117,6 +118,11 @@ def test_match_and_attempt_do_not_run_together():
 @given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
 def test_derived_tokens_are_equal_only_if_their_parts_are(one, other):
     assert (tokens.manager_to_agent(KEY, *one) == tokens.manager_to_agent(KEY, *other)) == (one == other)
+
+
+@given(st.binary(max_size=64), st.binary(max_size=200))
+def test_what_derives_tokens_is_hmac(key, text):
+    assert tokens._hmac(key, text) == hmac.digest(key, text, "sha256")
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -36,6 +36,10 @@ class OpenMatch:
 
     referee_id: str
     attempt: int = 1
+    # Who the player was when these were made, which the referee shows and is shown.
+    identity: object = None
+    expected_token: str = ""
+    own_token: str | UnsetType = UNSET
     round_id: int | None = None
     opponent_id: str | None = None
     role: Role | None = None

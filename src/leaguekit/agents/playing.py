@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +26,14 @@ from leaguekit.agents.context import (
 )
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
+from leaguekit.agents.referees import FromReferee, match_of, token_for
 from leaguekit.agents.registration import Before, Identity, Kind, Registrar
-from leaguekit.agents.strategies import decide
+from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerState
-from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
+from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, answer
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
 GET_STATE = "get_player_state"
-# The attempts at a match that a player tries a token for if it has forgotten the invitation.
-MOST_ATTEMPTS = 9
 # Of the moves that were played for a strategy, so many are remembered.
 MOST_REPLACED = 20
 # How often the file is written that shows the matches so far: with fifty players on a machine it is felt.
@@ -56,7 +54,8 @@ HISTORIES_A_SECOND = 0.5
 log = logging.getLogger(__name__)
 
 FromManager = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
-FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
+# What a handler gives: an answer, at once where nobody has to be waited for.
+Given = m.Message | Awaitable[m.Message]
 
 
 class PlayerAgent:
@@ -101,6 +100,7 @@ class PlayerAgent:
         self._seed = seed
         self._tell = tell
         self._asks_here = never_blocks or world.inline
+        self._is_quick = is_quick(player.strategy)
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
         self._memory: Memory | None = None
@@ -108,7 +108,7 @@ class PlayerAgent:
         # Whose history file waits for its turn to be written: what it will say is made then.
         self._to_save: str | None = None
         self._writer = ViewWriter(HISTORIES_A_SECOND, files=world.files, inline=world.inline)
-        self._handlers: dict[type[m.Message], Callable[[Any], Any]] = {
+        self._handlers: dict[type[m.Message], Callable[[Any], Given]] = {
             m.RoundAnnouncement: self._round_announced,
             m.LeagueStandingsUpdate: self._standings_updated,
             m.RoundCompleted: self._round_completed,
@@ -126,7 +126,8 @@ class PlayerAgent:
 
     @property
     def player_id(self) -> str | None:
-        return None if self.identity is None else self.identity.agent_id
+        identity = self.registrar.identity
+        return None if identity is None else identity.agent_id
 
     @property
     def state(self) -> PlayerState:
@@ -162,19 +163,26 @@ class PlayerAgent:
 
     # Answers.
 
-    async def handle(self, body: bytes, _peer: Peer) -> bytes | None:
+    def handle(self, body: bytes, _peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a body, whatever it is."""
-        return await answer(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+        return answer(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
 
-    async def _answer(self, call: Call) -> Any:
-        if call.method == PING:
-            return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id}
-        if call.method == GET_STATE:
-            return self.snapshot()
+    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
+        if call.message is None and call.method in (PING, GET_STATE):
+            return self._show(call.method)
         _, message = read_call(call, "player")
+        handler = self._handlers[type(message)]
+        return handler(message) if self.registrar.is_settled() else self._answer_later(handler, message)
+
+    async def _show(self, method: str) -> dict[str, Any]:
+        if method == GET_STATE:
+            return self.snapshot()
+        return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id}
+
+    async def _answer_later(self, handler: Callable[[Any], Given], message: m.Message) -> m.Message:
         await self.registrar.settled()
-        result = self._handlers[type(message)](message)
-        return result if isinstance(result, m.Message) else await result
+        given = handler(message)
+        return given if isinstance(given, m.Message) else await given
 
     def snapshot(self) -> dict[str, Any]:
         """What anybody may know: nothing of a match that is still in play but that there is one."""
@@ -243,18 +251,27 @@ class PlayerAgent:
         self._current = message.match_id
         return m.GameJoinAck(
             **self._of_match(message, message.match_id, match),
-            arrival_timestamp=times.written(self.world.now()),
+            arrival_timestamp=self.world.timestamp(),
             accept=True,
         )
 
-    async def _asked(self, call: MoveCall) -> m.ChooseParityResponse | m.GameMoveResponse:
+    def _asked(self, call: MoveCall) -> Given:
         match = self._match(call, call.match_id)
         self._check_addressee(call.player_id)
         match.chosen = False
         self._current = call.match_id
         seconds = seconds_for(call)
         ctx = self._context(call, match, seconds)
-        move, fault, error = await decide(self.player.strategy, ctx, seconds, inline=self._asks_here)
+        if self._is_quick:
+            return self._moved(call, match, decide_at_once(self.player.strategy, ctx))
+        return self._ask(call, match, ctx, seconds)
+
+    async def _ask(self, call: MoveCall, match: OpenMatch, ctx: Context, seconds: float) -> m.Message:
+        decision = await decide(self.player.strategy, ctx, seconds, inline=self._asks_here)
+        return self._moved(call, match, decision)
+
+    def _moved(self, call: MoveCall, match: OpenMatch, decision: Decision) -> m.Message:
+        move, fault, error = decision
         if fault is not None:
             self._complain(call, Replaced(call.match_id, move, fault, error))
         match.chosen = True
@@ -334,9 +351,10 @@ class PlayerAgent:
 
     @property
     def _me(self) -> Identity:
-        if self.identity is None:
+        identity = self.registrar.identity
+        if identity is None:
             raise ProtocolError("E005", "This player has not registered.")
-        return self.identity
+        return identity
 
     def _check_manager(self, message: FromManager) -> None:
         if not self._me.may_be_manager(message.auth_token):
@@ -354,46 +372,36 @@ class PlayerAgent:
 
     def _match(self, message: FromReferee, match_id: str) -> OpenMatch:
         """The match that a referee's message is about."""
-        known = self._matches.get(match_id)
-        referee_id = read_sender(message.sender).id or ""
-        if isinstance(message, m.GameInvitation):
-            attempt = self._attempt(message, match_id, referee_id, (message.attempt or 1,))
-            if known is None or (known.attempt, known.referee_id) != (attempt, referee_id):
-                # A referee whose match was given to another is answered, but not followed.
-                if known is not None and attempt < known.attempt:
-                    return OpenMatch(referee_id, attempt)
-                known = self._matches[match_id] = OpenMatch(referee_id, attempt)
-        elif known is not None:
-            self._attempt(message, match_id, referee_id, (known.attempt,))
-        else:
-            attempt = self._attempt(message, match_id, referee_id, range(1, MOST_ATTEMPTS + 1))
-            known = self._matches[match_id] = OpenMatch(referee_id, attempt)
-        return known
-
-    def _attempt(self, message: FromReferee, match_id: str, referee_id: str, attempts: Sequence[int]) -> int:
-        """Which of these attempts at the match the message is of; under the scheme its token says so."""
-        me = self._me
-        if not me.derived:
-            return attempts[0]
-        for attempt in attempts:
-            if _shows(message, tokens.referee_to_player(me.key, str(me.league_id), match_id, attempt, referee_id)):
-                return attempt
-        raise self._stranger()
+        match = match_of(self._matches, message, match_id, self._me)
+        if match is None:
+            raise self._stranger()
+        return match
 
     def _acknowledged(self, message: m.Request) -> dict[str, Any]:
         """What every answer to the manager carries."""
-        token = self._me.auth_token or UNSET
-        return {**self._echo(message), "auth_token": token, "player_id": self.player_id, "status": "ACKNOWLEDGED"}
+        me = self._me
+        return {
+            "protocol": PROTOCOL,
+            "sender": sender_of("player", me.agent_id),
+            "timestamp": self.world.timestamp(),
+            "conversation_id": message.conversation_id,
+            "auth_token": me.auth_token or UNSET,
+            "player_id": me.agent_id,
+            "status": "ACKNOWLEDGED",
+        }
 
     def _of_match(self, message: m.Request, match_id: str, match: OpenMatch) -> dict[str, Any]:
         """What every answer to a referee carries: under the scheme, a token that was made for it and this match."""
-        me, token = self._me, self._me.auth_token or UNSET
-        if me.derived:
-            token = tokens.player_to_referee(me.key, str(me.league_id), match_id, match.attempt, match.referee_id)
-        return {**self._echo(message), "auth_token": token, "player_id": me.agent_id, "match_id": match_id}
-
-    def _echo(self, message: m.Request) -> m.Envelope:
-        return m.envelope(sender_of("player", self._me.agent_id), self.world.now(), message.conversation_id)
+        me = self._me
+        return {
+            "protocol": PROTOCOL,
+            "sender": sender_of("player", me.agent_id),
+            "timestamp": self.world.timestamp(),
+            "conversation_id": message.conversation_id,
+            "auth_token": token_for(match, match_id, me),
+            "player_id": me.agent_id,
+            "match_id": match_id,
+        }
 
     def _save(self) -> None:
         me = self._me.agent_id
@@ -413,7 +421,3 @@ class PlayerAgent:
             final=self.final,
             account=UNSET if tally is None else tally.account(),
         )
-
-
-def _shows(message: m.Request, token: str) -> bool:
-    return message.auth_token is not UNSET and tokens.same(message.auth_token, token)

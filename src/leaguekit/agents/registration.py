@@ -14,6 +14,7 @@ import logging
 import math
 import re
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -73,7 +74,7 @@ class _NotReached(RegistrationRefused):
     """Because nothing answered where the agent says it listens: something may a moment later."""
 
 
-class Identity(Struct, frozen=True, kw_only=True):
+class Identity(Struct, frozen=True, kw_only=True, dict=True):
     """Who an agent is in its league, as the registration's answer and the state file say."""
 
     agent_id: str
@@ -82,16 +83,18 @@ class Identity(Struct, frozen=True, kw_only=True):
     # Whether the league is one of ours: callers show derived tokens, and are to be shown some.
     derived: bool = False
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         return tokens.signing_key(self.auth_token or "")
 
+    @cached_property
+    def _managers(self) -> str:
+        """What its manager shows."""
+        return tokens.manager_to_agent(self.key, str(self.league_id), self.agent_id)
+
     def may_be_manager(self, shown: str | UnsetType) -> bool:
         """Whether its manager shows this token; where tokens are not derived nobody can tell, and anybody may be."""
-        if not self.derived:
-            return True
-        expected = tokens.manager_to_agent(self.key, str(self.league_id), self.agent_id)
-        return shown is not UNSET and tokens.same(shown, expected)
+        return not self.derived or (shown is not UNSET and tokens.same(shown, self._managers))
 
 
 class Kind(NamedTuple):
@@ -161,6 +164,8 @@ class Registrar:
         self._one_at_a_time = asyncio.Lock()
         self._settled = asyncio.Event()
         self._settled.set()
+        # Whether no answer is awaited that may change who the agent is.
+        self.is_settled = self._settled.is_set
 
     def folder(self, league_id: str | None) -> Path:
         """Where this agent's own files of a league lie."""
@@ -220,7 +225,7 @@ class Registrar:
 
     async def settled(self) -> Identity | None:
         """Who the agent is; while an answer is awaited that may change it, wait for that."""
-        if not self._settled.is_set():
+        if not self.is_settled():
             await in_a_task()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STARTING_SECONDS if self.identity is None else SETTLING_SECONDS):

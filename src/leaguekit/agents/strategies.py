@@ -178,15 +178,25 @@ class Decision(NamedTuple):
     error: BaseException | None = None
 
 
+def is_quick(strategy: Strategy) -> bool:
+    """Whether it is one of ours, which are known to be: a task, let alone a thread, costs more than they do."""
+    return strategy in STRATEGIES.values()
+
+
+def decide_at_once(strategy: Strategy, ctx: Context) -> Decision:
+    """Ask a strategy that is quick."""
+    options = [*ctx.valid_options]
+    return judged(called(strategy, ctx), ctx, options)
+
+
 async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
     """Ask a strategy; play a legal move for it if it fails, takes longer than that, or makes no legal one.
 
     ``inline`` asks it here and now. Otherwise an author's function runs in a thread, for it may block, be it async.
     """
+    if is_quick(strategy):
+        return decide_at_once(strategy, ctx)
     options = [*ctx.valid_options]
-    if strategy in STRATEGIES.values():
-        # Ours are known to be quick: a task, let alone a thread, costs more than they do.
-        return judged(called(strategy, ctx), ctx, options)
     thinking = asyncio.ensure_future(_think(strategy, ctx, inline=inline))
     try:
         await asyncio.wait((thinking,), timeout=seconds)
@@ -209,6 +219,8 @@ def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
     """The option that a strategy means, or another one and what is wrong with its own."""
     if thought.error is not None:
         return Decision(_any(ctx, options), f"the strategy raised {thought.error!r}", thought.error)
+    if type(thought.move) is str and thought.move in options:
+        return Decision(thought.move)
     with contextlib.suppress(TypeError, ValueError, RecursionError):
         wanted = _canonical(thought.move)
         if not options:

@@ -10,9 +10,12 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
+from time import time
 from typing import Any, TypeVar
 
+from leaguekit.protocol import times
 from leaguekit.store.disk import DISK, Files
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Caller
@@ -22,6 +25,11 @@ T = TypeVar("T")
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@lru_cache(maxsize=1)
+def _written(second: int) -> str:
+    return times.written(datetime.fromtimestamp(second, UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,10 @@ class World:
     inline: bool = False
     # Whom the operator lets it call, for who must say so before it calls.
     policy: AddressPolicy | None = None
+
+    def timestamp(self) -> str:
+        """The time as messages carry it. The text changes once a second; to make it takes 2 µs, to look it up 0.3."""
+        return _written(int(time())) if self.now is _utc_now else times.written(self.now())
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do blocking work without holding up the loop."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+PROTOCOL: Literal["league.v2"] = "league.v2"
 PROTOCOL_VERSION = "2.1.0"
 OLDEST_VERSION = "2.0.0"
 

@@ -1,0 +1,78 @@
+"""Who speaks to a player as a match's referee, and what the player shows it: tokens that were made for this match.
+
+Where the league does not derive tokens nobody can tell, and anybody may be the referee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, UnsetType
+
+from leaguekit.agents.context import OpenMatch
+from leaguekit.agents.registration import Identity
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
+
+# The attempts at a match that a player tries a token for if it has forgotten the invitation.
+MOST_ATTEMPTS = 9
+
+FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
+
+
+def match_of(matches: dict[str, OpenMatch], message: FromReferee, match_id: str, me: Identity) -> OpenMatch | None:
+    """The match that a message is about, which is kept among the others; None if its sender is not the referee."""
+    known = matches.get(match_id)
+    referee_id = message.sender.partition(":")[2]
+    if isinstance(message, m.GameInvitation):
+        attempt = message.attempt or 1
+        if known is None or known.attempt != attempt or known.referee_id != referee_id:
+            invited = _attempt(message, match_id, referee_id, (attempt,), me)
+            # A referee whose match was given to another is answered, but not followed.
+            if invited is not None and (known is None or attempt >= known.attempt):
+                matches[match_id] = invited
+            return invited
+    if known is None:
+        known = _attempt(message, match_id, referee_id, range(1, MOST_ATTEMPTS + 1), me)
+        if known is not None:
+            matches[match_id] = known
+        return known
+    if known.referee_id != referee_id:
+        return None if _attempt(message, match_id, referee_id, (known.attempt,), me) is None else known
+    return known if _shows(message, known, match_id, me) else None
+
+
+def token_for(match: OpenMatch, match_id: str, me: Identity) -> str | UnsetType:
+    """What the player shows the match's referee: under the scheme, a token that was made for it and this match."""
+    if match.identity is not me:
+        _make_tokens(match, match_id, me)
+    return match.own_token
+
+
+def _attempt(
+    message: FromReferee, match_id: str, referee_id: str, attempts: Iterable[int], me: Identity
+) -> OpenMatch | None:
+    """The one of these attempts at a match that a message is of; under the scheme its token says so."""
+    for attempt in attempts:
+        match = OpenMatch(referee_id, attempt)
+        if _shows(message, match, match_id, me):
+            return match
+    return None
+
+
+def _shows(message: FromReferee, match: OpenMatch, match_id: str, me: Identity) -> bool:
+    """Whether a message shows the token of the match's referee."""
+    if not me.derived:
+        return True
+    if match.identity is not me:
+        _make_tokens(match, match_id, me)
+    return message.auth_token is not UNSET and tokens.same(message.auth_token, match.expected_token)
+
+
+def _make_tokens(match: OpenMatch, match_id: str, me: Identity) -> None:
+    """Make what the referee shows and is shown: once a match, for it takes longer than the rest of an answer."""
+    match.identity, match.own_token = me, me.auth_token or UNSET
+    if me.derived:
+        made_for = (me.key, str(me.league_id), match_id, match.attempt, match.referee_id)
+        match.expected_token = tokens.referee_to_player(*made_for)
+        match.own_token = tokens.player_to_referee(*made_for)
