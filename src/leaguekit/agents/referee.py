@@ -30,8 +30,8 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
-from leaguekit.protocol.refusals import Refuse, referee_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, answer
+from leaguekit.protocol.refusals import referee_refusal
+from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, Refused, RpcError, answer
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.store.journal import Journal
@@ -147,18 +147,17 @@ class RefereeAgent:
 
     # Its server side
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+    def handle(self, body: bytes, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a body, whatever it is."""
-        return await (self.answer if self._open is None else self._open.handle)(body, peer)
+        return self.answer(body, peer) if self._open is None else self._open.handle(body, peer)
 
     def answer(self, body: bytes, _peer: Peer) -> Coroutine[Any, Any, bytes | None]:
         """Answer a body, whatever it is, to the letter."""
         return answer(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
 
-    @property
-    def refuse(self) -> Refuse:
-        """How this referee words its refusals."""
-        return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)
+    def refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
+        """How this referee words a refusal."""
+        return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)(error, call)
 
     async def _answer(self, call: Call) -> Any:
         if call.method == PING:

@@ -28,7 +28,7 @@ from leaguekit.match.rulings import Verdict
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.ids import read_sender, sender_of
+from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
@@ -212,8 +212,9 @@ class Refereeing:
         if token is not UNSET and self.can_tell(side) and not self.is_of(side, token):
             shown = {"provided_token": tokens.shortened(token)}
             raise ProtocolError("E012", f"That is not the token of {own}.", context=shown)
-        said = message.sender or sender_of("player", own)
-        if message.player_id != own or read_sender(said) != ("player", own):
+        sender = sender_of("player", own)
+        if message.player_id != own or message.sender not in (UNSET, sender):
+            said = message.sender or sender
             raise ProtocolError("E055", f"{own} was asked; the answer is from {said} for {message.player_id}.")
         if message.match_id != self.match.match_id:
             ids = {"expected_match_id": self.match.match_id, "received_match_id": message.match_id}

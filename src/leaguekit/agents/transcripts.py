@@ -53,9 +53,8 @@ class Transcript:
         message: Message | None = None,
         note: str | UnsetType = UNSET,
     ) -> None:
-        noted = _Noted(round(self._clock(), 3), what, player_id, note=note)
-        if message is not None:
-            noted.message_type, noted.body = message_type(message), message
+        kind, body = (UNSET, UNSET) if message is None else (message_type(message), message)
+        noted = _Noted(round(self._clock(), 3), what, player_id, kind, body, note)
         (self._first if len(self._first) < MOST_ENTRIES // 2 else self._last).append(noted)
 
     def entries(self) -> list[TranscriptEntry]:
