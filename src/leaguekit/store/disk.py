@@ -78,11 +78,13 @@ class Disk:
                 _make_folder_of(path)
                 descriptor = os.open(beside, _NEW, mode)
             try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.writelines([content] if isinstance(content, bytes) else content)
-                    file.flush()
+                try:
+                    for piece in [content] if isinstance(content, bytes) else content:
+                        _write_whole(descriptor, piece)
                     if private:
-                        os.fsync(file.fileno())
+                        os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
                 os.replace(beside, path)  # noqa: PTH105
             except BaseException:
                 with contextlib.suppress(FileNotFoundError):
@@ -122,6 +124,11 @@ class _Growing:
 
     def close(self) -> None:
         os.close(self._descriptor)
+
+
+def _write_whole(descriptor: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]
 
 
 def _make_folder_of(path: Path) -> None:

@@ -24,7 +24,7 @@ _LONGEST_NAME = 120
 # A view that takes long to write, such as a large league's, may take a twentieth of the time.
 PAUSES_A_WRITING = 20
 # Files that are written once wait so long for others to be written with.
-GATHERING_SECONDS = 0.2
+GATHERING_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
