@@ -173,6 +173,13 @@ def test_what_is_written_is_valid_and_reads_as_the_same_second(moment):
     assert times.read(text) == moment.astimezone(UTC).replace(microsecond=0)
 
 
+@pytest.mark.parametrize("year", [1, 1969, 1999, 2025, 2105, 2106, 2107, 2242, 9999])
+def test_the_last_microsecond_of_a_second_is_of_that_second(year):
+    for month, day, clock in ((12, 31, (23, 59, 59)), (2, 7, (6, 28, 15))):
+        moment = datetime(year, month, day, *clock, 999_999, tzinfo=UTC)
+        assert times.written(moment) == f"{year:04}-{month:02}-{day:02}T{clock[0]:02}:{clock[1]:02}:{clock[2]:02}Z"
+
+
 @given(st.from_regex(times.PATTERN, fullmatch=True))
 @example("0004-02-29T00:00:00.000000000+00:00")
 @example("99961231T235959Z")

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from time import time
 from typing import Any, TypeVar
@@ -27,11 +26,6 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@lru_cache(maxsize=1)
-def _written(second: int) -> str:
-    return times.written(datetime.fromtimestamp(second, UTC))
-
-
 @dataclass(frozen=True, slots=True)
 class World:
     """The world of one agent. ``inline`` means that blocking work is done at once, without threads (simulation)."""
@@ -46,8 +40,8 @@ class World:
     policy: AddressPolicy | None = None
 
     def timestamp(self) -> str:
-        """The time as messages carry it. The text changes once a second; to make it takes 2 µs, to look it up 0.3."""
-        return _written(int(time())) if self.now is _utc_now else times.written(self.now())
+        """The time as messages carry it."""
+        return times.of_second(int(time())) if self.now is _utc_now else times.written(self.now())
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do blocking work without holding up the loop."""

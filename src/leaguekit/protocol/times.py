@@ -7,6 +7,7 @@ and times (``20250115T10:30:00Z``). No zone, or any other zone, is E021.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def _date(dash: str) -> str:
@@ -25,8 +26,24 @@ _TIME = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]|(?:[01][0-9]|2[0-3])[0-5][0-
 PATTERN = rf"(?:{_date('-')}|{_date('')})T(?:{_TIME})(?:\.[0-9]{{1,9}})?(?:Z|\+00:00)"
 
 
+# Up to the year 2106 a float tells a moment from the full second after it.
+_TELLABLE_SECONDS = 1 << 32
+
+
 def written(moment: datetime) -> str:
     """The one form we send: seconds, UTC, ``Z``."""
+    seconds = moment.timestamp()
+    return of_second(int(seconds)) if 0 <= seconds < _TELLABLE_SECONDS else _made(moment)
+
+
+# A match has 35 timestamps, in a few seconds: to make one takes 2 µs, to remember it a tenth of that.
+@lru_cache(maxsize=16)
+def of_second(seconds: int) -> str:
+    """The same for a full second since 1970."""
+    return _made(datetime.fromtimestamp(seconds, UTC))
+
+
+def _made(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
