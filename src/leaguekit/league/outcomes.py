@@ -7,6 +7,7 @@ referees tell.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -15,8 +16,10 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import Game, Side, settled
 from leaguekit.league.records import Match
 from leaguekit.match.draw import match_seed, opens
-from leaguekit.match.rulings import RULINGS, Ruling
+from leaguekit.match.rulings import RULINGS
 from leaguekit.protocol.messages import MatchResult, ResultDetails
+
+_ROWS = {ruling.value: row for ruling, row in RULINGS.items()}
 
 
 class Fault(NamedTuple):
@@ -144,14 +147,13 @@ def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | No
 
 def _ruling_faults(details: ResultDetails) -> list[Fault]:
     # Only our own referees name rulings from the list.
-    if details.ruling is UNSET or details.ruling not in list(Ruling):
-        return []
-    row = RULINGS[Ruling(details.ruling)]
-    if row.status == details.status and row.ruled_by != "manager":
+    row = _ROWS.get(details.ruling or "")
+    if row is None or (row.status == details.status and row.ruled_by != "manager"):
         return []
     return [Fault(f"a referee's ruling of {details.status}", f"the ruling {details.ruling}")]
 
 
+@cache
 def _draws(game: Game[Any]) -> bool:
     return game.draw(b"") is not None
 

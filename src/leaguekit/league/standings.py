@@ -6,7 +6,7 @@ compared, so each level of points is sorted by itself and stays sorted until one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 
 from msgspec import Struct
 
@@ -125,13 +125,16 @@ class Table:
     def _level(self, points: int) -> list[str]:
         if points not in self._sorted:
             level = self._levels[points]
-            self._sorted[points] = sorted(level, key=lambda player: self._key(self.rows[player], level))
+            tied = level.keys()
+            self._sorted[points] = (
+                sorted(level, key=lambda player: self._key(self.rows[player], tied)) if len(level) > 1 else [*level]
+            )
         return self._sorted[points]
 
-    def _key(self, row: Row, tied: Mapping[str, None]) -> tuple[int, ...]:
+    def _key(self, row: Row, tied: KeysView[str]) -> tuple[int, ...]:
         """What to sort tied players by, the best first."""
         values: dict[TieBreak, int] = {
-            "head_to_head": -sum(points for opponent, points in row.against.items() if opponent in tied),
+            "head_to_head": -sum(map(row.against.__getitem__, row.against.keys() & tied)),
             "wins": -row.wins,
             "technical_losses": row.technical_losses,
         }

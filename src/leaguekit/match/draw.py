@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
+from functools import lru_cache
 
 
 def commitment(nonce: bytes, number: int) -> str:
@@ -25,11 +26,14 @@ def opens(commitment: str, nonce_hex: str, number: int) -> bool:
     return commitment == _committed(nonce.hex(), number)
 
 
+# The manager needs it twice: to assign a match, and to judge its result.
+@lru_cache(maxsize=1_024)
 def match_seed(league_seed: bytes, match_id: str, attempt: int) -> bytes:
     """What a match's draw is made from: 256 bits that differ for every league, match and attempt."""
     return match_seeds(league_seed)(match_id, attempt)
 
 
+@lru_cache(maxsize=16)
 def match_seeds(league_seed: bytes) -> Callable[[str, int], bytes]:
     """The same for many matches of a league; its seed is taken in once."""
     keyed = hmac.new(league_seed, digestmod="sha256")
