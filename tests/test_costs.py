@@ -34,7 +34,7 @@ BUDGETS = {
     "exchange": {
         "tasks": 0,
         "calls of the socket": 4,
-        "calls in transport": 26,
+        "calls in transport": 20,
     },
 }
 

@@ -39,13 +39,8 @@ class Known(NamedTuple):
     id: str = ""
 
 
-class _Account(NamedTuple):
-    """What a request is counted under: an agent's id, or an address and the port that it called."""
-
-    buckets: Buckets
-    name: str | tuple[str, int]
-
-
+# What a request is counted under: an agent's id, or an address and the port that it called.
+_Name = str | tuple[str, int]
 # Whose token it is, if anybody's.
 Identify = Callable[[str], Known | None]
 
@@ -88,62 +83,79 @@ class Allowances:
     def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
         """How many seconds too early a request is; 0 if it may pass, and then it has been counted."""
         account = self._account(token, peer)
-        return 0.0 if account is None else self._waits(account, cost)
+        return 0.0 if account is None else self._waits(*account, cost)
 
     def watches(self, peer: Peer) -> float:
         """The same for one who only looks: at the dashboard, or whether the manager is there."""
-        return self._waits(_Account(self._spectators, (_neighbourhood(peer.host), peer.server[1])), 1.0)
+        return self._waits(self._spectators, _stranger(peer))
 
     def visits(self, peer: Peer) -> float:
         """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
-        return self._waits(_Account(self._visitors, (_neighbourhood(peer.host), peer.server[1])), 1.0)
+        return self._waits(self._visitors, _stranger(peer))
 
-    def _account(self, token: str, peer: Peer) -> _Account | None:
+    def _account(self, token: str, peer: Peer) -> tuple[Buckets, _Name] | None:
         known = self._identify(token) if token else None
         if known is None:
-            # By port too: many players may be served by one server, and called by one referee.
-            return _Account(self._strangers, (_neighbourhood(peer.host), peer.server[1]))
+            return self._strangers, _stranger(peer)
         if known.role == "operator":
             return None
-        return _Account(self._players if known.role == "player" else self._referees, known.id)
+        return self._players if known.role == "player" else self._referees, known.id
 
-    def _waits(self, account: _Account, cost: float) -> float:
-        seconds = account.buckets.take(account.name, cost)
+    def _waits(self, buckets: Buckets, name: _Name, cost: float = 1.0) -> float:
+        seconds = buckets.take(name, cost)
         if seconds:
-            self._tell(account.name if isinstance(account.name, str) else account.name[0])
+            self._tell(name)
         return seconds
 
-    def _tell(self, who: str) -> None:
+    def _tell(self, name: _Name) -> None:
         """Say so in the log, but now and then only: a flood of requests must not become one of lines."""
         now = time.monotonic()
         if now >= self._silent_until:
             self._silent_until = now + SILENT_SECONDS
+            who = name if isinstance(name, str) else name[0]
             log.warning("%s asks too often: some of its requests are refused", who)
 
     def guard(self, handler: Handler, refuse: Refuse, most_bytes: int) -> Handler:
         """The same handler, which is spared what comes too often."""
-
-        looked_at = _cost_alone if self._identify is nobody else _token_and_cost
+        knows_nobody = self._identify is nobody
+        looked_at = _cost_alone if knows_nobody else _token_and_cost
 
         async def guarded(body: bytes, peer: Peer) -> bytes | None:
-            token, cost = looked_at(body)
-            account = self._account(token, peer)
-            if account is None or not (seconds := self._waits(account, cost)):
-                given = await handler(body, peer)
-                if account is not None and given is not None and len(given) > ANSWER_BYTES:
-                    account.buckets.owe(account.name, len(given) / ANSWER_BYTES)
-                return given
-
-            async def refused(_call: Call) -> NoReturn:
-                raise ProtocolError("E059", too_many(seconds))
-
-            raise TooOften(await answer(body, refused, refuse, most_bytes) or b"", seconds)
+            name: _Name
+            # One request to an agent that knows nobody is by far the most frequent case.
+            if knows_nobody and body.startswith(b"{"):
+                cost, buckets, name = 1.0, self._strangers, _stranger(peer)
+            else:
+                token, cost = looked_at(body)
+                account = self._account(token, peer)
+                if account is None:
+                    return await handler(body, peer)
+                buckets, name = account
+            if seconds := buckets.take(name, cost):
+                self._tell(name)
+                raise await _refusal(body, seconds, refuse, most_bytes)
+            given = await handler(body, peer)
+            if given is not None and len(given) > ANSWER_BYTES:
+                buckets.owe(name, len(given) / ANSWER_BYTES)
+            return given
 
         return guarded
 
 
+async def _refusal(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> TooOften:
+    async def refused(_call: Call) -> NoReturn:
+        raise ProtocolError("E059", too_many(seconds))
+
+    return TooOften(await answer(body, refused, refuse, most_bytes) or b"", seconds)
+
+
 def too_many(seconds: float) -> str:
     return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
+
+
+def _stranger(peer: Peer) -> tuple[str, int]:
+    # By port too: many players may be served by one server, and called by one referee.
+    return _neighbourhood(peer.host), peer.server[1]
 
 
 _neighbourhood = lru_cache(maxsize=1_024)(neighbourhood)

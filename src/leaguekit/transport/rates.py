@@ -28,11 +28,16 @@ class Buckets:
     def take(self, name: Hashable, amount: float = 1.0) -> float:
         """Take so many, and give 0; or, if there are not enough, take none and give the seconds until there are."""
         now = self._clock()
-        full_at = self._full_at.get(name, now)
-        waits = max(full_at - now, 0.0) + amount * self._each - self._patience
+        full_at = self._full_at.get(name)
+        begins = now if full_at is None or full_at < now else full_at
+        full = begins + amount * self._each
+        waits = full - now - self._patience
         if waits > _ROUNDING:
             return waits
-        self._note(name, now + waits + self._patience, now)
+        if full_at is None:
+            self._note(name, full, now)
+        else:
+            self._full_at[name] = full
         return 0.0
 
     def owe(self, name: Hashable, amount: float) -> None:
