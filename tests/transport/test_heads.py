@@ -184,7 +184,7 @@ def conversations(draw: st.DrawFn) -> list[list[bytes]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(conversations())
 def test_every_answer_is_what_the_parser_makes_of_it(conversation: list[list[bytes]]) -> None:
     outcomes = []
