@@ -199,24 +199,24 @@ class PlayerAgent:
         }
 
     def _round_announced(self, message: m.RoundAnnouncement) -> m.RoundAnnouncementAck:
-        self._check_manager(message)
+        common = self._from_manager(message)
         self.round_id = message.round_id
-        return m.RoundAnnouncementAck(**self._acknowledged(message), round_id=message.round_id)
+        return m.RoundAnnouncementAck(**common, round_id=message.round_id)
 
     def _standings_updated(self, message: m.LeagueStandingsUpdate) -> m.StandingsUpdateAck:
-        self._check_manager(message)
+        common = self._from_manager(message)
         self.standings = message.standings
-        return m.StandingsUpdateAck(**self._acknowledged(message), round_id=message.round_id)
+        return m.StandingsUpdateAck(**common, round_id=message.round_id)
 
     def _round_completed(self, message: m.RoundCompleted) -> m.RoundCompletedAck:
-        self._check_manager(message)
+        common = self._from_manager(message)
         # The next round's invitation may have overtaken this.
         if self._current is not None and (self._matches[self._current].round_id or 0) <= message.round_id:
             self._current = None
-        return m.RoundCompletedAck(**self._acknowledged(message), round_id=message.round_id)
+        return m.RoundCompletedAck(**common, round_id=message.round_id)
 
     def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
-        self._check_manager(message)
+        common = self._from_manager(message)
         if tally_of(self.player.strategy) is not None:
             log.info("%s.", str(self.player.strategy))
         self._current = None
@@ -228,7 +228,7 @@ class PlayerAgent:
         if not self.finished.is_set():
             self._tell_the_end(place)
         self.finished.set()
-        return m.LeagueCompletedAck(**self._acknowledged(message))
+        return m.LeagueCompletedAck(**common)
 
     def _tell_the_end(self, place: str) -> None:
         if place:
@@ -356,10 +356,21 @@ class PlayerAgent:
             raise ProtocolError("E005", "This player has not registered.")
         return identity
 
-    def _check_manager(self, message: FromManager) -> None:
-        if not self._me.may_be_manager(message.auth_token):
+    def _from_manager(self, message: FromManager) -> dict[str, Any]:
+        """What every answer to the manager carries, if it is the manager who speaks."""
+        me = self._me
+        if not me.may_be_manager(message.auth_token):
             raise self._stranger()
         self.league_id = self.league_id or message.league_id
+        return {
+            "protocol": PROTOCOL,
+            "sender": sender_of("player", me.agent_id),
+            "timestamp": self.world.timestamp(),
+            "conversation_id": message.conversation_id,
+            "auth_token": me.auth_token or UNSET,
+            "player_id": me.agent_id,
+            "status": "ACKNOWLEDGED",
+        }
 
     def _check_addressee(self, player_id: str | UnsetType) -> None:
         if player_id not in (UNSET, self.player_id):
@@ -376,19 +387,6 @@ class PlayerAgent:
         if match is None:
             raise self._stranger()
         return match
-
-    def _acknowledged(self, message: m.Request) -> dict[str, Any]:
-        """What every answer to the manager carries."""
-        me = self._me
-        return {
-            "protocol": PROTOCOL,
-            "sender": sender_of("player", me.agent_id),
-            "timestamp": self.world.timestamp(),
-            "conversation_id": message.conversation_id,
-            "auth_token": me.auth_token or UNSET,
-            "player_id": me.agent_id,
-            "status": "ACKNOWLEDGED",
-        }
 
     def _of_match(self, message: m.Request, match_id: str, match: OpenMatch) -> dict[str, Any]:
         """What every answer to a referee carries: under the scheme, a token that was made for it and this match."""

@@ -27,6 +27,8 @@ MOST_BYTES_FROM_ABOVE = 1_048_576
 MOST_IN_BATCH = 100
 
 NULL = b"null"
+# How JSON begins that is no id: an object, a list, true or false.
+_NO_IDS = (b"{", b"[", b"t", b"f")
 _ABSENT = Raw(b"")
 _encode = msgspec.json.Encoder().encode
 log = logging.getLogger(__name__)
@@ -108,7 +110,7 @@ def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
     except _NOT_PLAIN:
         return None
     message, call_id = request.params, bytes(request.id)
-    if not _is_id(call_id) or not CHECKERS[type(message)](message):
+    if call_id.startswith(_NO_IDS) or not CHECKERS[type(message)](message):
         return None
     return Call(call_id, request.method, body, message)
 
@@ -150,7 +152,7 @@ def _one(raw: bytes | Raw) -> Call | Refused:
         # The first value is no object; only now is it worth knowing whether the rest is JSON.
         _any.decode(raw)
         return Refused(NULL, None, ProtocolError("E041", f"A request is an object, got {_shown(raw)}."))
-    call_id, valid_id = bytes(request.id) or None, _is_id(bytes(request.id))
+    call_id, valid_id = bytes(request.id) or None, not bytes(request.id).startswith(_NO_IDS)
     answer_to = call_id if valid_id else NULL
     method = _as_text(request.method)
     if bytes(request.jsonrpc) != b'"2.0"' and _as_text(request.jsonrpc) != "2.0":
@@ -172,10 +174,6 @@ def _as_text(raw: Raw) -> str | None:
         return _text.decode(raw)
     except msgspec.DecodeError:
         return None
-
-
-def _is_id(raw: bytes) -> bool:
-    return not raw.startswith((b"{", b"[", b"t", b"f"))
 
 
 def _shown(raw: bytes | Raw) -> str:
