@@ -87,9 +87,8 @@ class Refereeing:
         seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self.seats.items()}
         self.match = Match(rules, assignment.match_id, seats, self._limits, drawn)
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
         self._entered_at = world.now()
-        self.transcript = Transcript(lambda: self._loop.time() - self._began)
+        self.transcript = Transcript(self._loop.time)
         self._deadlines: dict[Side, float] = {}
         self._ended: asyncio.Future[Ended] = self._loop.create_future()
         self._working: set[asyncio.Task[None]] = set()
@@ -112,7 +111,7 @@ class Refereeing:
 
     async def play(self) -> Ended:
         """Play the match to its end."""
-        self._began = self._loop.time()
+        self.transcript.began = self._loop.time()
         self._guarded(self.match.start)
         try:
             return await self._ended

@@ -39,10 +39,11 @@ class _Noted(Struct):
 
 
 class Transcript:
-    """The transcript of one match; ``clock`` gives the seconds since it began."""
+    """The transcript of one match, which began at ``began`` by that clock: when this was made, or later."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self.began = clock()
         self._first: list[_Noted] = []
         self._last: deque[_Noted] = deque(maxlen=MOST_ENTRIES // 2)
 
@@ -54,7 +55,7 @@ class Transcript:
         note: str | UnsetType = UNSET,
     ) -> None:
         kind, body = (UNSET, UNSET) if message is None else (message_type(message), message)
-        noted = _Noted(round(self._clock(), 3), what, player_id, kind, body, note)
+        noted = _Noted(round(self._clock() - self.began, 3), what, player_id, kind, body, note)
         (self._first if len(self._first) < MOST_ENTRIES // 2 else self._last).append(noted)
 
     def entries(self) -> list[TranscriptEntry]:

@@ -175,6 +175,7 @@ class Match:
         self.game = game
         self.match_id = match_id
         self._limits = limits
+        self._seconds: dict[What, float] = {"join": limits.join, "move": limits.choice}
         self._drawn = drawn
         self._position = game.start(drawn)
         self._moves: dict[Side, Any] = {}
@@ -278,7 +279,7 @@ class Match:
             player.repeats = 0
             again = now + self._limits.delay(player.retries)
             told = self._tell_failed(player, given, what, most, again)
-            return [told, self._ask(player, again, again + self._limit(what))]
+            return [told, self._ask(player, again, again + self._seconds[what])]
         told = self._tell_failed(player, given, what, most, None)
         unreachable = player.suspended or given.code == "E009"
         player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[what]
@@ -384,7 +385,7 @@ class Match:
         player.phase = phase
         player.question = question
         player.retries = player.repeats = 0
-        return self._ask(player, now, now + self._limit(_WANTED[phase]))
+        return self._ask(player, now, now + self._seconds[_WANTED[phase]])
 
     def _ask(self, player: _Player, send_at: float, deadline: float) -> Ask:
         self._asks += 1
@@ -392,9 +393,6 @@ class Match:
         player.asked_at = send_at
         player.deadline = deadline
         return Ask(player.side, player.ask, _WANTED[player.phase], player.question, send_at, deadline)
-
-    def _limit(self, what: What) -> float:
-        return self._limits.join if what == "join" else self._limits.choice
 
     def _tell_failed(self, player: _Player, given: Failed, what: What, most: int, again: float | None) -> Tell:
         fault = GameFault(
