@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from msgspec import UNSET, Raw, UnsetType
@@ -18,7 +18,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState, Parity, Role
-from leaguekit.protocol.ids import match_conversation, sender_of
+from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import MOST_BYTES
 
@@ -49,6 +49,7 @@ class MatchMessages:
         seats: Mapping[Side, m.AssignedPlayer],
     ) -> None:
         self._now = world.now
+        self._timestamp = world.timestamp
         self._assignment = assignment
         self._seats = seats
         self._commitment = draw_commitment
@@ -70,7 +71,7 @@ class MatchMessages:
         seat = self._seats[side]
         return m.GameInvitation(
             **self._common,
-            timestamp=self.written(),
+            timestamp=self._timestamp(),
             auth_token=seat.shown_token,
             player_id=seat.player_id,
             game_type=self._assignment.game_type,
@@ -92,7 +93,7 @@ class MatchMessages:
         )
         asked: dict[str, Any] = {
             **self._common,
-            "timestamp": self.written(),
+            "timestamp": self._timestamp(),
             "auth_token": seat.shown_token,
             "player_id": seat.player_id,
             "game_type": self._assignment.game_type,
@@ -141,7 +142,7 @@ class MatchMessages:
         )
         common = {
             **self._common,
-            "timestamp": self.written(),
+            "timestamp": self._timestamp(),
             "game_type": self._assignment.game_type,
             "game_result": result,
             "reason": verdict.reason,
@@ -162,15 +163,13 @@ class MatchMessages:
 
     # To the manager; the token is added when they are sent
 
-    def progress(
-        self, stage: MatchState, entered_at: datetime, deadline: str | None, arrived: list[str]
-    ) -> m.MatchProgress:
+    def progress(self, stage: MatchState, entered_at: str, deadline: str | None, arrived: list[str]) -> m.MatchProgress:
         return m.MatchProgress(
             **self._common,
-            timestamp=self.written(),
+            timestamp=self._timestamp(),
             attempt=self._assignment.attempt,
             stage=stage,
-            entered_at=times.written(entered_at),
+            entered_at=entered_at,
             deadline=deadline or UNSET,
             arrived=arrived,
         )
@@ -196,7 +195,7 @@ class MatchMessages:
         )
         report = m.MatchResultReport(
             **self._common,
-            timestamp=self.written(),
+            timestamp=self._timestamp(),
             game_type=self._assignment.game_type,
             attempt=self._assignment.attempt,
             result=m.MatchResult(winner=self._winner(verdict), score=score, details=details),
@@ -212,7 +211,7 @@ class MatchMessages:
         """That this attempt does not count."""
         return m.MatchVoidReport(
             **self._common,
-            timestamp=self.written(),
+            timestamp=self._timestamp(),
             attempt=self._assignment.attempt,
             reason=void.reason,
             evidence=void.evidence,
@@ -229,9 +228,9 @@ class MatchMessages:
 
     # The pieces
 
-    def written(self, seconds: float = 0.0) -> str:
+    def written(self, seconds: float) -> str:
         """The moment in so many seconds."""
-        return times.written(self._now() + timedelta(seconds=seconds) if seconds else self._now())
+        return times.written(self._now() + timedelta(seconds=seconds))
 
     def _choices(self, verdict: Verdict) -> dict[str, str | None]:
         chosen = {side: (verdict.choices.get(side) or "")[:MOST_CHOICE] or None for side in SIDES}
@@ -241,4 +240,9 @@ class MatchMessages:
         return None if verdict.winner is None else self._seats[verdict.winner].player_id
 
     def _envelope(self) -> m.Envelope:
-        return m.envelope(self._sender, self._now(), self._conversation)
+        return {
+            "protocol": PROTOCOL,
+            "sender": self._sender,
+            "timestamp": self._timestamp(),
+            "conversation_id": self._conversation,
+        }

@@ -26,7 +26,7 @@ from leaguekit.match.draw import commitment
 from leaguekit.match.machine import Match
 from leaguekit.match.rulings import Verdict
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
@@ -87,7 +87,7 @@ class Refereeing:
         seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self.seats.items()}
         self.match = Match(rules, assignment.match_id, seats, self._limits, drawn)
         self._loop = asyncio.get_running_loop()
-        self._entered_at = world.now()
+        self._entered_at = world.timestamp()
         self.transcript = Transcript(self._loop.time)
         self._deadlines: dict[Side, float] = {}
         self._ended: asyncio.Future[Ended] = self._loop.create_future()
@@ -166,7 +166,7 @@ class Refereeing:
             "match_id": self.match.match_id,
             "attempt": self.assignment.attempt,
             "stage": self.match.stage,
-            "entered_at": times.written(self._entered_at),
+            "entered_at": self._entered_at,
             "arrived": self._arrived(),
             "deadline": self._deadline(),
         }
@@ -275,7 +275,7 @@ class Refereeing:
                     error = self._game_error(effect.side, effect.fault)
                     self._send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.Entered():
-                    self._entered_at = self.world.now()
+                    self._entered_at = self.world.timestamp()
                     self._entered(self)
                 case s.Finish() | s.Void():
                     self._end(effect)
