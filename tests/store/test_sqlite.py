@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.groups import Waiting
+from leaguekit.store.sqlite import TEXTS_WAIT, SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 
 WRITER = Path(__file__).with_name("writer_program.py")
@@ -62,6 +63,46 @@ def refusal(path: Path) -> str:
     with pytest.raises(StoreError) as refused:
         asyncio.run(opened_and_closed(path))
     return str(refused.value)
+
+
+# Texts beside the log
+
+
+def test_a_text_goes_with_the_next_events_and_by_itself_if_there_are_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups: list[tuple[int, int]] = []
+    commit = SqliteLog._commit
+
+    def counted(log: SqliteLog, waiting: list[Waiting]) -> None:
+        groups.append((sum(len(one.events) for one in waiting), sum(len(one.texts) for one in waiting)))
+        commit(log, waiting)
+
+    async def main() -> None:
+        log = await SqliteLog.open(path)
+        keeping = [asyncio.create_task(log.keep(name, b"kept")) for name in ("one", "other")]
+        await asyncio.sleep(0)
+        assert not groups
+        await log.append([b"1"])
+        await asyncio.gather(*keeping)
+        assert groups == [(1, 2)]
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await log.keep("alone", b"kept")
+        assert loop.time() - began >= TEXTS_WAIT - 0.01
+        assert groups == [(1, 2), (0, 1)]
+        last = asyncio.create_task(log.keep("last", b"kept"))
+        await asyncio.sleep(0)
+        await log.close()
+        await last
+        assert groups == [(1, 2), (0, 1), (0, 1)]
+
+    monkeypatch.setattr(SqliteLog, "_commit", counted)
+    asyncio.run(main())
+    with closing(outside(path)) as reader:
+        assert reader.execute("SELECT name FROM kept ORDER BY name").fetchall() == [
+            ("alone",), ("last",), ("one",), ("other",),
+        ]  # fmt: skip
 
 
 # Durability
@@ -160,7 +201,8 @@ def test_a_disk_that_takes_no_more_is_told_and_loses_nothing_acknowledged(path: 
     program = """
 import asyncio, resource, sys
 from leaguekit.store.base import StoreError
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.groups import Waiting
+from leaguekit.store.sqlite import TEXTS_WAIT, SqliteLog
 
 async def main():
     log = await SqliteLog.open(sys.argv[1])
@@ -262,7 +304,8 @@ def test_what_is_no_store_is_refused_and_left_alone(path: Path, tmp_path: Path) 
 OPEN_AS_NOBODY = f"""
 import asyncio, os, sys
 from leaguekit.store.base import StoreError
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.groups import Waiting
+from leaguekit.store.sqlite import TEXTS_WAIT, SqliteLog
 
 # root may write anywhere
 if os.getuid() == 0:

@@ -1,7 +1,8 @@
 """The event log on SQLite: one file, one writer, and one commit for all appends that wait together.
 
 A thread of its own writes. While it is busy with one commit, appends queue up; when it is free, it takes all of them
-into the next. Reading has a connection and a thread of its own (sqlite_reader.py), and sees what is committed.
+into the next. A text to be kept beside the log waits a moment for events to go with. Reading has a connection and a
+thread of its own (sqlite_reader.py), and sees what is committed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,9 @@ from leaguekit.store.sqlite_reader import SqliteReader
 
 _APPEND = "INSERT INTO events VALUES (?, CAST(? AS TEXT))"
 _KEEP = "INSERT INTO kept VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
+# So long. To wake the writer and to sync the disk takes a quarter of a millisecond of processor time, and every match
+# has a transcript.
+TEXTS_WAIT = 0.1
 
 
 class SqliteLog(SqliteReader):
@@ -47,6 +51,9 @@ class SqliteLog(SqliteReader):
             self._lock.release()
             raise
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        # Texts that wait for events, and what ends their waiting.
+        self._texts: list[Waiting] = []
+        self._texts_due: TimerHandle | None = None
         self._failure: str | None = None
         self._ended: Future[None] = loop.create_future()
         # Whoever exits without closing waits for no acknowledgement: the thread must not hold up the exit.
@@ -58,10 +65,25 @@ class SqliteLog(SqliteReader):
         return await asyncio.to_thread(cls, Path(path), asyncio.get_running_loop())
 
     def append(self, events: Sequence[bytes]) -> Future[int]:
+        self._enqueue_texts()
         return self._enqueue(Waiting(self._loop.create_future(), tuple(events)))
 
     async def keep(self, name: str, content: bytes) -> None:
-        await self._enqueue(Waiting(self._loop.create_future(), (), ((name, content),)))
+        text = Waiting(self._loop.create_future(), (), ((name, content),))
+        if self._is_closed:
+            self._enqueue(text)
+        else:
+            self._texts.append(text)
+            if self._texts_due is None:
+                self._texts_due = self._loop.call_later(TEXTS_WAIT, self._enqueue_texts)
+        await text.future
+
+    def _enqueue_texts(self) -> None:
+        if self._texts_due is not None:
+            self._texts_due.cancel()
+            texts, self._texts, self._texts_due = self._texts, [], None
+            for text in texts:
+                self._enqueue(text)
 
     def _enqueue(self, waiting: Waiting) -> Future[int]:
         if self._is_closed:
@@ -72,6 +94,7 @@ class SqliteLog(SqliteReader):
 
     async def close(self) -> None:
         if not self._is_closed:
+            self._enqueue_texts()
             self._is_closed = True
             self._queue.put(None)
         # Several may close; one that stops waiting must not stop the others.
