@@ -60,7 +60,8 @@ class Host:
         idle = self.idle
         while idle:
             connection = idle.pop()
-            if now - connection.idle_since < IDLE_SECONDS and not connection.is_spent():
+            # If it has input, the peer has closed it or sent what nobody asked for, and the loop has not seen it yet.
+            if now - connection.idle_since < IDLE_SECONDS and not connection.closed and not connection.input():
                 return connection
             connection.abort()
         return None
@@ -121,10 +122,6 @@ class Connection(asyncio.Protocol):
             self.fail(self.ended)
         else:
             self.transport.write(request)
-
-    def is_spent(self) -> bool:
-        """Whether the peer has closed it, or sent what nobody asked for, even if the loop has not seen that yet."""
-        return self.closed or bool(self.input())
 
     def abort(self) -> None:
         self.waiter = None
