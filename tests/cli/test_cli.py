@@ -118,3 +118,19 @@ def test_a_sign_that_the_output_has_not_is_written_out() -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"--strategy A,B,\u2026" in done.stdout
+
+
+def test_a_long_running_program_looks_for_garbage_rarely_and_not_among_what_it_has_imported() -> None:
+    program = """
+import gc
+from leaguekit.cli import program
+
+async def main(stop):
+    assert gc.isenabled() and gc.get_threshold()[0] >= 10_000
+    assert gc.get_freeze_count() > 10 * len(gc.get_objects())
+    return 3
+
+raise SystemExit(program.run(main))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
