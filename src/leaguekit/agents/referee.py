@@ -287,7 +287,7 @@ class RefereeAgent:
         self._become_active()
         self._attempts[match_id] = attempt
         self._in_play[match_id] = match
-        log.debug("%s begins", match_id)
+        log.info("%s begins", match_id, extra=about(assignment))
         self._task(self._carry_out(match, void))
         return None
 
