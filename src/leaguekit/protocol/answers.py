@@ -31,7 +31,9 @@ def answer_of(kind: type[AnswerT], body: bytes, call_id: int) -> AnswerT:
     Raises RpcRefusal if the peer refused the call, and ProtocolError if this is no such answer to it.
     """
     message = _read_plain(body, call_id)
-    return of_type(kind, decode(read_answer(body, call_id)) if message is None else message)
+    if isinstance(message, kind):
+        return message
+    return of_type(kind, message or decode(read_answer(body, call_id)))
 
 
 def _read_plain(body: bytes, call_id: int) -> Message | None:

@@ -6,6 +6,8 @@ import asyncio
 import math
 from typing import Protocol
 
+from msgspec import Struct
+
 from leaguekit.transport.base import CallerLate, HttpAnswer, TimedOut
 
 LATE_SECONDS = 0.05
@@ -66,26 +68,24 @@ class Deadlines:
             self._ring_at(first)
 
 
-class Deadline:
+class Deadline(Struct, eq=False):
     """One absolute limit over everything that a call waits for.
 
     What has arrived is read before time is called. A timer that rings late was kept waiting by us, so the peer gets
     that much more time (but never more than the limit itself), at most three times; after that nothing can be ruled.
     """
 
+    deadlines: Deadlines
+    ends: float
+    seconds: float
+    shown: str
     # The time is up, and only what has arrived is still looked at.
-    passed = False
+    passed: bool = False
     waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None] | None = None
     connection: Arriving | None = None
     failure: Exception | None = None
-    extensions = 0
-    late = 0.0
-
-    def __init__(self, deadlines: Deadlines, ends: float, seconds: float, shown: str) -> None:
-        self._deadlines = deadlines
-        self.ends = ends
-        self.seconds = seconds
-        self.shown = shown
+    extensions: int = 0
+    late: float = 0.0
 
     def watch(
         self, waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None], connection: Arriving | None = None
@@ -113,13 +113,13 @@ class Deadline:
         # The loop reads between one round and the next; what it has read by the one after that, it had.
         self.passed = True
         arrived = 0 if self.connection is None else self.connection.arrived
-        self._deadlines.loop.call_soon(self._wait_a_round, failure, looks, arrived)
+        self.deadlines.loop.call_soon(self._wait_a_round, failure, looks, arrived)
 
     def _wait_a_round(self, failure: Exception, looks: int, arrived: int) -> None:
-        self._deadlines.loop.call_soon(self._judge, failure, looks, arrived)
+        self.deadlines.loop.call_soon(self._judge, failure, looks, arrived)
 
     def _judge(self, failure: Exception, looks: int, arrived: int) -> None:
-        if self not in self._deadlines.under_way:
+        if self not in self.deadlines.under_way:
             return
         if looks and self.connection is not None and self.connection.arrived > arrived:
             self._look(failure, looks - 1)
