@@ -220,7 +220,7 @@ def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
     if thought.error is not None:
         return Decision(_any(ctx, options), f"the strategy raised {thought.error!r}", thought.error)
     if type(thought.move) is str and thought.move in options:
-        return Decision(thought.move)
+        return Decision(options[options.index(thought.move)])
     with contextlib.suppress(TypeError, ValueError, RecursionError):
         wanted = _canonical(thought.move)
         if not options:
