@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw
 from leaguekit.agents.ledger import Ledger
 from leaguekit.league import queries
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.reading import encode
 
 # A whole schedule of a large league would take more, and is made each time.
@@ -29,23 +30,26 @@ class Answers:
         self._number = 0
         self._size = 0
 
-    def to(self, query: m.LeagueQuery, reader: str, echo: m.Envelope) -> Raw:
+    def to(self, query: m.LeagueQuery, reader: str, now: str) -> Raw:
         """The encoded answer. Raises ProtocolError for an unknown league or type."""
         key = queries.depends_on(self._ledger.league, query, reader)
         if self._number != self._ledger.number:
             self._forget()
         response = self._ready.get(key)
         if response is None:
-            response = self._made(key, query, reader, echo)
-        response.timestamp, response.conversation_id = echo["timestamp"], echo["conversation_id"]
+            response = self._made(key, query, reader, now)
+        response.timestamp, response.conversation_id = now, query.conversation_id
         return Raw(encode(response))
 
-    def _made(self, key: Hashable, query: m.LeagueQuery, reader: str, echo: m.Envelope) -> m.LeagueQueryResponse:
+    def _made(self, key: Hashable, query: m.LeagueQuery, reader: str, now: str) -> m.LeagueQueryResponse:
         league = self._ledger.league
         found = queries.answer(league, query, reader)
         of_standings = query.query_type == "GET_STANDINGS"
         response = m.LeagueQueryResponse(
-            **echo,
+            protocol="league.v2",
+            sender=MANAGER,
+            timestamp=now,
+            conversation_id=query.conversation_id,
             query_type=str(query.query_type),
             success=not isinstance(found, m.QueryError),
             data=UNSET if isinstance(found, m.QueryError) else found,

@@ -204,7 +204,7 @@ class Manager:
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
     async def _query(self, query: m.LeagueQuery, _peer: Peer) -> Raw:
-        return self._answers.to(query, self._sender(query).id, self._echo(query))
+        return self._answers.to(query, self._sender(query).id, self._now())
 
     def _sender(self, request: OfLeague, kind: type[Player | Referee] | None = None) -> Player | Referee:
         """Whose token a request carries, if that is who it says it is and may send this. Raises ProtocolError."""

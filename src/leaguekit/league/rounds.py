@@ -68,7 +68,7 @@ def assign(league: League, at: str) -> list[Event]:
 
     Nobody is given two matches at once, although a match that is played again may meet a later round.
     """
-    if league.paused:
+    if league.paused or not league.waiting:
         return []
     free = {referee.id: referee.free for referee in league.referees.values() if referee.free}
     events: list[Event] = []

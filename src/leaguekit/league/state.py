@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatchmethod
 
 import msgspec
@@ -97,17 +97,20 @@ class League:
         """Whether a round is announced and not completed."""
         return self.current_round > 0 and not self.rounds[self.current_round - 1].completed
 
-    @singledispatchmethod
     def apply(self, event: e.Event) -> None:
         """Take an event into the state."""
+        _FOLDS.get(type(event), _FOLDS[object])(self, event)
+
+    @singledispatchmethod
+    def _fold(self, event: e.Event) -> None:
         raise TypeError(f"{event!r} is no event of a league")
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.LeagueCreated) -> None:
         self.settings = event.settings
         self.table = Table(event.settings.tie_breaks)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.PlayerRegistered) -> None:
         player = self.players.get(event.player_id)
         if player is None:
@@ -124,7 +127,7 @@ class League:
             self.seats[event.seat].holder = player.id
         self.table.enter(player.id, player.meta.display_name)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RefereeRegistered) -> None:
         referee = self.referees.get(event.referee_id)
         if referee is None:
@@ -134,20 +137,20 @@ class League:
         referee.registered, referee.state, referee.lost = event, _AGENTS_STATE[self.state], False
         self._remember(referee)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.SeatsIssued) -> None:
         self.seats |= {verifier: Seat(id=name, holder=event.holder) for name, verifier in event.seats}
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.SeatRevoked) -> None:
         for seat in self.seats.values():
             seat.revoked |= seat.id == event.seat_id
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RefereeCodeSet) -> None:
         self.referee_code = event.verifier
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.TokenVoided) -> None:
         agent = self.players.get(event.agent_id) or self.referees[event.agent_id]
         self.verifiers.pop(agent.registered.verifier, None)
@@ -155,11 +158,11 @@ class League:
         nothing = {"verifier": "", "conversation_id": "", "timestamp": ""}
         agent.registered = structs.replace(agent.registered, key=event.key, **nothing)
 
-    @apply.register
+    @_fold.register
     def _(self, _event: e.RegistrationsClosed) -> None:
         self.state = "CREATING_SCHEDULE"
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.LeagueStarted) -> None:
         self.state = "RUNNING_LEAGUE"
         for number, pairs in enumerate(event.rounds, start=1):
@@ -175,14 +178,14 @@ class League:
         self.outstanding = len(self.matches)
         self._set_agents("REGISTERED", "ACTIVE")
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RoundAnnounced) -> None:
         self.current_round = event.round_id
         for name, referee in zip(self.rounds[event.round_id - 1].matches, event.referees, strict=True):
             self.matches[name].planned = self.referees[referee].id
             self.waiting[name] = None
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.MatchAssigned) -> None:
         match = self.matches[event.match_id]
         referee = self.referees[event.referee_id]
@@ -193,7 +196,7 @@ class League:
         for player in match.players:
             self.players[player].playing = match.id
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.ResultRecorded) -> None:
         match = self.matches[event.match_id]
         self._end(match, event.result, event.at)
@@ -202,89 +205,89 @@ class League:
             player = self.players[name]
             player.failures = failures_after(player.failures, event.result.details, name)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.ResultFlagged) -> None:
         self.flags.setdefault(event.match_id, []).append(event.reason)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.MatchForfeited) -> None:
         match = self.matches[event.match_id]
         winner = None if len(event.losers) == 2 else match.opponent_of(event.losers[0])
         self._end(match, technical_loss(match, winner, event.ruling), event.at)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.AttemptVoided) -> None:
         match = self.matches[event.match_id]
         match.voids += 1
         self._leave_referee(match)
         self.waiting[match.id] = None
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.MatchHeld) -> None:
         self.matches[event.match_id].held = True
         del self.waiting[event.match_id]
         self.held[event.match_id] = None
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RefereeLost) -> None:
         referee = self.referees[event.referee_id]
         referee.lost, referee.state = True, "SUSPENDED"
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RefereeReturned) -> None:
         referee = self.referees[event.referee_id]
         referee.lost, referee.state = False, _AGENTS_STATE[self.state]
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.FailuresCounted) -> None:
         self.players[event.player_id].failures = event.in_a_row
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.PlayerSuspended) -> None:
         self.players[event.player_id].state = "SUSPENDED"
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.PlayerReturned) -> None:
         self.players[event.player_id].state = "ACTIVE"
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.FormLearned) -> None:
         self.players[event.player_id].form = event.form
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RulesBroken) -> None:
         of_agent = self.broken_rules.setdefault(event.agent_id, {})
         for one in event.rules:
             first = Breach(first_at=event.at, came=one.came, expected=one.expected)
             of_agent.setdefault(one.rule, first).count += one.count
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.RoundCompleted) -> None:
         self.rounds[event.round_id - 1].completed = True
 
-    @apply.register
+    @_fold.register
     def _(self, _event: e.LeagueCompleted) -> None:
         self.state = "LEAGUE_COMPLETED"
         self._set_agents("ACTIVE", "SHUTDOWN")
         self._set_agents("SUSPENDED", "SHUTDOWN")
 
-    @apply.register
+    @_fold.register
     def _(self, _event: e.LeaguePaused) -> None:
         self.paused = True
 
-    @apply.register
+    @_fold.register
     def _(self, _event: e.LeagueResumed) -> None:
         self.paused = False
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.PlayerWithdrawn) -> None:
         self._put_out(self.players[event.player_id], "WITHDRAWAL", event.reason)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.PlayerDisqualified) -> None:
         self._put_out(self.players[event.player_id], "DISQUALIFICATION", event.reason)
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.MatchReplayed) -> None:
         match = self.matches[event.match_id]
         if (result := match.result) is not None:
@@ -300,7 +303,7 @@ class League:
         match.voids, match.held, match.reported = 0, False, False
         self.waiting[match.id] = None
 
-    @apply.register
+    @_fold.register
     def _(self, event: e.ResultCorrected) -> None:
         match = self.matches[event.match_id]
         self.flags.pop(match.id, None)
@@ -368,6 +371,10 @@ class League:
             round_.draws += one
         else:
             round_.wins += one
+
+
+# Looked up here, for functools takes as long to find the right one as most of them take.
+_FOLDS: Mapping[type, Callable[[League, e.Event], None]] = vars(League)["_fold"].dispatcher.registry
 
 
 def fold(events: Iterable[e.Event]) -> League:
