@@ -26,7 +26,7 @@ BUDGETS = {
         "calls in protocol": 310,
         "calls in games": 49,
         "calls in match": 132,
-        "calls in league": 205,
+        "calls in league": 165,
         "calls in transport": 152,
         "calls in store": 38,
         "calls in agents": 605,

@@ -111,16 +111,18 @@ class Table:
         return first if own is None or own.rank < MOST_STANDINGS else [*first[:-1], own]
 
     def _take(self, row: Row) -> None:
-        level = self._levels[row.points]
+        points = row.points
+        level = self._levels[points]
         del level[row.player_id]
         if not level:
-            del self._levels[row.points]
-        self._sorted.pop(row.points, None)
+            del self._levels[points]
+        self._sorted.pop(points, None)
         self._standings = None
 
     def _put(self, row: Row) -> None:
-        self._levels.setdefault(row.points, {})[row.player_id] = None
-        self._sorted.pop(row.points, None)
+        points = row.points
+        self._levels.setdefault(points, {})[row.player_id] = None
+        self._sorted.pop(points, None)
 
     def _level(self, points: int) -> list[str]:
         if points not in self._sorted:
