@@ -40,15 +40,6 @@ class TooOften(Exception):
 TOO_OFTEN = 429
 
 
-class Refusal(Exception):
-    """What a handler beside /mcp raises to answer with another status than 200, such as ``400 Bad Request``."""
-
-    def __init__(self, status: bytes, body: bytes) -> None:
-        self.status = status
-        self.body = body
-        super().__init__(status.decode())
-
-
 class NoAnswer(Exception):
     """What a handler raises to hang up without an answer: whom it speaks for cannot be reached."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
-from urllib.parse import unquote
+from typing import NoReturn
 
 from uvicorn._types import ASGI3Application
 
@@ -20,22 +19,6 @@ from leaguekit.transport.turns import Post
 
 # A handler's, or the rest of it.
 Work = Awaitable[bytes | None]
-
-
-class Beside(NamedTuple):
-    """A way in beside /mcp, for what is posted to any name in one folder; each name has a handler."""
-
-    folder: bytes
-    handler: Callable[[str], Handler]
-    most_bytes: int
-    too_large: bytes
-
-    def handler_at(self, url: bytes) -> Handler | None:
-        """The handler for a URL; None if that leads elsewhere."""
-        name = url.partition(b"?")[0].removeprefix(self.folder)
-        if not url.startswith(self.folder) or not name or b"/" in name:
-            return None
-        return self.handler(unquote(name.decode("latin-1")))
 
 
 @dataclass(slots=True)
@@ -54,16 +37,15 @@ class Endpoint:
     room: Room
     # What answers MCP's requests at /mcp; without it they are the handler's like all others.
     mcp: ASGI3Application | None = None
-    beside: Beside | None = None
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def begin(self, body: bytes, peer: Peer, handler: Handler | None = None) -> bytes | Work:
+    def begin(self, body: bytes, peer: Peer) -> bytes | Work:
         """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
         try:
-            work = (handler or self.handler)(body, peer)
+            work = self.handler(body, peer)
             try:
                 awaited = work.send(None)
             except StopIteration as end:

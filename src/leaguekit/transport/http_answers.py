@@ -24,11 +24,6 @@ def too_often(body: bytes, seconds: float) -> bytes:
     return _TOO_OFTEN % (math.ceil(seconds), len(body), body)
 
 
-def refused(status: bytes, body: bytes) -> bytes:
-    """The same for whatever else is wrong with a request."""
-    return b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)
-
-
 def refusal(status: bytes, body: bytes, more: bytes = b"") -> bytes:
     head = b"content-type: application/json\r\ncontent-length: %d\r\n%bconnection: close" % (len(body), more)
     return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)

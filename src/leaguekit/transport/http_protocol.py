@@ -21,7 +21,7 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import is_in
-from leaguekit.transport.base import NoAnswer, Peer, Refusal, TooOften
+from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.endpoint import Endpoint, Work, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
@@ -237,8 +237,8 @@ class McpProtocol(HttpToolsProtocol):
         """What the headers say about a body; of no interest when the body came with them."""
         post.looked_at = True
         for name, value in self.headers:
-            if name.lower() == b"content-length" and int(value) > self._most_bytes(post):
-                self._refuse(self._too_large(post))
+            if name.lower() == b"content-length" and int(value) > self._endpoint.most_bytes:
+                self._refuse(self._too_large())
                 return
             if name.lower() == b"expect" and value.lower() == b"100-continue":
                 post.expects = True
@@ -288,17 +288,13 @@ class McpProtocol(HttpToolsProtocol):
         if peer is None:
             return
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
-        method, beside = self.parser.get_method(), self._endpoint.beside
-        if query is not None:
-            peer = peer._replace(query=query) if query else peer
-            self._post = Post(method, peer, self.headers, self._marked)
-            self._turns.append(self._post)
-        elif beside is not None and method == b"POST" and (handler := beside.handler_at(self.url)) is not None:
-            self._post = Post(method, peer, self.headers, marked=False, handler=handler)
-            self._turns.append(self._post)
-        else:
+        if query is None:
             self.client = (peer.host, 0)
             self._other_headers_complete()
+        else:
+            peer = peer._replace(query=query) if query else peer
+            self._post = Post(self.parser.get_method(), peer, self.headers, self._marked)
+            self._turns.append(self._post)
 
     def _sender(self) -> Peer | None:
         """Who sends this request; None if it is refused."""
@@ -362,8 +358,8 @@ class McpProtocol(HttpToolsProtocol):
         post = self._post
         if post is None:
             super().on_body(body)
-        elif len(post.body) + len(body) > self._most_bytes(post):
-            self._refuse(self._too_large(post))
+        elif len(post.body) + len(body) > self._endpoint.most_bytes:
+            self._refuse(self._too_large())
         elif not post.body:
             post.body = body
         else:
@@ -429,13 +425,13 @@ class McpProtocol(HttpToolsProtocol):
     def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""
         app, posted = self._endpoint.mcp, post.method == b"POST"
-        if app is not None and post.handler is None and (is_mcp(post.body, post.marked) if posted else post.marked):
+        if app is not None and (is_mcp(post.body, post.marked) if posted else post.marked):
             self._turns[0] = other = Other(whole_cycle(self, post, keep_alive=not self._stopping), app)
             self._start(other)
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
-        came = self._endpoint.begin(bytes(post.body), post.peer, post.handler) if at_once else None
+        came = self._endpoint.begin(bytes(post.body), post.peer) if at_once else None
         if isinstance(came, bytes):
             return came
         self._finish(post, came)
@@ -451,12 +447,9 @@ class McpProtocol(HttpToolsProtocol):
 
     async def _answer(self, post: Post, work: Work | None) -> None:
         try:
-            handler = post.handler or self._endpoint.handler
-            answer = written(await (work or handler(bytes(post.body), post.peer)))
+            answer = written(await (work or self._endpoint.handler(bytes(post.body), post.peer)))
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
-        except Refusal as refused:
-            answer = answers.refused(refused.status, refused.body)
         except NoAnswer:
             self.transport.abort()
             return
@@ -499,14 +492,8 @@ class McpProtocol(HttpToolsProtocol):
             self.transport.write(answers.CONTINUE)
         post.expects = False
 
-    def _most_bytes(self, post: Post) -> int:
-        beside = self._endpoint.beside
-        return self._endpoint.most_bytes if post.handler is None or beside is None else beside.most_bytes
-
-    def _too_large(self, post: Post) -> bytes:
-        beside = self._endpoint.beside
-        body = self._endpoint.too_large if post.handler is None or beside is None else beside.too_large
-        return answers.refusal(b"413 Content Too Large", body)
+    def _too_large(self) -> bytes:
+        return answers.refusal(b"413 Content Too Large", self._endpoint.too_large)
 
     def _refuse(self, refusal: bytes) -> None:
         """When its turn comes, say this and close. A request that is arriving gets no other answer."""

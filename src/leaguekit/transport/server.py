@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
 from leaguekit.transport.base import Handler
-from leaguekit.transport.endpoint import Beside, Endpoint
+from leaguekit.transport.endpoint import Endpoint
 from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
@@ -77,8 +77,7 @@ def _why(host: str, port: int, error: OSError) -> str:
 
 
 class Server:
-    """Answers POST /mcp by ``handler``, what is posted ``beside`` it by that, and everything else by ``app``, until it
-    is stopped; real MCP by ``mcp``.
+    """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped; real MCP by ``mcp``.
 
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. ``names``
     are those by which it may be called, beside its addresses; ``proxies`` are believed whom they pass on.
@@ -93,7 +92,6 @@ class Server:
         too_large: bytes,
         app: ASGIApp | None = None,
         mcp: Door | None = None,
-        beside: Beside | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         proxies: Iterable[Network] = (),
@@ -102,9 +100,7 @@ class Server:
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
-        self._endpoint = Endpoint(
-            handler, most_bytes, too_large, limits, Names(names), trusted, Room(limits), door, beside
-        )
+        self._endpoint = Endpoint(handler, most_bytes, too_large, limits, Names(names), trusted, Room(limits), door)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         self._state = ServerState()

@@ -9,35 +9,16 @@ import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from leaguekit.transport.base import Handler, Peer
+from leaguekit.transport.base import Peer
 
 
 class Post:
-    """A request to /mcp, or one beside it, which has a handler of its own."""
+    """A request to /mcp."""
 
-    __slots__ = (
-        "body",
-        "expects",
-        "handler",
-        "headers",
-        "keep_alive",
-        "looked_at",
-        "marked",
-        "method",
-        "peer",
-        "whole",
-    )
+    __slots__ = ("body", "expects", "headers", "keep_alive", "looked_at", "marked", "method", "peer", "whole")
 
-    def __init__(
-        self,
-        method: bytes,
-        peer: Peer,
-        headers: list[tuple[bytes, bytes]],
-        marked: bool,
-        handler: Handler | None = None,
-    ) -> None:
+    def __init__(self, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool) -> None:
         self.method = method
-        self.handler = handler
         self.peer = peer
         self.headers = headers
         # A header says that this may be MCP.
@@ -51,7 +32,7 @@ class Post:
     @property
     def is_plain(self) -> bool:
         """Whether it is whole, and the next one on its connection may be just like it."""
-        return self.whole and self.keep_alive and self.method == b"POST" and not self.marked and self.handler is None
+        return self.whole and self.keep_alive and self.method == b"POST" and not self.marked
 
 
 class Other(NamedTuple):
