@@ -22,7 +22,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import HttpAnswer, Peer, TooOften
+from leaguekit.transport.endpoint import Beside
 from leaguekit.transport.server import CannotListen, Server, listen
 from leaguekit.transport.turns import mcp_query
 from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
@@ -700,6 +701,62 @@ def test_an_application_that_does_not_start_is_an_error(run: Run) -> None:
         await server.stop()
 
     run(main())
+
+
+# Beside /mcp
+
+
+def test_what_is_posted_below_another_path_has_its_own_handler_and_limit(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken: list[tuple[str, bytes, Peer]] = []
+
+    async def take(name: str, body: bytes, peer: Peer) -> HttpAnswer:
+        if len(body) % 2:
+            await asyncio.sleep(0)
+        if body == b"often":
+            raise TooOften(b"later", 1.5)
+        if body == b"fault":
+            raise ValueError(name)
+        taken.append((name, body, peer))
+        return HttpAnswer(400 if body == b"bad" else 200, b"taken " + body)
+
+    async def main() -> None:
+        beside = Beside(b"/notes/", take, 50_000, b"too large")
+        async with serving(app=application(), beside=beside) as running:
+            client = await running.connect()
+            for target, request, status, body in (
+                (b"/notes/1", b"x", 200, b"taken x"),
+                (b"/notes/1", b"xy", 200, b"taken xy"),
+                (b"/notes/1", b"bad", 400, b"taken bad"),
+                (b"/notes/1", b"often", 429, b"later"),
+                (b"/notes/1", b"y" * 50_000, 200, b"taken " + b"y" * 50_000),
+                (b"/notes/a%20b?c=d", b"x", 200, b"taken x"),
+                (b"http://localhost/notes/2", b"x", 200, b"taken x"),
+                (b"/notes/1/2", b"x", 404, None),
+                (b"/notes/1%2f2", b"x", 404, None),
+                (b"/notes/", b"x", 404, None),
+                (b"/notes", b"x", 404, None),
+            ):
+                for asked in (post(request, target=target), chunked(request).replace(b"/mcp", target)):
+                    await client.send(post(b"before") + asked + post(b"behind"))
+                    assert (await client.answer())[2] == b"before"
+                    answered = await client.answer()
+                    assert (answered[0], answered[2]) == (status, answered[2] if body is None else body)
+                    assert (await client.answer())[2] == b"behind"
+            await client.send(post(b"fault", target=b"/notes/1") + post(b"", target=b"/notes/1", method=b"PUT"))
+            assert [(await client.answer())[0] for _ in range(2)] == [500, 404]
+            for large in (
+                post(b"x" * 50_001, target=b"/notes/1"),
+                chunked(b"x" * 50_001).replace(b"/mcp", b"/notes/1"),
+            ):
+                client = await running.say(large)
+                assert (await client.answer())[::2] == (413, b"too large")
+                assert await client.ends()
+
+    run(main())
+    assert {name for name, _, _ in taken} == {"1", "a b", "2"}
+    assert [record.message for record in caplog.records] == ["internal error while answering 127.0.0.1"]
 
 
 # Stopping

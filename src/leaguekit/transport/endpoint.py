@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import NoReturn
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import unquote
 
 from uvicorn._types import ASGI3Application
 
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.base import Handler, Peer
+from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.begun import rest_of
 from leaguekit.transport.origins import Names
 from leaguekit.transport.rooms import Limits, Room
-from leaguekit.transport.turns import Post
+from leaguekit.transport.turns import Place, Post, path_and_query
 
 # A handler's, or the rest of it.
-Work = Awaitable[bytes | None]
+Work = Awaitable[bytes | HttpAnswer | None]
+
+
+class Beside(NamedTuple):
+    """A further place for what is posted, for each name directly below a path, such as /transcripts/."""
+
+    below: bytes
+    # A name, a body and who sent it → the answer.
+    handler: Callable[[str, bytes, Peer], Coroutine[Any, Any, HttpAnswer]]
+    most_bytes: int
+    too_large: bytes
+
+    def place(self, url: bytes) -> Place | None:
+        """The place that a URL means, if it means one."""
+        path, _ = path_and_query(url)
+        name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
+        if not name or "/" in name:
+            return None
+        return Place(partial(self.handler, name), self.most_bytes, self.too_large)
 
 
 @dataclass(slots=True)
 class Endpoint:
     """What all connections of one server share."""
 
-    handler: Handler
-    most_bytes: int
-    # The body of the answer to a larger one.
-    too_large: bytes
+    # What /mcp is.
+    place: Place
     limits: Limits
     names: Names
     # Proxies that are believed where a request comes from. One on this machine always is: what it passes on then
@@ -37,27 +55,31 @@ class Endpoint:
     room: Room
     # What answers MCP's requests at /mcp; without it they are the handler's like all others.
     mcp: ASGI3Application | None = None
+    beside: Beside | None = None
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def begin(self, body: bytes, peer: Peer) -> bytes | Work:
-        """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
+
+def begin(place: Place, body: bytes, peer: Peer) -> bytes | Work:
+    """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
+    try:
+        work = place.handler(body, peer)
         try:
-            work = self.handler(body, peer)
-            try:
-                awaited = work.send(None)
-            except StopIteration as end:
-                return written(end.value)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
-            return _raised(error)
-        return rest_of(work, awaited)
+            awaited = work.send(None)
+        except StopIteration as end:
+            return written(end.value)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
+        return _raised(error)
+    return rest_of(work, awaited)
 
 
-def written(body: bytes | None) -> bytes:
-    """An answer with that body."""
-    return answers.NOTHING if body is None else answers.OK % (len(body), body)
+def written(answer: bytes | HttpAnswer | None) -> bytes:
+    """An answer as it goes out."""
+    if isinstance(answer, bytes):
+        return answers.OK % (len(answer), answer)
+    return answers.NOTHING if answer is None else answers.of_status(answer.status, answer.body)
 
 
 async def _raised(error: BaseException) -> NoReturn:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from http import HTTPStatus
 
 from leaguekit.protocol.rpc import NULL, RpcError, failure
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+_ANY = b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
 NOTHING = b"HTTP/1.1 204 No Content\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Put in place of the status line's end, it makes an answer the last one.
@@ -17,6 +19,10 @@ _TOO_OFTEN = (
     b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %d\r\ncontent-type: application/json\r\n"
     b"content-length: %d\r\n\r\n%b"
 )
+
+
+def of_status(status: int, body: bytes) -> bytes:
+    return _ANY % (status, HTTPStatus(status).phrase.encode(), len(body), body)
 
 
 def too_often(body: bytes, seconds: float) -> bytes:

@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import is_in
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
-from leaguekit.transport.endpoint import Endpoint, Work, written
+from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
@@ -194,15 +194,15 @@ class McpProtocol(HttpToolsProtocol):
     def _is_answered(self, data: bytes, head: Head) -> bool:
         """Whether it was the next request with the same head, and has been passed on without a look at the rest."""
         endpoint = self._endpoint
-        body = head.body_in(data, endpoint.most_bytes)
+        body = head.body_in(data, endpoint.place.most_bytes)
         if body is None or (endpoint.mcp is not None and is_mcp(body, marked=False)):
             return False
-        came = endpoint.begin(body, head.peer)
+        came = begin(endpoint.place, body, head.peer)
         if isinstance(came, bytes):
             self._rest(self._limits.idle_seconds)
             self.transport.write(came)
         else:
-            post = Post(b"POST", head.peer, [], marked=False)
+            post = Post(endpoint.place, b"POST", head.peer, [], marked=False)
             post.whole = post.keep_alive = True
             self._due = None
             self._turns.append(post)
@@ -212,7 +212,9 @@ class McpProtocol(HttpToolsProtocol):
     def _remember(self, data: bytes) -> None:
         """Remember the head of data that were one request, for the next one."""
         post = self._turns[0]
-        if len(self._turns) == 1 and not self._in_message and isinstance(post, Post) and post.is_plain:
+        if len(self._turns) > 1 or self._in_message or not isinstance(post, Post) or not post.whole:
+            return
+        if post.place is self._endpoint.place and post.method == b"POST" and post.keep_alive and not post.marked:
             self._head = plain_head(data, len(post.body), self.url, self.headers, post.peer)
 
     def _feed(self, data: bytes) -> None:
@@ -237,8 +239,8 @@ class McpProtocol(HttpToolsProtocol):
         """What the headers say about a body; of no interest when the body came with them."""
         post.looked_at = True
         for name, value in self.headers:
-            if name.lower() == b"content-length" and int(value) > self._endpoint.most_bytes:
-                self._refuse(self._too_large())
+            if name.lower() == b"content-length" and int(value) > post.place.most_bytes:
+                self._refuse(_too_large(post))
                 return
             if name.lower() == b"expect" and value.lower() == b"100-continue":
                 post.expects = True
@@ -287,13 +289,18 @@ class McpProtocol(HttpToolsProtocol):
         peer = self._sender()
         if peer is None:
             return
+        endpoint, method, place = self._endpoint, self.parser.get_method(), None
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
-        if query is None:
+        if query is not None:
+            place = endpoint.place
+            peer = peer._replace(query=query) if query else peer
+        elif endpoint.beside is not None and method == b"POST":
+            place = endpoint.beside.place(self.url)
+        if place is None:
             self.client = (peer.host, 0)
             self._other_headers_complete()
         else:
-            peer = peer._replace(query=query) if query else peer
-            self._post = Post(self.parser.get_method(), peer, self.headers, self._marked)
+            self._post = Post(place, method, peer, self.headers, self._marked)
             self._turns.append(self._post)
 
     def _sender(self) -> Peer | None:
@@ -358,8 +365,8 @@ class McpProtocol(HttpToolsProtocol):
         post = self._post
         if post is None:
             super().on_body(body)
-        elif len(post.body) + len(body) > self._endpoint.most_bytes:
-            self._refuse(self._too_large())
+        elif len(post.body) + len(body) > post.place.most_bytes:
+            self._refuse(_too_large(post))
         elif not post.body:
             post.body = body
         else:
@@ -424,14 +431,14 @@ class McpProtocol(HttpToolsProtocol):
 
     def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""
-        app, posted = self._endpoint.mcp, post.method == b"POST"
+        app, posted = self._endpoint.mcp if post.place is self._endpoint.place else None, post.method == b"POST"
         if app is not None and (is_mcp(post.body, post.marked) if posted else post.marked):
             self._turns[0] = other = Other(whole_cycle(self, post, keep_alive=not self._stopping), app)
             self._start(other)
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
-        came = self._endpoint.begin(bytes(post.body), post.peer) if at_once else None
+        came = begin(post.place, bytes(post.body), post.peer) if at_once else None
         if isinstance(came, bytes):
             return came
         self._finish(post, came)
@@ -447,7 +454,7 @@ class McpProtocol(HttpToolsProtocol):
 
     async def _answer(self, post: Post, work: Work | None) -> None:
         try:
-            answer = written(await (work or self._endpoint.handler(bytes(post.body), post.peer)))
+            answer = written(await (work or post.place.handler(bytes(post.body), post.peer)))
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
         except NoAnswer:
@@ -457,9 +464,9 @@ class McpProtocol(HttpToolsProtocol):
             # Either stopping has cut the connection, or something the handler waited for was cancelled under it.
             if self.transport.is_closing():
                 raise
-            answer = self._failed(post.peer, error)
+            answer = self._failed(post, error)
         except Exception as error:  # noqa: BLE001 - logged
-            answer = self._failed(post.peer, error)
+            answer = self._failed(post, error)
         finally:
             del self._endpoint.answering[post]
         self._answering = False
@@ -467,9 +474,10 @@ class McpProtocol(HttpToolsProtocol):
             self._say(answer, post)
             self._go_on()
 
-    def _failed(self, peer: Peer, error: BaseException) -> bytes:
-        log.error("internal error while answering %s", peer.host, exc_info=error)
-        return written(answers.INTERNAL_ERROR)
+    def _failed(self, post: Post, error: BaseException) -> bytes:
+        log.error("internal error while answering %s", post.peer.host, exc_info=error)
+        # JSON-RPC says so in the body.
+        return answers.of_status(200 if post.place is self._endpoint.place else 500, answers.INTERNAL_ERROR)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -491,9 +499,6 @@ class McpProtocol(HttpToolsProtocol):
         if post.expects and not post.body:
             self.transport.write(answers.CONTINUE)
         post.expects = False
-
-    def _too_large(self) -> bytes:
-        return answers.refusal(b"413 Content Too Large", self._endpoint.too_large)
 
     def _refuse(self, refusal: bytes) -> None:
         """When its turn comes, say this and close. A request that is arriving gets no other answer."""
@@ -521,6 +526,10 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
+
+
+def _too_large(post: Post) -> bytes:
+    return answers.refusal(b"413 Content Too Large", post.place.too_large)
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

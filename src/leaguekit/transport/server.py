@@ -22,11 +22,12 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
 from leaguekit.transport.base import Handler
-from leaguekit.transport.endpoint import Endpoint
+from leaguekit.transport.endpoint import Beside, Endpoint
 from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
 from leaguekit.transport.rooms import Limits, Room
+from leaguekit.transport.turns import Place
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]
 
@@ -79,6 +80,8 @@ def _why(host: str, port: int, error: OSError) -> str:
 class Server:
     """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped; real MCP by ``mcp``.
 
+    What is posted ``beside`` /mcp is answered in the same short way; whatever else comes there is the application's.
+
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. ``names``
     are those by which it may be called, beside its addresses; ``proxies`` are believed whom they pass on.
     """
@@ -92,6 +95,7 @@ class Server:
         too_large: bytes,
         app: ASGIApp | None = None,
         mcp: Door | None = None,
+        beside: Beside | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         proxies: Iterable[Network] = (),
@@ -100,7 +104,8 @@ class Server:
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
-        self._endpoint = Endpoint(handler, most_bytes, too_large, limits, Names(names), trusted, Room(limits), door)
+        place = Place(handler, most_bytes, too_large)
+        self._endpoint = Endpoint(place, limits, Names(names), trusted, Room(limits), door, beside)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         self._state = ServerState()

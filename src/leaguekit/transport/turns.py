@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
 
 import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import HttpAnswer, Peer
+
+
+class Place(NamedTuple):
+    """Where bodies are posted, and who answers them."""
+
+    handler: Callable[[bytes, Peer], Coroutine[Any, Any, bytes | HttpAnswer | None]]
+    most_bytes: int
+    # The body of the answer to a larger one.
+    too_large: bytes
 
 
 class Post:
-    """A request to /mcp."""
+    """A request to /mcp, or to another place like it."""
 
-    __slots__ = ("body", "expects", "headers", "keep_alive", "looked_at", "marked", "method", "peer", "whole")
+    __slots__ = ("body", "expects", "headers", "keep_alive", "looked_at", "marked", "method", "peer", "place", "whole")
 
-    def __init__(self, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool) -> None:
+    def __init__(
+        self, place: Place, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool
+    ) -> None:
+        self.place = place
         self.method = method
         self.peer = peer
         self.headers = headers
@@ -28,11 +41,6 @@ class Post:
         self.looked_at = False
         self.expects = False
         self.whole = False
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is whole, and the next one on its connection may be just like it."""
-        return self.whole and self.keep_alive and self.method == b"POST" and not self.marked
 
 
 class Other(NamedTuple):
@@ -50,15 +58,20 @@ def mcp_query(url: bytes) -> str | None:
     """What stands behind the ? of a URL whose path is /mcp; None for any other path."""
     if url == b"/mcp":
         return ""
-    if not url.startswith(b"/"):
-        try:
-            parts = httptools.parse_url(url)
-        except httptools.HttpParserInvalidURLError:
-            return None
-        path, query = parts.path, parts.query or b""
-    else:
-        path, _, query = url.partition(b"?")
+    path, query = path_and_query(url)
     return query.decode("latin-1") if path in (b"/mcp", b"/mcp/") else None
+
+
+def path_and_query(url: bytes) -> tuple[bytes, bytes]:
+    """These parts of a URL as it stands in a request, with or without a host before them; empty if it has none."""
+    if url.startswith(b"/"):
+        path, _, query = url.partition(b"?")
+        return path, query
+    try:
+        parts = httptools.parse_url(url)
+    except httptools.HttpParserInvalidURLError:
+        return b"", b""
+    return parts.path or b"", parts.query or b""
 
 
 def whole_cycle(line: HttpToolsProtocol, post: Post, *, keep_alive: bool) -> RequestResponseCycle:
