@@ -38,8 +38,7 @@ class Played(NamedTuple):
     async def _store(self, path: Path) -> None:
         log = await SqliteLog.open(path)
         log.append(self.log)
-        for name, text in self.kept.items():
-            await log.keep(name, text)
+        await asyncio.gather(*(log.keep(name, text) for name, text in self.kept.items()))
         await log.close()
 
 

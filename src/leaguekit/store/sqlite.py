@@ -26,9 +26,9 @@ from leaguekit.store.sqlite_reader import SqliteReader
 
 _APPEND = "INSERT INTO events VALUES (?, CAST(? AS TEXT))"
 _KEEP = "INSERT INTO kept VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
-# So long. To wake the writer and to sync the disk takes a quarter of a millisecond of processor time, and every match
-# has a transcript.
-TEXTS_WAIT = 0.1
+# So long: in a busy league results come oftener. To wake the writer and to sync the disk takes a quarter of a
+# millisecond of processor time, and every match has a transcript.
+TEXTS_WAIT = 0.01
 
 
 class SqliteLog(SqliteReader):
