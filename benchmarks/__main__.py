@@ -1,6 +1,7 @@
 """All benchmarks in one run: ``make bench``, or with QUICK=1 less of each.
 
-limit      the exchanges of a league, between as many processes, with raw sockets and nothing else
+limit      the exchanges of a league, between as many processes, with raw sockets and nothing else: on uvloop, which
+           the league's programs use, and on asyncio's own loop
 field      the same on FastAPI, uvicorn and httpx
 league     real leagues: every agent a process, or all players in one; every result durable
 growth     what a match takes of the processors in a league of 200 against one of 20, broadcasts apart
@@ -247,6 +248,8 @@ def show_rates(rates: list[Rates]) -> None:
         for one in rates
     ]
     show_table("matches a second", ["league", "limit", "field", share, times], rates, rows)
+    rows = [[spread(one.limit_asyncio), spread(one.share_asyncio, 3)] for one in rates]
+    show_table("on asyncio's own loop", ["limit", "of that limit"], rates, rows)
     roles = ["manager", "referees", "players"]
     rows = [[*(spread(one.cpu_ms[role], 2) for role in roles), spread(one.mb, 2)] for one in rates]
     show_table("CPU a match, ms", [*roles, "MB a player (PSS)"], rates, rows)
@@ -306,6 +309,8 @@ def as_json(figures: Figures) -> dict[str, Any]:
         "field": rounded(largest.field, 1),
         "league": rounded(largest.league, 1),
         "share_of_limit": rounded(largest.share),
+        "limit_asyncio": rounded(largest.limit_asyncio, 1),
+        "share_of_limit_asyncio": rounded(largest.share_asyncio),
         "times_field": rounded(largest.times, 2),
         "query_share": rounded(figures.query_share),
         "start_s": rounded(figures.starts[4], 2),
@@ -333,6 +338,8 @@ def of_size(one: Rates) -> dict[str, Any]:
         "limit": rounded(one.limit, 1),
         "field": rounded(one.field, 1),
         "share_of_limit": rounded(one.share),
+        "limit_asyncio": rounded(one.limit_asyncio, 1),
+        "share_of_limit_asyncio": rounded(one.share_asyncio),
         "times_field": rounded(one.times, 2),
         "cpu_ms": {role: rounded(ms, 2) for role, ms in one.cpu_ms.items()},
         "mb_per_player": rounded(one.mb, 2),

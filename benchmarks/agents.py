@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import multiprocessing
+import os
 import socket
 import sys
 import time
@@ -217,12 +218,13 @@ async def _nothing(_: Post) -> None: ...
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run an agent with uvloop where it installs, as the league's programs do."""
+    """Run an agent with uvloop where it installs, as the league's programs do; with BENCH_ASYNCIO on asyncio's own."""
     factory = None
-    with contextlib.suppress(ImportError):
-        import uvloop  # noqa: PLC0415 - there is none for Windows
+    if "BENCH_ASYNCIO" not in os.environ:
+        with contextlib.suppress(ImportError):
+            import uvloop  # noqa: PLC0415 - there is none for Windows
 
-        factory = uvloop.new_event_loop
+            factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(work)
 

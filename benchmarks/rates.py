@@ -29,8 +29,11 @@ class Rates:
         self.shape = shape
         self.league: list[float] = []
         self.limit: list[float] = []
+        # The same on asyncio's own loop instead of uvloop.
+        self.limit_asyncio: list[float] = []
         self.field: list[float] = []
         self.share: list[float] = []
+        self.share_asyncio: list[float] = []
         self.times: list[float] = []
         self.cpu_ms: defaultdict[str, list[float]] = defaultdict(list)
         # A player, in the league that was recorded.
@@ -45,11 +48,15 @@ class Rates:
     def play(self) -> str:
         """A real league, between plays of the limit."""
         limits = self._limits()
+        on_asyncio = [_played("limit", self._script, BENCH_ASYNCIO="1")]
         played = leagues.play(self.shape)
+        on_asyncio.append(_played("limit", self._script, BENCH_ASYNCIO="1"))
         limits += self._limits()
         self.league.append(played.rate)
         self.limit.append(sorted(limits)[len(limits) // 2])
         self.share.append(self.league[-1] / self.limit[-1])
+        self.limit_asyncio.append(sum(on_asyncio) / len(on_asyncio))
+        self.share_asyncio.append(self.league[-1] / self.limit_asyncio[-1])
         for role, ms in played.cpu_ms.items():
             self.cpu_ms[role].append(ms)
         return f"{self.league[-1]:,.0f} matches a second of {self.limit[-1]:,.0f}"
@@ -74,9 +81,9 @@ class Rates:
         return [_played("limit", self._script) for _ in range(LIMIT_PLAYS)]
 
 
-def _played(contender: str, script: dict[str, Any]) -> float:
+def _played(contender: str, script: dict[str, Any], **environment: str) -> float:
     """Matches a second of a league's exchanges without a league."""
-    found = told(str(HERE / f"{contender}_agents.py"), given=json.dumps(script))
+    found = told(str(HERE / f"{contender}_agents.py"), given=json.dumps(script), **environment)
     if "failure" in found:
         raise SystemExit(f"{contender}: {found['failure']}")
     return float(found["matches"] / found["seconds"])
