@@ -725,6 +725,28 @@ async def test_what_is_remembered_of_urls_is_bounded(monkeypatch: pytest.MonkeyP
             assert server.connections == 1
 
 
+@on(asyncio.SelectorEventLoop)
+@pytest.mark.parametrize("headers", [(), (("accept", "text/event-stream"),)])
+@pytest.mark.parametrize("rest", ["/a/b-c_d.e~f", "//x", "/", "", "/a?b=/c", "/a b", "/a#b", "/%41", "/é", "?x=/y"])
+async def test_a_url_means_the_same_whether_its_origin_is_known_or_not(
+    rest: str, headers: tuple[tuple[str, str], ...]
+) -> None:
+    def aimed(caller: HttpCaller) -> tuple[Any, ...] | str:
+        try:
+            target = caller._aim(f"http://127.0.0.1:8001{rest}", headers)
+        except Unreachable as error:
+            return str(error)
+        return target.head, target.shown, target.host.scheme, target.host.name, target.host.port
+
+    async with calling() as new, calling() as knowing:
+        for known in ("http://127.0.0.1:8001/mcp", "http://127.0.0.1:8001?x=/mcp"):
+            knowing._aim(known, headers)
+        remembered = len(knowing._targets)
+        assert aimed(knowing) == aimed(new)
+        if rest in ("/a/b-c_d.e~f", "//x", "/"):
+            assert len(knowing._targets) == remembered
+
+
 # Cancelling, and closing
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import ssl
 from functools import partial
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from leaguekit.transport.deadline import Deadline, Deadlines
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
+# A URL of which everything behind the origin is asked for as it stands.
+_PLAIN_URL = re.compile(r"(https?://[^/?#]+)(/[A-Za-z0-9/_.~-]*)")
 _HEADERS = {
     "user-agent": "leaguekit",
     "accept": "application/json",
@@ -43,6 +46,7 @@ class HttpCaller:
         self._resolver = Resolver(look_up)
         self._tls = tls
         self._targets: dict[tuple[str, Headers], _Target] = {}
+        self._origins: dict[tuple[str, Headers], _Origin] = {}
         self._hosts: dict[tuple[str, str, int], Host] = {}
         self._openings: set[asyncio.Task[Connection]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -105,14 +109,23 @@ class HttpCaller:
             self._deadlines.close()
 
     def _aim(self, url: str, headers: Headers) -> _Target:
+        plain = _PLAIN_URL.fullmatch(url)
+        if plain is not None and (origin := self._origins.get((plain[1], headers))) is not None:
+            # Not remembered: every transcript has a URL of its own, which is used once.
+            path = plain[2]
+            return _Target(origin.host, b"POST %b%b" % (path.encode("ascii"), origin.head), origin.shown + path)
         if len(self._targets) >= MOST_TARGETS:
             self._targets.clear()
+            self._origins.clear()
             self._hosts = {key: host for key, host in self._hosts.items() if host.busy or host.connections}
         to = read_url(url)
         host = self._hosts.setdefault((to.scheme, to.host, to.port), Host(to.scheme, to.host, to.port))
         lines = "".join(f"{name}: {value}\r\n" for name, value in (_HEADERS | dict(headers)).items())
-        head = f"POST {to.target} HTTP/1.1\r\nhost: {to.authority}\r\n{lines}content-length: "
-        target = self._targets[url, headers] = _Target(host, head.encode("ascii"), to.shown)
+        head = f" HTTP/1.1\r\nhost: {to.authority}\r\n{lines}content-length: ".encode("ascii")
+        if plain is not None:
+            self._origins[plain[1], headers] = _Origin(host, head, f"{to.scheme}://{to.authority}")
+        asked = to.target.encode("ascii")
+        target = self._targets[url, headers] = _Target(host, b"POST %b%b" % (asked, head), to.shown)
         return target
 
     async def _opened(self, host: Host, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> Connection:
@@ -191,6 +204,14 @@ class HttpCaller:
                 host.idle.popleft().abort()
         some_left = any(host.idle for host in self._hosts.values())
         self._sweeper = loop.call_later(IDLE_SECONDS, self._sweep, loop) if some_left else None
+
+
+class _Origin(NamedTuple):
+    """What the URLs of one scheme, host and port share: to take one apart takes 21 µs, another path 2."""
+
+    host: Host
+    head: bytes
+    shown: str
 
 
 class _Target(NamedTuple):
