@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -17,8 +17,8 @@ import msgspec
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import Call, answer, parse
-from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.protocol.rpc import Call, Reply, answer, parse
+from leaguekit.transport.base import Peer, QuickHandler, TooOften
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
 
@@ -115,12 +115,12 @@ class Allowances:
             who = name if isinstance(name, str) else name[0]
             log.warning("%s asks too often: some of its requests are refused", who)
 
-    def guard(self, handler: Handler, refuse: Refuse, most_bytes: int) -> Handler:
+    def guard(self, handler: QuickHandler, refuse: Refuse, most_bytes: int) -> QuickHandler:
         """The same handler, which is spared what comes too often."""
         knows_nobody = self._identify is nobody
         looked_at = _cost_alone if knows_nobody else _token_and_cost
 
-        async def guarded(body: bytes, peer: Peer) -> bytes | None:
+        def guarded(body: bytes, peer: Peer) -> Reply:
             name: _Name
             # One request to an agent that knows nobody is by far the most frequent case.
             if knows_nobody and body.startswith(b"{"):
@@ -129,36 +129,45 @@ class Allowances:
                 token, cost = looked_at(body)
                 account = self._account(token, peer)
                 if account is None:
-                    return await handler(body, peer)
+                    return handler(body, peer)
                 buckets, name = account
             if seconds := buckets.take(name, cost):
                 self._tell(name)
-                raise await _refusal(body, seconds, refuse, most_bytes)
-            given = await handler(body, peer)
-            if given is not None and len(given) > ANSWER_BYTES:
+                return _refused(body, seconds, refuse, most_bytes)
+            given = handler(body, peer)
+            if given is None:
+                return None
+            if not isinstance(given, bytes):
+                return _paid_later(given, buckets, name)
+            if len(given) > ANSWER_BYTES:
                 buckets.owe(name, len(given) / ANSWER_BYTES)
             return given
 
         return guarded
 
 
-async def _refusal(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> TooOften:
-    async def refused(_call: Call) -> NoReturn:
+async def _paid_later(work: Coroutine[Any, Any, bytes | None], buckets: Buckets, name: _Name) -> bytes | None:
+    given = await work
+    if given is not None and len(given) > ANSWER_BYTES:
+        buckets.owe(name, len(given) / ANSWER_BYTES)
+    return given
+
+
+async def _refused(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> NoReturn:
+    def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", too_many(seconds))
 
-    return TooOften(await answer(body, refused, refuse, most_bytes) or b"", seconds)
+    raise TooOften(await answer(body, too_early, refuse, most_bytes) or b"", seconds)
 
 
 def too_many(seconds: float) -> str:
     return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
 
 
+@lru_cache(maxsize=1_024)
 def _stranger(peer: Peer) -> tuple[str, int]:
     # By port too: many players may be served by one server, and called by one referee.
-    return _neighbourhood(peer.host), peer.server[1]
-
-
-_neighbourhood = lru_cache(maxsize=1_024)(neighbourhood)
+    return neighbourhood(peer.host), peer.server[1]
 
 
 def token_in(message: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, answer
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.transport.base import Peer
@@ -163,9 +163,13 @@ class PlayerAgent:
 
     # Answers.
 
-    def handle(self, body: bytes, _peer: Peer) -> Coroutine[Any, Any, bytes | None]:
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is."""
-        return answer(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+        return await awaited(self.reply(body, peer))
+
+    def reply(self, body: bytes, _peer: Peer) -> Reply:
+        """The same, at once where nobody has to be waited for."""
+        return reply(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
 
     def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
         if call.message is None and call.method in (PING, GET_STATE):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,7 +31,7 @@ from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import referee_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, Refused, RpcError, answer
+from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, Refused, Reply, RpcError, awaited, reply
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.store.journal import Journal
@@ -147,28 +147,42 @@ class RefereeAgent:
 
     # Its server side
 
-    def handle(self, body: bytes, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is."""
-        return self.answer(body, peer) if self._open is None else self._open.handle(body, peer)
+        return await awaited(self.reply(body, peer))
 
-    def answer(self, body: bytes, _peer: Peer) -> Coroutine[Any, Any, bytes | None]:
+    def reply(self, body: bytes, peer: Peer) -> Reply:
+        """The same, at once where nobody has to be waited for."""
+        if self._open is not None:
+            return self._open.handle(body, peer)
+        return reply(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
+
+    async def answer(self, body: bytes, _peer: Peer) -> bytes | None:
         """Answer a body, whatever it is, to the letter."""
-        return answer(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
+        return await awaited(reply(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE))
 
     def refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         """How this referee words a refusal."""
         return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)(error, call)
 
-    async def _answer(self, call: Call) -> Any:
-        if call.method == PING:
-            return {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
-        if call.method == GET_MATCH_STATE:
-            return self._match_state(call)
+    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
+        if call.method in (PING, GET_MATCH_STATE):
+            return self._asked(call)
         _, message = read_call(call, "referee")
         if isinstance(message, PlayersWord):
             return self._take(message, len(call.params))
+        if not self.registrar.is_settled():
+            return self._answer_later(message)
+        return self._handlers[type(message)](message, self._check_manager(message, self.registrar.identity))
+
+    async def _answer_later(self, message: m.Message) -> m.Message:
         identity = self._check_manager(message, await self.registrar.settled())
         return self._handlers[type(message)](message, identity)
+
+    async def _asked(self, call: Call) -> Any:
+        if call.method == GET_MATCH_STATE:
+            return self._match_state(call)
+        return {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
 
     def _check_manager(self, message: Any, identity: Identity | None) -> Identity:
         """Judge whether the manager of this league speaks."""

@@ -13,14 +13,14 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, NULL, Refused, failure
 from leaguekit.transport.addresses import read_url
-from leaguekit.transport.base import Handler, Unreachable
+from leaguekit.transport.base import QuickHandler, Unreachable
 from leaguekit.transport.mcp.door import Door, surface_door
 from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server import Server
 
 
 def agent_server(
-    handle: Handler,
+    handle: QuickHandler,
     sockets: Sequence[socket.socket],
     refuse: Refuse,
     names: Iterable[str] = (),

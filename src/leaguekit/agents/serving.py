@@ -14,6 +14,7 @@ from leaguekit.agents.server import agent_server, names_of
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.methods import get_ready
 from leaguekit.protocol.refusals import Refuse
+from leaguekit.protocol.rpc import Reply
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
 
@@ -25,6 +26,8 @@ class Agent(Protocol):
     registrar: Registrar
 
     async def handle(self, body: bytes, peer: Peer, /) -> bytes | None: ...
+
+    def reply(self, body: bytes, peer: Peer, /) -> Reply: ...
 
     async def register(self) -> Identity: ...
 
@@ -63,7 +66,7 @@ async def serve(
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
     names = names_of(agent.registrar.endpoint)
-    server = agent_server(agent.handle, [sock], refuse, names, agent.registrar.role)
+    server = agent_server(agent.reply, [sock], refuse, names, agent.registrar.role)
     await server.start()
     try:
         tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")

@@ -18,6 +18,7 @@ from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import Reply
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
@@ -113,13 +114,13 @@ class _Crowd:
         self._registered = 0
         self._refusals: list[str] = []
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        return await self._by_port[peer.server[1]].handle(body, peer)
+    def reply(self, body: bytes, peer: Peer) -> Reply:
+        return self._by_port[peer.server[1]].reply(body, peer)
 
     async def serve(self, stop: program.Stop) -> int:
         """Register all and serve them until their league is over, or until ``stop``; the exit code."""
         registrar = self._agents[0].registrar
-        server = agent_server(self.handle, self._sockets, player_refusal, names_of(registrar.endpoint))
+        server = agent_server(self.reply, self._sockets, player_refusal, names_of(registrar.endpoint))
         await server.start()
         ports = sorted(self._by_port)
         in_a_row = ports == [*range(ports[0], ports[-1] + 1)]

@@ -30,6 +30,7 @@ NULL = b"null"
 # How JSON begins that is no id: an object, a list, true or false.
 _NO_IDS = (b"{", b"[", b"t", b"f")
 _ABSENT = Raw(b"")
+_SUCCESS = b'{"jsonrpc":"2.0","result":%b,"id":%b}'
 _encode = msgspec.json.Encoder().encode
 log = logging.getLogger(__name__)
 
@@ -190,49 +191,71 @@ def params_of(call: Call) -> Raw:
 
 _Handle = Callable[[Call], Message | Awaitable[Any]]
 _Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
+# An answer, or None where JSON-RPC wants none; or, where somebody has to be waited for, the work that will give it.
+Reply = bytes | None | Coroutine[Any, Any, bytes | None]
 
 
-def answer(
-    body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES
-) -> Coroutine[Any, Any, bytes | None]:
+async def answer(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES) -> bytes | None:
     """The answer to a body, or None where JSON-RPC wants none (notifications).
 
     ``handle`` gives the result of a call, at once if it is a message, or raises ProtocolError; ``refuse`` turns that
     into the error this agent sends. Any other exception is a fault of ours: it is logged, and the peer gets an internal
     error.
     """
-    call = read_plain(body, most_bytes)
-    if call is not None:
-        return _answer_one(call, handle, refuse)
-    parsed = parse(body, most_bytes)
-    if parsed.is_batch:
-        return _answer_each(parsed.calls, handle, refuse)
-    return _answer_one(parsed.calls[0], handle, refuse)
+    return await awaited(reply(body, handle, refuse, most_bytes))
+
+
+async def awaited(given: Reply) -> bytes | None:
+    """An answer, once it is there."""
+    return given if given is None or isinstance(given, bytes) else await given
+
+
+def reply(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES) -> Reply:
+    """The same as ``answer``, at once where nobody has to be waited for."""
+    call: Call | Refused | None = read_plain(body, most_bytes)
+    if call is None:
+        parsed = parse(body, most_bytes)
+        if parsed.is_batch:
+            return _answer_each(parsed.calls, handle, refuse)
+        call = parsed.calls[0]
+    return _answer_one(call, handle, refuse)
 
 
 async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Refuse) -> bytes | None:
-    answers = [text for call in calls if (text := await _answer_one(call, handle, refuse)) is not None]
+    answers = [text for call in calls if (text := await awaited(_answer_one(call, handle, refuse))) is not None]
     return b"[%b]" % b",".join(answers) if answers else None
 
 
-async def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> bytes | None:
+def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> Reply:
     if isinstance(call, Refused):
         return failure(call.id, refuse(call.error, call))
     try:
         result = handle(call)
-        if not isinstance(result, Message):
-            result = await result
-        encoded = _encode(result)
-    except ProtocolError as error:
-        return None if call.id is None else failure(call.id, refuse(error, call))
-    except Exception:
-        log.exception("internal error while answering %s", call.method)
-        return None if call.id is None else failure(call.id, refuse(ProtocolError("E060"), call))
+        if isinstance(result, Message):
+            encoded = _encode(result)
+            return None if call.id is None else _SUCCESS % (encoded, call.id)
+    except Exception as error:  # noqa: BLE001 - it is answered, and a fault of ours is logged
+        return _failed(call, error, refuse)
+    return _answer_later(call, result, refuse)
+
+
+async def _answer_later(call: Call, work: Awaitable[Any], refuse: _Refuse) -> bytes | None:
+    try:
+        encoded = _encode(await work)
+    except Exception as error:  # noqa: BLE001 - it is answered, and a fault of ours is logged
+        return _failed(call, error, refuse)
     return None if call.id is None else success(call.id, encoded)
 
 
+def _failed(call: Call, error: Exception, refuse: _Refuse) -> bytes | None:
+    if not isinstance(error, ProtocolError):
+        log.error("internal error while answering %s", call.method, exc_info=error)
+        error = ProtocolError("E060")
+    return None if call.id is None else failure(call.id, refuse(error, call))
+
+
 def success(call_id: bytes, result: bytes) -> bytes:
-    return b'{"jsonrpc":"2.0","result":%b,"id":%b}' % (result, call_id)
+    return _SUCCESS % (result, call_id)
 
 
 def failure(call_id: bytes, error: RpcError) -> bytes:

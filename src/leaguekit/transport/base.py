@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from leaguekit.protocol.rpc import Reply
+
 
 class Peer(NamedTuple):
     """Who is calling: the address, what stands behind the ? of the URL, and at which address we were called."""
@@ -25,6 +27,8 @@ class Peer(NamedTuple):
 # An agent's server side: a body and who sent it → the answer's body, or None where JSON-RPC wants none. It is begun
 # outside of any task: before it sets a time limit or needs a task for anything else, it waits for ``begun.in_a_task``.
 Handler = Callable[[bytes, Peer], Coroutine[Any, Any, bytes | None]]
+# The same, or one that gives its answer at once where nobody has to be waited for.
+QuickHandler = Callable[[bytes, Peer], Reply]
 
 
 class TooOften(Exception):

@@ -66,6 +66,10 @@ def begin(place: Place, body: bytes, peer: Peer) -> bytes | Work:
     """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
     try:
         work = place.handler(body, peer)
+        if isinstance(work, bytes):
+            return answers.OK % (len(work), work)
+        if work is None:
+            return answers.NOTHING
         try:
             awaited = work.send(None)
         except StopIteration as end:

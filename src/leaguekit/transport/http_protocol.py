@@ -454,7 +454,8 @@ class McpProtocol(HttpToolsProtocol):
 
     async def _answer(self, post: Post, work: Work | None) -> None:
         try:
-            answer = written(await (work or post.place.handler(bytes(post.body), post.peer)))
+            given = work or post.place.handler(bytes(post.body), post.peer)
+            answer = written(given if given is None or isinstance(given, bytes) else await given)
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
         except NoAnswer:

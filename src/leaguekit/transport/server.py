@@ -21,7 +21,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
-from leaguekit.transport.base import Handler
+from leaguekit.transport.base import QuickHandler
 from leaguekit.transport.endpoint import Beside, Endpoint
 from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
@@ -88,7 +88,7 @@ class Server:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: QuickHandler,
         *,
         sockets: Sequence[socket.socket],
         most_bytes: int,

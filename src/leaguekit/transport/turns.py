@@ -16,7 +16,7 @@ from leaguekit.transport.base import HttpAnswer, Peer
 class Place(NamedTuple):
     """Where bodies are posted, and who answers them."""
 
-    handler: Callable[[bytes, Peer], Coroutine[Any, Any, bytes | HttpAnswer | None]]
+    handler: Callable[[bytes, Peer], bytes | Coroutine[Any, Any, bytes | HttpAnswer | None] | None]
     most_bytes: int
     # The body of the answer to a larger one.
     too_large: bytes
