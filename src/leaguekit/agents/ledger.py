@@ -107,6 +107,15 @@ class Ledger:
         elif not self.failed.done():
             self.failed.set_result(error)
 
+    def is_settled(self) -> bool:
+        """Whether everything recorded so far is written. Raises StoreError if it cannot be."""
+        if self.latest is None:
+            return True
+        if not self.latest.done():
+            return False
+        self.latest.result()
+        return True
+
     async def settled(self, upto: asyncio.Future[int] | None = None) -> None:
         """Wait until everything recorded so far, or up to an earlier ``latest``, is written. Raises StoreError if not.
 

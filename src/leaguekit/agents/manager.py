@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import UNSET, Raw, structs
 
@@ -35,15 +35,17 @@ from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, Call, Refused, RpcError, answer
+from leaguekit.protocol.rpc import MOST_BYTES, Call, Refused, Reply, RpcError, awaited, reply
 from leaguekit.store.base import EventLog
-from leaguekit.transport.base import Handler, Peer
+from leaguekit.transport.base import Peer, QuickHandler
 
 if TYPE_CHECKING:
     from leaguekit.agents.open_door import OpenDoor
 
 log = logging.getLogger(__name__)
 
+# What a handler gives: an answer, at once where nobody has to be waited for.
+Given = m.Message | Raw | Awaitable[m.Message]
 OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
 
 
@@ -75,13 +77,13 @@ class Manager:
         self.meters = Meters(world.now)
         self._refusal = manager_refusal(world.now)
         # The manager's server side; in the open profile somebody stands before it.
-        self.handle: Handler = self.answer
+        self.reply: QuickHandler = self._reply
         self._open: OpenDoor | None = None
         # As they were when they registered last.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
-        self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
+        self._handlers: dict[type[m.Message], Callable[[Any, Peer], Given]] = {
             m.LeagueRegisterRequest: self._admission.player,
             m.RefereeRegisterRequest: self._admission.referee,
             m.MatchResultReport: self._report_result,
@@ -108,7 +110,7 @@ class Manager:
         from leaguekit.agents.open_door import OpenDoor  # noqa: PLC0415 - the spec profile does without
 
         self._open = OpenDoor(self.world, self.ledger, self.answer, self.is_operator)
-        self.handle = self._open.handle
+        self.reply = self._open.handle
         self.conductor.before_start = self._open.look_for_players
 
     async def provide_referee_code(self, kept: str | None) -> str | None:
@@ -136,24 +138,42 @@ class Manager:
         await self.views.close()
         await self.ledger.close()
 
-    def answer(self, body: bytes, peer: Peer) -> Coroutine[Any, Any, bytes | None]:
-        """Answer a body, whatever it is, to the letter; nothing leaves before what it depends on is written."""
-        return answer(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is; ``reply`` does the same, at once where nobody has to be waited for."""
+        return await awaited(self.reply(body, peer))
+
+    async def answer(self, body: bytes, peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is, to the letter."""
+        return await awaited(self._reply(body, peer))
+
+    def _reply(self, body: bytes, peer: Peer) -> Reply:
+        return reply(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         self.meters.refuse(call if isinstance(call, Call) else None, error.code)
         return self._refusal(error, call)
 
-    async def _answer(self, call: Call, peer: Peer) -> Any:
+    def _answer(self, call: Call, peer: Peer) -> m.Message | Raw | Awaitable[Any]:
+        """Nothing leaves before what it depends on is written."""
         began = perf_counter()
-        if call.method == PING:
-            result: Any = {"status": "ok", "league_id": self.league_id}
-        elif call.method == METHOD:
-            result = await self._operated(call)
-        else:
-            _, message = read_call(call, "league_manager")
-            result = await self._handlers[type(message)](message, peer)
-            await self.ledger.settled()
+        if call.method in (PING, METHOD):
+            return self._answer_operator(call, began)
+        _, message = read_call(call, "league_manager")
+        given = self._handlers[type(message)](message, peer)
+        if isinstance(given, (m.Message, Raw)) and self.ledger.is_settled():
+            self.meters.took(call, given, perf_counter() - began)
+            return given
+        return self._answer_later(call, given, began)
+
+    async def _answer_later(self, call: Call, given: Given, began: float) -> Any:
+        result = given if isinstance(given, (m.Message, Raw)) else await given
+        await self.ledger.settled()
+        self.meters.took(call, result, perf_counter() - began)
+        return result
+
+    async def _answer_operator(self, call: Call, began: float) -> dict[str, Any]:
+        is_ping = call.method == PING
+        result = {"status": "ok", "league_id": self.league_id} if is_ping else await self._operated(call)
         self.meters.took(call, result, perf_counter() - began)
         return result
 
@@ -165,7 +185,7 @@ class Manager:
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 
-    async def _report_result(self, report: m.MatchResultReport, _peer: Peer) -> m.MatchResultAck:
+    def _report_result(self, report: m.MatchResultReport, _peer: Peer) -> Given:
         referee, league = self._sender(report, Referee), self.ledger.league
         try:
             self.ledger.record(commands.record_result(league, report, referee.id, self._now()))
@@ -173,13 +193,17 @@ class Manager:
             log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
             if error.code == "E054":
                 self.ledger.record(commands.dispute(league, report, referee.id, self._now()))
-                await self.ledger.settled()
+                return self._refuse_later(error)
             raise
         return m.MatchResultAck(
             **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
         )
 
-    async def _report_progress(self, report: m.MatchProgress, _peer: Peer) -> m.MatchProgressAck:
+    async def _refuse_later(self, error: ProtocolError) -> NoReturn:
+        await self.ledger.settled()
+        raise error
+
+    def _report_progress(self, report: m.MatchProgress, _peer: Peer) -> m.MatchProgressAck:
         referee = self._sender(report, Referee)
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
@@ -187,7 +211,7 @@ class Manager:
         self.conductor.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
-    async def _report_void(self, report: m.MatchVoidReport, _peer: Peer) -> m.MatchVoidAck:
+    def _report_void(self, report: m.MatchVoidReport, _peer: Peer) -> m.MatchVoidAck:
         referee = self._sender(report, Referee)
         events = commands.void_attempt(
             self.ledger.league, report.match_id, report.attempt, report.reason, self._now(), referee_id=referee.id
@@ -203,7 +227,7 @@ class Manager:
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
-    async def _query(self, query: m.LeagueQuery, _peer: Peer) -> Raw:
+    def _query(self, query: m.LeagueQuery, _peer: Peer) -> Raw:
         return self._answers.to(query, self._sender(query).id, self._now())
 
     def _sender(self, request: OfLeague, kind: type[Player | Referee] | None = None) -> Player | Referee:

@@ -80,7 +80,7 @@ def manager_server(
 
     app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager), allowances)
     refuse = manager_refusal(manager.world.now)
-    handler, changes = allowances.guard(manager.handle, refuse, MOST_BYTES), Changes()
+    handler, changes = allowances.guard(manager.reply, refuse, MOST_BYTES), Changes()
     Bulletin(manager, changes)
     return Server(
         handler,

@@ -34,8 +34,9 @@ from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import awaited
 from leaguekit.store.memory import MemoryLog
-from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
+from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer, QuickHandler
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import CannotListen, listen
 
@@ -181,7 +182,7 @@ class _Trial:
         manager = Manager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
         await manager.open()
         manager.conductor.start_when = (2, 1)
-        manager.handle = _shown_at(door.getsockname()[1], manager.handle, self._show)
+        manager.reply = _shown_at(door.getsockname()[1], manager.reply, self._show)
         own_url = self._urls["manager"]
         referee = RefereeAgent(
             world, manager_url=with_code(own_url, "referee", code), endpoint=self._urls["referee"], name="Referee"
@@ -231,14 +232,14 @@ class _Trial:
         return int(bool(self._show.faults) or lost_technically)
 
 
-def _shown_at(door: int, handle: Handler, show: Show) -> Handler:
+def _shown_at(door: int, reply: QuickHandler, show: Show) -> Handler:
     """The same handler, which shows what is asked at one port and what is answered."""
 
     async def shown(body: bytes, peer: Peer) -> bytes | None:
         if peer.server[1] != door:
-            return await handle(body, peer)
+            return await awaited(reply(body, peer))
         show.from_agent(body)
-        given = await handle(body, peer)
+        given = await awaited(reply(body, peer))
         if given is not None:
             show.to_agent(given)
         return given

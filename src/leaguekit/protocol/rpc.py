@@ -189,7 +189,8 @@ def params_of(call: Call) -> Raw:
     return call.params
 
 
-_Handle = Callable[[Call], Message | Awaitable[Any]]
+_AT_ONCE = (Message, Raw)
+_Handle = Callable[[Call], Message | Raw | Awaitable[Any]]
 _Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
 # An answer, or None where JSON-RPC wants none; or, where somebody has to be waited for, the work that will give it.
 Reply = bytes | None | Coroutine[Any, Any, bytes | None]
@@ -198,9 +199,9 @@ Reply = bytes | None | Coroutine[Any, Any, bytes | None]
 async def answer(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES) -> bytes | None:
     """The answer to a body, or None where JSON-RPC wants none (notifications).
 
-    ``handle`` gives the result of a call, at once if it is a message, or raises ProtocolError; ``refuse`` turns that
-    into the error this agent sends. Any other exception is a fault of ours: it is logged, and the peer gets an internal
-    error.
+    ``handle`` gives the result of a call, at once if it is a message or JSON, or raises ProtocolError; ``refuse`` turns
+    that into the error this agent sends. Any other exception is a fault of ours: it is logged, and the peer gets an
+    internal error.
     """
     return await awaited(reply(body, handle, refuse, most_bytes))
 
@@ -231,7 +232,7 @@ def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> Reply
         return failure(call.id, refuse(call.error, call))
     try:
         result = handle(call)
-        if isinstance(result, Message):
+        if isinstance(result, _AT_ONCE):
             encoded = _encode(result)
             return None if call.id is None else _SUCCESS % (encoded, call.id)
     except Exception as error:  # noqa: BLE001 - it is answered, and a fault of ours is logged
