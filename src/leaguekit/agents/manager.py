@@ -29,7 +29,7 @@ from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
@@ -235,13 +235,13 @@ class Manager:
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
         agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
-        if agent is None or (kind is not None and not isinstance(agent, kind)):
+        if agent is None or (kind is not None and type(agent) is not kind):
             shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
             raise ProtocolError("E012", context=shown)
-        sender = sender_of("player" if isinstance(agent, Player) else "referee", agent.id)
+        sender = sender_of("player" if type(agent) is Player else "referee", agent.id)
         if request.sender != sender:
             raise ProtocolError("E055", f"This is the token of {sender}, not of {request.sender}.")
-        if request.league_id != self.league_id:
+        if request.league_id != self._settings.league_id:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
 
@@ -268,7 +268,7 @@ class Manager:
         return recipient if self._open is None else recipient._replace(write=self._open.writer(agent))
 
     def _now(self) -> str:
-        return times.written(self.world.now())
+        return self.world.timestamp()
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self.world.now(), request.conversation_id)
