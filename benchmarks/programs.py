@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,17 @@ def told(
 
 def cpu_seconds(started: Iterable[Program]) -> float:
     """What programs have taken of the processors so far; one that has ended counts until somebody waits for it."""
-    return sum(times.user + times.system for times in (psutil.Process(one.pid).cpu_times() for one in started))
+    return sum(_cpu_seconds(one.pid) for one in started)
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        # Linux's clock of a process (clock_getcpuclockid, which Python does not have) goes by nanoseconds, and knows of
+        # threads that have ended; what everybody else shows goes by hundredths of a second.
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        times = psutil.Process(pid).cpu_times()
+        return float(times.user + times.system)
 
 
 def megabytes(one: Program) -> float:
