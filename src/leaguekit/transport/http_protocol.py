@@ -179,8 +179,19 @@ class McpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         at_rest = not (self._turns or self._in_message or self._deaf or self.flow.write_paused)
-        if at_rest and self._head is not None and self._is_answered(data, self._head):
-            return
+        head = self._head
+        if at_rest and head is not None:
+            # The next request with the same head is passed on without a look at the rest.
+            endpoint = self._endpoint
+            body = head.body_in(data, endpoint.place.most_bytes)
+            if body is not None and (endpoint.mcp is None or not is_mcp(body, marked=False)):
+                came = begin(endpoint.place, body, head.peer)
+                if isinstance(came, bytes):
+                    self._rest(self._limits.idle_seconds)
+                    self.transport.write(came)
+                else:
+                    self._wait_for(came, head.peer)
+                return
         if len(data) <= _PIECE:
             self._feed(data)
         else:
@@ -191,23 +202,13 @@ class McpProtocol(HttpToolsProtocol):
                 self._remember(data)
             self._go_on(at_once=True)
 
-    def _is_answered(self, data: bytes, head: Head) -> bool:
-        """Whether it was the next request with the same head, and has been passed on without a look at the rest."""
-        endpoint = self._endpoint
-        body = head.body_in(data, endpoint.place.most_bytes)
-        if body is None or (endpoint.mcp is not None and is_mcp(body, marked=False)):
-            return False
-        came = begin(endpoint.place, body, head.peer)
-        if isinstance(came, bytes):
-            self._rest(self._limits.idle_seconds)
-            self.transport.write(came)
-        else:
-            post = Post(endpoint.place, b"POST", head.peer, [], marked=False)
-            post.whole = post.keep_alive = True
-            self._due = None
-            self._turns.append(post)
-            self._finish(post, came)
-        return True
+    def _wait_for(self, work: Work, peer: Peer) -> None:
+        """Answer such a request when the work is done."""
+        post = Post(self._endpoint.place, b"POST", peer, [], marked=False)
+        post.whole = post.keep_alive = True
+        self._due = None
+        self._turns.append(post)
+        self._finish(post, work)
 
     def _remember(self, data: bytes) -> None:
         """Remember the head of data that were one request, for the next one."""
