@@ -23,7 +23,7 @@ import msgspec
 from leaguekit.kit.checks import Evidence, Failed, NotRun
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.reading import check_depth, check_encoding
+from leaguekit.protocol.reading import check_text
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
@@ -45,8 +45,7 @@ class Unreadable(NamedTuple):
 def read_json(body: bytes) -> Any:
     """Any JSON value, or Unreadable."""
     try:
-        check_encoding(body)
-        check_depth(body)
+        check_text(body)
         return msgspec.json.decode(body)
     except ProtocolError as error:
         return Unreadable(error.detail)

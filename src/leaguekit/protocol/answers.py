@@ -8,7 +8,7 @@ import msgspec
 
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
-from leaguekit.protocol.reading import CHECKERS, check_depth, check_encoding, decode, of_type
+from leaguekit.protocol.reading import CHECKERS, check_text, decode, of_type
 from leaguekit.protocol.rpc import read_answer
 
 AnswerT = TypeVar("AnswerT", bound=Message)
@@ -39,8 +39,7 @@ def answer_of(kind: type[AnswerT], body: bytes, call_id: int) -> AnswerT:
 def _read_plain(body: bytes, call_id: int) -> Message | None:
     """The message in an answer that is right; None if only a closer look can tell what is wrong, if anything."""
     try:
-        check_encoding(body)
-        check_depth(body)
+        check_text(body)
         answer = _plain.decode(body)
     except (ProtocolError, msgspec.DecodeError):
         return None

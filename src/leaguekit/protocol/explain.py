@@ -12,7 +12,7 @@ import msgspec
 from leaguekit.protocol.errors import ProtocolError, Violation
 from leaguekit.protocol.messages import BY_TYPE, Answer, message_type
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
-from leaguekit.protocol.reading import check_depth, check_encoding, shown, violations
+from leaguekit.protocol.reading import check_text, shown, violations
 
 
 class Explanation(NamedTuple):
@@ -24,8 +24,7 @@ class Explanation(NamedTuple):
 
 def explain(text: bytes) -> list[Explanation]:
     """Explain a text, part by part. Raises ProtocolError if it is no JSON at all."""
-    check_encoding(text)
-    check_depth(text)
+    check_text(text)
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError as error:

@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
-from leaguekit.protocol.reading import CHECKERS, check_depth, check_encoding, shown
+from leaguekit.protocol.reading import CHECKERS, check_text, shown
 from leaguekit.protocol.tokens import redacted
 
 # What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
@@ -105,8 +105,7 @@ def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
     if len(body) > most_bytes:
         return None
     try:
-        check_encoding(body)
-        check_depth(body)
+        check_text(body)
         request = _plain.decode(body)
     except _NOT_PLAIN:
         return None
@@ -122,8 +121,7 @@ def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
         too_large = ProtocolError("E046", f"The message has {len(body):,} bytes; at most {most_bytes:,} are taken.")
         return Parsed([Refused(NULL, None, too_large)], is_batch=False)
     try:
-        check_encoding(body)
-        check_depth(body)
+        check_text(body)
         if not body.lstrip(b" \t\n\r").startswith(b"["):
             return Parsed([_one(body)], is_batch=False)
         members = _members.decode(body)
@@ -296,8 +294,7 @@ def read_answer(body: bytes, call_id: int) -> Raw:
 
     Raises RpcRefusal if the peer refused the call, and ProtocolError if this is no answer to it.
     """
-    check_encoding(body)
-    check_depth(body)
+    check_text(body)
     try:
         response = _response.decode(body)
     except msgspec.ValidationError as error:

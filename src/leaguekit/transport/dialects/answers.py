@@ -13,7 +13,7 @@ import msgspec
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import check_depth, check_encoding, shown
+from leaguekit.protocol.reading import check_text, shown
 from leaguekit.transport.dialects.forms import Json, wrapped
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repaired
 
@@ -59,8 +59,7 @@ class _Place(NamedTuple):
 def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any], certain: Mapping[str, str]) -> Found:
     """What an answer amounts to; ``known`` and ``certain`` as for ``repairs``."""
     try:
-        check_encoding(body)
-        check_depth(body)
+        check_text(body)
         value = msgspec.json.decode(body)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
         return Nothing(f"no JSON: {shown(body[:100].decode(errors='replace'))}")

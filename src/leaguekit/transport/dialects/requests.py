@@ -18,7 +18,7 @@ from leaguekit.protocol.messages import (
     message_type,
 )
 from leaguekit.protocol.methods import BY_NAME
-from leaguekit.protocol.reading import check_depth, check_encoding, encode, shown
+from leaguekit.protocol.reading import check_text, encode, shown
 from leaguekit.protocol.rpc import NULL, request, success
 from leaguekit.transport.dialects.forms import FORMS, Form, Json, recognised
 from leaguekit.transport.dialects.repairs import broken_rule
@@ -121,8 +121,7 @@ class _Request(Struct):
 def read_request(body: bytes) -> Incoming | None:
     """A request in any form; None for what is no single request with an object in it."""
     try:
-        check_encoding(body)
-        check_depth(body)
+        check_text(body)
         outer = msgspec.json.decode(body, type=_Request)
         if isinstance(outer.method, str) and isinstance(outer.params, dict):
             return _called(outer.method, outer.params, bytes(outer.id) or None)

@@ -17,7 +17,7 @@ import msgspec
 
 from leaguekit import __version__
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import check_depth, check_encoding
+from leaguekit.protocol.reading import check_text
 from leaguekit.protocol.rpc import RpcRefusal, read_answer
 from leaguekit.transport.base import Caller, Headers, HttpAnswer, TimedOut
 from leaguekit.transport.mcp.surface import Json
@@ -195,8 +195,7 @@ def _event(stream: bytes, call_id: int) -> bytes:
     """The answer to a request in a stream of events, behind whatever the server told meanwhile."""
     for data in _events(stream):
         try:
-            check_encoding(data)
-            check_depth(data)
+            check_text(data)
             found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         except (msgspec.DecodeError, ProtocolError):
             continue
