@@ -17,7 +17,7 @@ import pytest
 
 from leaguekit.store.base import StoreError
 from leaguekit.store.groups import Waiting
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 
 WRITER = Path(__file__).with_name("writer_program.py")
@@ -45,6 +45,11 @@ def run(program: str, *args: object) -> list[str]:
 def files_of(path: Path) -> list[bytes]:
     """The file and its journal as they lie there while the writer lives; closing it would tidy up."""
     return [Path(f"{path}{end}").read_bytes() for end in ("", "-wal")]
+
+
+def used(journal: bytes) -> int:
+    """How much of a journal is its head and whole pages with theirs; zeros at its end are only room."""
+    return 32 + -(-(len(journal.rstrip(b"\0")) - 32) // 4120) * 4120
 
 
 def lay(path: Path, *files: bytes) -> None:
@@ -115,6 +120,37 @@ def test_the_file_is_in_wal_mode_and_every_commit_is_synced(path: Path) -> None:
     asyncio.run(main())
 
 
+def test_no_commit_changes_the_length_of_the_journal(path: Path) -> None:
+    journal = path.with_name("league.db-wal")
+
+    async def main() -> None:
+        log = await SqliteLog.open(path)
+        for _ in range(60):
+            await log.append([b'"%s"' % (b"x" * 100_000)])
+            assert journal.stat().st_size == JOURNAL_BYTES
+        await log.close()
+        assert not journal.exists()
+
+    asyncio.run(main())
+
+
+def test_a_disk_that_is_almost_full_keeps_the_room_that_it_has(path: Path) -> None:
+    program = """
+import asyncio, os, resource, sys
+from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
+
+async def main():
+    log = await SqliteLog.open(sys.argv[1])
+    await log.append([b'"first"'])
+    print(os.path.getsize(sys.argv[1] + "-wal") < 100_000, len(await log.read()))
+    await log.close()
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+asyncio.run(main())
+"""
+    assert run(program, path) == ["True 1"]
+
+
 def test_a_store_is_for_its_owner_only_because_it_holds_keys(path: Path) -> None:
     async def main() -> None:
         log = await SqliteLog.open(path)
@@ -140,17 +176,16 @@ def test_people_can_query_the_events_as_json(path: Path) -> None:
 
 def test_a_torn_last_write_is_gone_and_everything_acknowledged_before_is_there(path: Path, tmp_path: Path) -> None:
     """As after a power cut: the journal ends, or goes wrong, somewhere in what was written last."""
-    journal = path.with_name("league.db-wal")
     sizes = [0]
 
     async def write() -> list[bytes]:
         log = await SqliteLog.open(path)
         for number in range(1, 6):
             await log.append([b'"%d %s"' % (number, b"x" * 3000 * number)])
-            sizes.append(journal.stat().st_size)
-        written = files_of(path)
+            content, journaled = files_of(path)
+            sizes.append(used(journaled))
         await log.close()
-        return written
+        return [content, journaled]
 
     async def found(content: bytes, journaled: bytes) -> int:
         torn = tmp_path / "torn.db"
@@ -166,9 +201,10 @@ def test_a_torn_last_write_is_gone_and_everything_acknowledged_before_is_there(p
 
     async def main() -> None:
         content, journaled = await write()
-        assert len(journaled) == sizes[-1], "nothing was moved to the file meanwhile"
+        assert sizes == sorted(sizes), "nothing was moved to the file meanwhile"
         for cut in sorted({size + more for size in sizes[1:] for more in (-4096, -1, 0, 1, 2000)}):
-            assert await found(content, journaled[:cut]) == sum(size <= cut for size in sizes[1:])
+            for room in (b"", bytes(JOURNAL_BYTES - cut)):
+                assert await found(content, journaled[:cut] + room) == sum(size <= cut for size in sizes[1:])
         for at in (sizes[4] + 100, sizes[5] - 1):
             wrong = bytearray(journaled)
             wrong[at] ^= 1
@@ -180,7 +216,7 @@ def test_a_torn_last_write_is_gone_and_everything_acknowledged_before_is_there(p
 def test_a_program_that_forgets_to_close_still_ends(path: Path) -> None:
     program = """
 import asyncio, sys
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 async def main():
     global log
     log = await SqliteLog.open(sys.argv[1])
@@ -199,7 +235,7 @@ def test_a_disk_that_takes_no_more_is_told_and_loses_nothing_acknowledged(path: 
 import asyncio, resource, sys
 from leaguekit.store.base import StoreError
 from leaguekit.store.groups import Waiting
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 
 async def main():
     log = await SqliteLog.open(sys.argv[1])
@@ -302,7 +338,7 @@ OPEN_AS_NOBODY = f"""
 import asyncio, os, sys
 from leaguekit.store.base import StoreError
 from leaguekit.store.groups import Waiting
-from leaguekit.store.sqlite import SqliteLog
+from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 
 # root may write anywhere
 if os.getuid() == 0:

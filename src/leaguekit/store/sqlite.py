@@ -29,6 +29,8 @@ _KEEP = "INSERT INTO kept VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content
 # So long: in a busy league results come oftener. To wake the writer and to sync the disk takes a quarter of a
 # millisecond of processor time, and every match has a transcript.
 TEXTS_WAIT = 0.01
+# A little more than SQLite's journal needs: after 1,000 pages it is written from its beginning again.
+JOURNAL_BYTES = 4_500_000
 
 
 class SqliteLog(SqliteReader):
@@ -103,6 +105,7 @@ class SqliteLog(SqliteReader):
     # In the writer's thread
 
     def _write(self) -> None:
+        _make_room(Path(f"{self.path}-wal"))
         is_last = False
         while not is_last:
             group = [self._queue.get()]
@@ -147,6 +150,22 @@ class SqliteLog(SqliteReader):
 
     def _tell_ended(self) -> None:
         self._ended.set_result(None)
+
+
+def _make_room(journal: Path) -> None:
+    """Give the journal its full length at once: a file system has to write down each change of a file's length.
+
+    ext4 does so in a journal of its own, and waits for whatever others have in it: with agents that write beside it, a
+    commit took 4.5 instead of 1.8 ms. To SQLite, zeros are no part of a journal.
+    """
+    with suppress(OSError), journal.open("r+b", buffering=0) as file:
+        length = file.seek(0, os.SEEK_END)
+        missing = JOURNAL_BYTES - length
+        if missing > 0:
+            if file.write(bytes(missing)) < missing:
+                # A disk that is almost full: others need what is left.
+                file.truncate(length)
+            os.fsync(file.fileno())
 
 
 def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:
