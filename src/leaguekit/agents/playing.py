@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
@@ -101,6 +101,7 @@ class PlayerAgent:
         self._tell = tell
         self._asks_here = never_blocks or world.inline
         self._is_quick = is_quick(player.strategy)
+        self._chance_of_all: Chance | None = None
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
         self._memory: Memory | None = None
@@ -264,10 +265,11 @@ class PlayerAgent:
         self._check_addressee(call.player_id)
         match.chosen = False
         self._current = call.match_id
-        seconds = seconds_for(call)
-        ctx = self._context(call, match, seconds)
         if self._is_quick:
-            return self._moved(call, match, decide_at_once(self.player.strategy, ctx))
+            # Without a deadline, at which ours do not look: to read the call's two times is a fifth of its answer.
+            return self._moved(call, match, decide_at_once(self.player.strategy, self._context(call, match, None)))
+        seconds = seconds_for(call)
+        ctx = self._context(call, match, self.world.now() + timedelta(seconds=seconds))
         return self._ask(call, match, ctx, seconds)
 
     async def _ask(self, call: MoveCall, match: OpenMatch, ctx: Context, seconds: float) -> m.Message:
@@ -293,7 +295,7 @@ class PlayerAgent:
         log.error("%s: %s; played %r instead.", *told, exc_info=replaced.error, extra=about(call))
         self._tell(str(replaced))
 
-    def _context(self, call: MoveCall, match: OpenMatch, seconds: float) -> Context:
+    def _context(self, call: MoveCall, match: OpenMatch, deadline: datetime | None) -> Context:
         question = question_of(call)
         known = call.context or None
         history = tuple(self.history.values())
@@ -316,14 +318,17 @@ class PlayerAgent:
             record=record,
             standings=self.standings,
             history=history,
-            deadline=self.world.now() + timedelta(seconds=seconds),
+            deadline=deadline,
             random=match.random,
             now=self.world.now,
         )
 
     def _chance(self, match_id: str, attempt: int) -> Chance:
         if self._seed is None:
-            return Chance(self.world.entropy(16))
+            # Ours share one, which is quicker; an author's may go on with it in a thread when its match is over.
+            if self._chance_of_all is None or not self._is_quick:
+                self._chance_of_all = Chance(self.world.entropy(16))
+            return self._chance_of_all
         return Chance(match_key(self._seed, str(self.player_id), match_id, attempt))
 
     def _over(self, message: m.GameOver) -> m.GameOverAck:

@@ -184,9 +184,13 @@ def is_quick(strategy: Strategy) -> bool:
 
 
 def decide_at_once(strategy: Strategy, ctx: Context) -> Decision:
-    """Ask a strategy that is quick."""
-    options = [*ctx.valid_options]
-    return judged(called(strategy, ctx), ctx, options)
+    """Ask a strategy that is quick: it leaves the options as they are, and nearly always chooses one that is a text."""
+    options = ctx.valid_options
+    try:
+        move = strategy(ctx)
+    except Exception as error:  # noqa: BLE001 - it may be asked for a move where there is none
+        return judged(Thought(error=_as_the_author_sees(error)), ctx, options)
+    return Decision(move) if type(move) is str and move in options else judged(Thought(move), ctx, options)
 
 
 async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
