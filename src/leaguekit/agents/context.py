@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 from traceback import format_exception
@@ -30,16 +29,15 @@ MARGIN_SECONDS = 1.5
 LEAST_SECONDS = 0.2
 
 
-@dataclass(slots=True)
-class OpenMatch:
+class OpenMatch(Struct):
     """What the player knows of a match that it was called to, and by whom."""
 
     referee_id: str
     attempt: int = 1
-    # Who the player was when these were made, which the referee shows and is shown.
+    # Who the player was when these were made: what the referee shows, and what every answer to it carries.
     identity: object = None
     expected_token: str = ""
-    own_token: str | UnsetType = UNSET
+    common: dict[str, Any] = {}
     round_id: int | None = None
     opponent_id: str | None = None
     role: Role | None = None

@@ -26,7 +26,7 @@ from leaguekit.agents.context import (
 )
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
-from leaguekit.agents.referees import FromReferee, match_of, token_for
+from leaguekit.agents.referees import FromReferee, common_of, match_of
 from leaguekit.agents.registration import Before, Identity, Kind, Registrar
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
@@ -34,7 +34,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
-from leaguekit.protocol.methods import PING, read_call
+from leaguekit.protocol.methods import BY_NAME, PING, read_call
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
 from leaguekit.store.base import StoreError
@@ -109,7 +109,7 @@ class PlayerAgent:
         # Whose history file waits for its turn to be written: what it will say is made then.
         self._to_save: str | None = None
         self._writer = ViewWriter(HISTORIES_A_SECOND, files=world.files, inline=world.inline)
-        self._handlers: dict[type[m.Message], Callable[[Any], Given]] = {
+        handlers: dict[type[m.Message], Callable[[Any], Given]] = {
             m.RoundAnnouncement: self._round_announced,
             m.LeagueStandingsUpdate: self._standings_updated,
             m.RoundCompleted: self._round_completed,
@@ -119,6 +119,12 @@ class PlayerAgent:
             m.GameMoveCall: self._asked,
             m.GameOver: self._over,
             m.GameError: self._told_of_error,
+        }
+        # By a method's name and what it carries: a call that is right is found at one go.
+        self._handlers: dict[tuple[str, type[m.Message | None]], Callable[[Any], Given]] = {
+            (name, method.request): handlers[method.request]
+            for name, method in BY_NAME.items()
+            if PLAYER.role in method.receivers
         }
 
     @property
@@ -173,10 +179,13 @@ class PlayerAgent:
         return reply(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
 
     def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
-        if call.message is None and call.method in (PING, GET_STATE):
-            return self._show(call.method)
-        _, message = read_call(call, "player")
-        handler = self._handlers[type(message)]
+        message = call.message
+        handler = self._handlers.get((call.method, type(message)))
+        if handler is None:
+            if message is None and call.method in (PING, GET_STATE):
+                return self._show(call.method)
+            method, message = read_call(call, PLAYER.role)
+            handler = self._handlers[method.name, method.request]
         return handler(message) if self.registrar.is_settled() else self._answer_later(handler, message)
 
     async def _show(self, method: str) -> dict[str, Any]:
@@ -184,7 +193,7 @@ class PlayerAgent:
             return self.snapshot()
         return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id}
 
-    async def _answer_later(self, handler: Callable[[Any], Given], message: m.Message) -> m.Message:
+    async def _answer_later(self, handler: Callable[[Any], Given], message: m.Message | None) -> m.Message:
         await self.registrar.settled()
         given = handler(message)
         return given if isinstance(given, m.Message) else await given
@@ -246,23 +255,22 @@ class PlayerAgent:
             )
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
-        match = self._match(message, message.match_id)
-        self._check_addressee(message.player_id)
+        me = self._me
+        match = self._match(message, message.match_id, me)
+        _check_addressee(message.player_id, me)
         match.round_id, match.opponent_id, match.role = message.round_id, message.opponent_id, message.role_in_match
         # A referee that has forgotten the match plays it anew, and chance is the same again.
         match.random = None
         self.league_id = self.league_id or message.league_id
         self.round_id = message.round_id
         self._current = message.match_id
-        return m.GameJoinAck(
-            **self._of_match(message, message.match_id, match),
-            arrival_timestamp=self.world.timestamp(),
-            accept=True,
-        )
+        common = self._of_match(message, message.match_id, match, me)
+        return m.GameJoinAck(**common, arrival_timestamp=common["timestamp"], accept=True)
 
     def _asked(self, call: MoveCall) -> Given:
-        match = self._match(call, call.match_id)
-        self._check_addressee(call.player_id)
+        me = self._me
+        match = self._match(call, call.match_id, me)
+        _check_addressee(call.player_id, me)
         match.chosen = False
         self._current = call.match_id
         if self._is_quick:
@@ -281,7 +289,7 @@ class PlayerAgent:
         if fault is not None:
             self._complain(call, Replaced(call.match_id, move, fault, error))
         match.chosen = True
-        common = self._of_match(call, call.match_id, match)
+        common = self._of_match(call, call.match_id, match, self._me)
         if isinstance(call, m.ChooseParityCall):
             return m.ChooseParityResponse(**common, parity_choice=move)
         return m.GameMoveResponse(**common, move_data=move)
@@ -332,29 +340,30 @@ class PlayerAgent:
         return Chance(match_key(self._seed, str(self.player_id), match_id, attempt))
 
     def _over(self, message: m.GameOver) -> m.GameOverAck:
-        me = self._me.agent_id
-        is_ours = message.match_id in self._matches or me in message.game_result.choices
-        match = self._match(message, message.match_id)
+        me = self._me
+        is_ours = message.match_id in self._matches or me.agent_id in message.game_result.choices
+        match = self._match(message, message.match_id, me)
         match.random = None
         if self._current == message.match_id:
             self._current = None
-        past = past_match(message, me, match)
+        past = past_match(message, me.agent_id, match)
         if is_ours and self.history.get(past.match_id) != past:
             remember(self.history, past)
             if self._memory is not None:
                 self._memory.add(past)
             self._save()
             log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=about(message))
-        return m.GameOverAck(**self._of_match(message, message.match_id, match), status="ACKNOWLEDGED")
+        return m.GameOverAck(**self._of_match(message, message.match_id, match, me), status="ACKNOWLEDGED")
 
     def _told_of_error(self, message: m.GameError) -> m.GameErrorAck:
         match_id = message.match_id or self._current
         if match_id is None:
             raise ProtocolError("E003", "match_id is missing, and there is no match in play.")
-        match = self._match(message, match_id)
+        me = self._me
+        match = self._match(message, match_id, me)
         told = (message.error_code, message.error_name or message.error_description, message.consequence or "")
         log.warning("%s: the referee reports %s %s. %s", match_id, *told, extra=about(message))
-        return m.GameErrorAck(**self._of_match(message, match_id, match), status="ACKNOWLEDGED")
+        return m.GameErrorAck(**self._of_match(message, match_id, match, me), status="ACKNOWLEDGED")
 
     # Who is speaking, and how we show who we are.
 
@@ -381,34 +390,22 @@ class PlayerAgent:
             "status": "ACKNOWLEDGED",
         }
 
-    def _check_addressee(self, player_id: str | UnsetType) -> None:
-        if player_id not in (UNSET, self.player_id):
-            raise ProtocolError("E005", f"This is {self.player_id}, not {player_id}.")
-
     def _stranger(self) -> ProtocolError:
         self.registrar.doubt()
         detail = "The auth_token is not the one that was made for this caller."
         return ProtocolError("E012", detail, data={"player_id": self.player_id})
 
-    def _match(self, message: FromReferee, match_id: str) -> OpenMatch:
+    def _match(self, message: FromReferee, match_id: str, me: Identity) -> OpenMatch:
         """The match that a referee's message is about."""
-        match = match_of(self._matches, message, match_id, self._me)
+        match = match_of(self._matches, message, match_id, me)
         if match is None:
             raise self._stranger()
         return match
 
-    def _of_match(self, message: m.Request, match_id: str, match: OpenMatch) -> dict[str, Any]:
-        """What every answer to a referee carries: under the scheme, a token that was made for it and this match."""
-        me = self._me
-        return {
-            "protocol": PROTOCOL,
-            "sender": sender_of("player", me.agent_id),
-            "timestamp": self.world.timestamp(),
-            "conversation_id": message.conversation_id,
-            "auth_token": token_for(match, match_id, me),
-            "player_id": me.agent_id,
-            "match_id": match_id,
-        }
+    def _of_match(self, message: m.Request, match_id: str, match: OpenMatch, me: Identity) -> dict[str, Any]:
+        """What every answer to a referee carries."""
+        common = match.common if match.identity is me else common_of(match, match_id, me)
+        return {**common, "timestamp": self.world.timestamp(), "conversation_id": message.conversation_id}
 
     def _save(self) -> None:
         me = self._me.agent_id
@@ -428,3 +425,8 @@ class PlayerAgent:
             final=self.final,
             account=UNSET if tally is None else tally.account(),
         )
+
+
+def _check_addressee(player_id: str | UnsetType, me: Identity) -> None:
+    if player_id != me.agent_id and player_id is not UNSET:
+        raise ProtocolError("E005", f"This is {me.agent_id}, not {player_id}.")

@@ -6,6 +6,7 @@ Where the league does not derive tokens nobody can tell, and anybody may be the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
@@ -13,6 +14,7 @@ from leaguekit.agents.context import OpenMatch
 from leaguekit.agents.registration import Identity
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.ids import PROTOCOL, sender_of
 
 # The attempts at a match that a player tries a token for if it has forgotten the invitation.
 MOST_ATTEMPTS = 9
@@ -42,11 +44,11 @@ def match_of(matches: dict[str, OpenMatch], message: FromReferee, match_id: str,
     return known if _shows(message, known, match_id, me) else None
 
 
-def token_for(match: OpenMatch, match_id: str, me: Identity) -> str | UnsetType:
-    """What the player shows the match's referee: under the scheme, a token that was made for it and this match."""
+def common_of(match: OpenMatch, match_id: str, me: Identity) -> dict[str, Any]:
+    """What every answer to a match's referee carries: under the scheme, a token that was made for it and the match."""
     if match.identity is not me:
         _make_tokens(match, match_id, me)
-    return match.own_token
+    return match.common
 
 
 def _attempt(
@@ -71,8 +73,16 @@ def _shows(message: FromReferee, match: OpenMatch, match_id: str, me: Identity) 
 
 def _make_tokens(match: OpenMatch, match_id: str, me: Identity) -> None:
     """Make what the referee shows and is shown: once a match, for it takes longer than the rest of an answer."""
-    match.identity, match.own_token = me, me.auth_token or UNSET
+    own_token: str | UnsetType = me.auth_token or UNSET
     if me.derived:
         made_for = (me.key, str(me.league_id), match_id, match.attempt, match.referee_id)
         match.expected_token = tokens.referee_to_player(*made_for)
-        match.own_token = tokens.player_to_referee(*made_for)
+        own_token = tokens.player_to_referee(*made_for)
+    match.identity = me
+    match.common = {
+        "protocol": PROTOCOL,
+        "sender": sender_of("player", me.agent_id),
+        "auth_token": own_token,
+        "player_id": me.agent_id,
+        "match_id": match_id,
+    }
