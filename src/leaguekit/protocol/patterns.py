@@ -58,19 +58,20 @@ def checker(struct: type[Struct]) -> Checker:
 
 
 class _Named(dict[str, Any]):
-    """The names that a generated function uses, one a pattern."""
+    """The names that a generated function uses, two a pattern."""
 
-    def of(self, pattern: Pattern) -> str:
-        name = f"p{id(pattern)}"
-        self[name] = pattern
-        return name
+    def of(self, pattern: Pattern) -> tuple[str, str]:
+        """Those of what it knows and of how it matches."""
+        known, fits = f"known{id(pattern)}", f"fits{id(pattern)}"
+        self[known], self[fits] = pattern.known, pattern.fits
+        return known, fits
 
 
 def _expression(kind: inspect.Type, value: str, names: _Named) -> str:
     """An expression that is true if all texts in a value are right; empty if it has none."""
     if (pattern := _pattern(kind)) is not None:
-        name = names.of(pattern)
-        return f"({value} in {name}.known or {name}.fits({value}))"
+        known, fits = names.of(pattern)
+        return f"({value} in {known} or {fits}({value}))"
     match kind:
         case inspect.Metadata(type=inner):
             return _expression(inner, value, names)
@@ -85,15 +86,15 @@ def _expression(kind: inspect.Type, value: str, names: _Named) -> str:
             inside = _expression(item, each, names)
             return f"all({inside} for {each} in {value})" if inside else ""
         case inspect.DictType(key_type=key) if (pattern := _pattern(key)) is not None:
-            name = names.of(pattern)
-            return f"({value}.keys() <= {name}.known or all(map({name}.fits, {value})))"
+            known, fits = names.of(pattern)
+            return f"({value}.keys() <= {known} or all(map({fits}, {value})))"
     return ""
 
 
 def _field(field: inspect.Field, value: str, names: _Named) -> str:
     """The same for a field, which must not be looked into when it is not there."""
     expression = _expression(field.type, value, names)
-    if not expression or field.required or _pattern(field.type) is not None:
+    if not expression or field.required:
         return expression
     return f"({value} is UNSET or {expression})"
 

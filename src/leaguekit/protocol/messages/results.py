@@ -97,7 +97,8 @@ class MatchResultAck(Answer, kw_only=True, tag="MATCH_RESULT_ACK"):
     round_id: Annotated[RoundId, said("The round", "001-L1409")]
 
 
-class Standing(Struct, kw_only=True):
+# Texts and numbers only, so the garbage collector need not know of the hundred of them in a message.
+class Standing(Struct, kw_only=True, gc=False):
     """One row of the standings."""
 
     rank: Annotated[Rank, said("The rank, 1 for the first; no two alike", "000-L0998")]

@@ -31,7 +31,8 @@ AckRound = Annotated[RoundId, said("The round acknowledged", "001-L0441")]
 BY_ITS_SENDER = (Needs(("player_id", "referee_id")),)
 
 
-class AnnouncedMatch(Struct, kw_only=True):
+# Texts only, so the garbage collector need not know of the many of them in a message.
+class AnnouncedMatch(Struct, kw_only=True, gc=False):
     """One match of the round; the last three fields only in the copy for referees."""
 
     match_id: Annotated[MatchId, said("The match", "000-L0368")]
