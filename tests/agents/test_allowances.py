@@ -16,7 +16,7 @@ from leaguekit.agents.calls import ask, passes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.reading import decode, of_type
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import RpcRefusal
+from leaguekit.protocol.rpc import RpcRefusal, awaited
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
 from leaguekit.transport.rates import Buckets
 from tests.agents.leagues import LEAGUE, Json
@@ -97,15 +97,19 @@ def test_whatever_is_sent_is_counted_and_a_batch_as_often_as_it_has_members(body
     assert taken(allowances(), body) == 2_000 // cost
 
 
-def test_a_long_answer_is_paid_for_by_its_length() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_long_answer_is_paid_for_by_its_length(at_once: bool) -> None:
     async def main() -> int:
-        async def handle(_body: bytes, _peer: Peer) -> bytes:
+        def give(_body: bytes, _peer: Peer) -> bytes:
             return b"x" * 204_800
 
-        guarded = allowances().guard(handle, player_refusal, 10_240)
+        async def handle(body: bytes, peer: Peer) -> bytes:
+            return give(body, peer)
+
+        guarded = allowances().guard(give if at_once else handle, player_refusal, 10_240)
         for number in range(1_000):
             try:
-                await guarded(call("operator"), LAB)
+                await awaited(guarded(call("operator"), LAB))
             except TooOften as refused:
                 assert 0 < refused.seconds < 1
                 return number
