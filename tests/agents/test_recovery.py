@@ -267,6 +267,27 @@ async def test_who_comes_back_after_the_end_hears_of_it(tmp_path: Path, role: st
         await hall.until(lambda: gone.got("LEAGUE_COMPLETED"), seconds=1)
 
 
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_who_came_back_after_the_end_hears_of_it_from_the_next_manager_if_that_one_went_down(
+    tmp_path: Path, role: str
+) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, player, other = await hall.scripted_league(players=2)
+        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
+        await referee.report("R1M1")
+        await hall.end()
+        await hall.quiet()
+        back = player if role == "player" else referee
+        back.replies = {"LEAGUE_COMPLETED": silent}
+        assert (await hall.register(role, 1, auth_token=back.token))["result"]["status"] == "ACCEPTED"
+        await hall.until(lambda: len(back.got("LEAGUE_COMPLETED")) == 2, seconds=1)
+        back.replies = {}
+        await again(hall)
+        await hall.until(lambda: len(back.got("LEAGUE_COMPLETED")) == 3, seconds=1)
+        assert len(other.got("LEAGUE_COMPLETED")) == 1
+
+
 _STRANGER = b'{"jsonrpc":"2.0","id":1,"error":{"code":3001,"message":"?","data":{"error_code":"E012"}}}'
 
 

@@ -34,7 +34,8 @@ log = logging.getLogger(__name__)
 ANNOUNCEMENT_SECONDS = 10.0
 # How long after the end those are told again that could not be told.
 FAREWELL_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
-# What is kept beside the log: the last round of whose end everybody has been told, and whether of the league's.
+# What is kept beside the log: the last round of whose end everybody has been told, or that all have been told of the
+# league's, and the number of the event up to which they had come.
 TOLD = "told"
 ALL = b"all"
 
@@ -150,8 +151,10 @@ class Conductor:
         """Go on where an earlier run was broken off; whether there is nothing left to do."""
         league = self._ledger.league
         told = await self._ledger.log.kept(TOLD) or b"0"
-        if told == ALL:
+        if told.startswith(ALL):
             self._completed.set()
+            for agent_id in await self._came_after(int(told.removeprefix(ALL) or self._ledger.number)):
+                self._task(self._say_goodbye_to(agent_id))
             return True
         for referee in league.referees.values():
             for match_id in referee.in_hand:
@@ -168,6 +171,15 @@ class Conductor:
         if league.round_in_play and not any(league.matches[one].attempt for one in self._round().matches):
             await self._announce(league.current_round)
         return False
+
+    async def _came_after(self, number: int) -> list[str]:
+        """Who has come back since an event: it may not have been told of the end before the manager went down."""
+        found: dict[str, None] = {}
+        async for _, event in self._ledger.events_after(number):
+            match event:
+                case e.PlayerRegistered(player_id=agent_id) | e.RefereeRegistered(referee_id=agent_id):
+                    found[agent_id] = None
+        return [*found]
 
     async def _look_when_all_are_there(self) -> None:
         await self._attendance.there(*self._ledger.league.players, *self._ledger.league.referees)
@@ -213,7 +225,7 @@ class Conductor:
         """Tell everybody that the league is over, each after everything else."""
         self._is_over = True
         self._drop_standings()
-        messages = self._farewells()
+        messages, number = self._farewells(), self._ledger.number
         await self._ledger.settled()
         while self._publishing:
             await asyncio.wait(self._publishing)
@@ -221,7 +233,7 @@ class Conductor:
         missed = await self._tell_last(messages)
         self._completed.set()
         await self._insist(missed)
-        await self._ledger.log.keep(TOLD, ALL)
+        await self._ledger.log.keep(TOLD, b"%b %d" % (ALL, number))
 
     async def _say_goodbye_to(self, agent_id: str) -> None:
         """Tell one that has come back after the end."""

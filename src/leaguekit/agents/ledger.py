@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from time import perf_counter
 
@@ -56,11 +56,17 @@ class Ledger:
             log.warning("the snapshot is ahead of the log: all events are folded instead")
             self.league, self._saved = League(), 0
         self.number = self._saved
-        while page := await self.log.read(self.number, PAGE):
-            for one in page:
-                self.league.apply(decode(one.event))
-            self.number = page[-1].number
+        async for number, event in self.events_after(self._saved):
+            self.league.apply(event)
+            self.number = number
         return self.number
+
+    async def events_after(self, number: int) -> AsyncIterator[tuple[int, Event]]:
+        """What the log has after an event, each with its number."""
+        while page := await self.log.read(number, PAGE):
+            for one in page:
+                yield one.number, decode(one.event)
+            number = page[-1].number
 
     async def _restore(self) -> None:
         if (snapshot := await self.log.kept(SNAPSHOT)) is not None:
