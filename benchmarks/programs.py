@@ -95,10 +95,10 @@ def told(
 
 def cpu_seconds(started: Iterable[Program]) -> float:
     """What programs have taken of the processors so far; one that has ended counts until somebody waits for it."""
-    return sum(_cpu_seconds(one.pid) for one in started)
+    return sum(cpu_seconds_of(one.pid) for one in started)
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds_of(pid: int) -> float:
     try:
         # Linux's clock of a process (clock_getcpuclockid, which Python does not have) goes by nanoseconds, and knows of
         # threads that have ended; what everybody else shows goes by hundredths of a second.

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 
 import psutil
+from programs import cpu_seconds_of
 
 from leaguekit.agents.serving import new_loop
 from leaguekit.transport.addresses import AddressPolicy
@@ -94,11 +95,6 @@ async def a_second(call: Callable[[], Awaitable[object]], calls: int, at_once: i
     return calls / (time.perf_counter() - began)
 
 
-def cpu_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
-
-
 async def measure(servers: dict[str, tuple[str, psutil.Process]]) -> dict[str, float]:
     from leaguekit.transport.mcp.client import McpClient  # noqa: PLC0415 - "before" may be another tree
     from leaguekit.transport.mcp.routing import is_mcp  # noqa: PLC0415 - the same
@@ -126,9 +122,9 @@ async def measure(servers: dict[str, tuple[str, psutil.Process]]) -> dict[str, f
             order = order[1:] + order[:1]
             for name in order:
                 process = servers.get(name, servers["loaded"])[1]
-                before = cpu_seconds(process)
+                before = cpu_seconds_of(process.pid)
                 rates.setdefault(name, []).append(await a_second(*contenders[name]))
-                spent[name] += cpu_seconds(process) - before
+                spent[name] += cpu_seconds_of(process.pid) - before
     await caller.close()
     figures = {f"{name}: a second": statistics.median(found) for name, found in rates.items()}
     # The share of a noisy machine that a process got says less than what it used of it.

@@ -179,7 +179,7 @@ def token_in(message: bytes) -> str:
 
 
 def _cost_alone(body: bytes) -> tuple[str, float]:
-    """The same for a server that knows no tokens, where nobody registers either."""
+    """No token, and what a request costs a server that knows none, where nobody registers either."""
     return "", len(parse(body).calls) if _is_batch(body) else 1.0
 
 

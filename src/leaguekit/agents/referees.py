@@ -47,7 +47,7 @@ def match_of(matches: dict[str, OpenMatch], message: FromReferee, match_id: str,
 def common_of(match: OpenMatch, match_id: str, me: Identity) -> dict[str, Any]:
     """What every answer to a match's referee carries: under the scheme, a token that was made for it and the match."""
     if match.identity is not me:
-        _make_tokens(match, match_id, me)
+        _prepare(match, match_id, me)
     return match.common
 
 
@@ -67,12 +67,14 @@ def _shows(message: FromReferee, match: OpenMatch, match_id: str, me: Identity) 
     if not me.derived:
         return True
     if match.identity is not me:
-        _make_tokens(match, match_id, me)
+        _prepare(match, match_id, me)
     return message.auth_token is not UNSET and tokens.same(message.auth_token, match.expected_token)
 
 
-def _make_tokens(match: OpenMatch, match_id: str, me: Identity) -> None:
-    """Make what the referee shows and is shown: once a match, for it takes longer than the rest of an answer."""
+def _prepare(match: OpenMatch, match_id: str, me: Identity) -> None:
+    """Make what the referee shows, and what every answer to it carries: once a match, for it takes longer than the rest
+    of an answer.
+    """
     own_token: str | UnsetType = me.auth_token or UNSET
     if me.derived:
         made_for = (me.key, str(me.league_id), match_id, match.attempt, match.referee_id)

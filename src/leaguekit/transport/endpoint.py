@@ -66,10 +66,8 @@ def begin(place: Place, body: bytes, peer: Peer) -> bytes | Work:
     """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
     try:
         work = place.handler(body, peer)
-        if isinstance(work, bytes):
-            return answers.OK % (len(work), work)
-        if work is None:
-            return answers.NOTHING
+        if work is None or isinstance(work, bytes):
+            return written(work)
         try:
             awaited = work.send(None)
         except StopIteration as end:

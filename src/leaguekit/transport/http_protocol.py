@@ -49,9 +49,6 @@ class McpProtocol(HttpToolsProtocol):
         # What it counts as in the room, while it is there.
         self._address: str | None = None
         self._is_proxy = False
-        # The headers of the request that was admitted last, but for its last one.
-        self._admitted: list[tuple[bytes, bytes]] = []
-        self._marked = False
         # That of the last request to /mcp that came by itself.
         self._head: Head | None = None
         # What is to be answered, in order; of the last one the body may still be arriving.
@@ -287,9 +284,13 @@ class McpProtocol(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 self._refuse(answers.BAD_REQUEST)
             return
-        peer = self._sender()
-        if peer is None:
+        found = marks(self.headers)
+        if (refusal := self._endpoint.names.refusal(found)) is not None:
+            self._refuse(refusal)
             return
+        peer = self._peer
+        if self._is_proxy and found.forwarded is not None:
+            peer = peer._replace(host=peer_address(found.forwarded))
         endpoint, method, place = self._endpoint, self.parser.get_method(), None
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
         if query is not None:
@@ -301,24 +302,8 @@ class McpProtocol(HttpToolsProtocol):
             self.client = (peer.host, 0)
             self._other_headers_complete()
         else:
-            self._post = Post(place, method, peer, self.headers, self._marked)
+            self._post = Post(place, method, peer, self.headers, found.is_mcp)
             self._turns.append(self._post)
-
-    def _sender(self) -> Peer | None:
-        """Who sends this request; None if it is refused."""
-        *heads, last = self.headers or [(b"", b"")]
-        # On a kept connection mostly nothing changes but the length of the body.
-        if heads and heads == self._admitted and last[0] == b"content-length":
-            return self._peer
-        found = marks(self.headers)
-        self._marked = found.is_mcp
-        if (refusal := self._endpoint.names.refusal(found)) is not None:
-            self._refuse(refusal)
-            return None
-        if self._is_proxy and found.forwarded is not None:
-            return self._peer._replace(host=peer_address(found.forwarded))
-        self._admitted = heads
-        return self._peer
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
