@@ -101,7 +101,7 @@ def test_the_announcement_lists_every_match_of_the_round_with_its_referee() -> N
     play = Play(players=4, referees=2)
     play.start()
     play.announce()
-    first, second = queries.announced_matches(play.league, 1)
+    first, second = queries.announced_matches(play.league, play.league.rounds[0].matches)
     assert (first.match_id, first.player_A_id, first.player_B_id) == ("R1M1", "P01", "P02")
     assert (first.game_type, first.referee_endpoint) == ("even_odd", "http://localhost:8001/mcp")
     assert (second.match_id, second.referee_endpoint) == ("R1M2", "http://localhost:8002/mcp")
@@ -113,7 +113,7 @@ def test_the_copy_for_referees_says_who_and_where_everybody_is() -> None:
     play = Play(players=2, referees=1)
     play.start()
     play.announce()
-    (match,) = queries.announced_matches(play.league, 1, to_referees=True)
+    (match,) = queries.announced_matches(play.league, play.league.rounds[0].matches, to_referees=True)
     assert (match.referee_id, match.player_A_endpoint, match.player_B_endpoint) == (
         "REF01",
         "http://localhost:8101/mcp",

@@ -11,15 +11,16 @@ from msgspec import UNSET
 
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
-from leaguekit.agents.reachability import check_address, check_reachable
+from leaguekit.agents.reachability import addresses_of, check_address, check_reachable, plain_address
 from leaguekit.agents.world import World
 from leaguekit.league import commands
+from leaguekit.league.records import Player, Referee
 from leaguekit.protocol import codes, times, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
-from leaguekit.transport.addresses import is_loopback
+from leaguekit.transport.addresses import Resolver, is_loopback
 from leaguekit.transport.base import Peer
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,22 @@ class Admission:
         self._grant_ids = grant_ids
         # What this process has given to whom, and to which request.
         self._given: dict[str, _Given] = {}
+        # Of each referee that shows players its own token, the addresses from which that token counts.
+        self._token_hosts: dict[str, frozenset[str]] = {}
+        self._resolver = Resolver()
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
+
+    async def recover(self) -> None:
+        """Look up what an earlier process knew."""
+        for referee in self._ledger.league.referees.values():
+            if referee.shows_own_token:
+                self._token_hosts[referee.id] = await addresses_of(referee.meta.contact_endpoint, self._resolver)
+
+    def counts_from(self, agent: Player | Referee, peer: Peer) -> bool:
+        """Whether an agent's token counts from where it came: players have seen that of a referee which shows it."""
+        if not (isinstance(agent, Referee) and agent.shows_own_token):
+            return True
+        return plain_address(peer.host) in self._token_hosts.get(agent.id, ())
 
     async def player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         applicant = self._applicant(request, request.player_meta, peer)
@@ -65,10 +81,12 @@ class Admission:
         try:
             commands.admit_referee(league, applicant)
             applicant = await self._asked("referee", applicant, peer)
+            hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
             referee_id = commands.admit_referee(league, applicant)
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
         token, proof = self._token(referee_id, applicant, request)
+        self._token_hosts[referee_id] = hosts
         self._ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
         log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
         return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
@@ -85,6 +103,7 @@ class Admission:
         known = None
         if request.auth_token is not UNSET:
             known = self._ledger.league.agent_with(tokens.verifier(request.auth_token))
+            known = known if known is not None and self.counts_from(known, peer) else None
         seat = codes.shown_in(peer.query, "seat")
         return commands.Applicant(
             meta=meta,

@@ -42,16 +42,20 @@ class Assignments:
         self._attendance = attendance
         # Since when this process has known an attempt in play. Not by the wall clock, which may be set, and goes on
         # while the manager is down.
-        self._since: dict[tuple[str, int], float] = {}
+        self._since: dict[tuple[str, int, int], float] = {}
 
     async def hand_over(self, match_id: str) -> None:
         """Give a match to its referee, until the referee has it or the attempt is void.
+
+        One that begins on the announcement is not called: it has the match since then.
 
         A referee that has it already goes on, one that has ruled delivers that, and one that has forgotten it plays it
         anew: it is the same attempt, with the same draw.
         """
         match = self._ledger.league.matches[match_id]
         attempt, referee_id = match.attempt, match.referee_id or ""
+        if self._ledger.league.referees[referee_id].shows_own_token:
+            return
         await self._attendance.there(referee_id, *match.players)
         while match.in_play and match.attempt == attempt:
             recipient = self._recipient(referee_id)
@@ -111,10 +115,16 @@ class Assignments:
         league = self._ledger.league
         limit = longest_match(league.settings.time_limits, game(league.settings.game_type).most_turns)
         now = asyncio.get_running_loop().time()
-        in_play = [league.matches[name] for referee in league.referees.values() for name in referee.in_hand]
-        self._since = {(one.id, one.attempt): self._since.get((one.id, one.attempt), now) for one in in_play}
-        for match in in_play:
-            since = now - self._since[match.id, match.attempt]
+        # A referee that begins on the announcement has more matches than it plays at once: each that it ends gives the
+        # others new time.
+        in_play = {
+            (name, league.matches[name].attempt, len(referee.in_hand) if referee.shows_own_token else 0): name
+            for referee in league.referees.values()
+            for name in referee.in_hand
+        }
+        self._since = {key: self._since.get(key, now) for key in in_play}
+        for key, name in in_play.items():
+            match, since = league.matches[name], now - self._since[key]
             if since > limit:
                 reason = f"{match.referee_id} has had it for {since:.0f} s, longer than a match can take"
                 self._void(match, match.attempt, reason)

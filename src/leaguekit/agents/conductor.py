@@ -59,6 +59,8 @@ class Conductor:
         self.before_start: Callable[[], Awaitable[None]] = _nothing
         # When that will be set, if it was announced; only to be shown.
         self.start_at: str | None = None
+        # Matches of referees that begin on the announcement, until it is sent.
+        self._to_announce: dict[str, list[str]] = {}
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._completed = asyncio.Event()
@@ -196,12 +198,16 @@ class Conductor:
         """Tell everybody of a round; its matches begin after the lead, when all have answered or had the time to."""
         league = self._ledger.league
         loop = asyncio.get_running_loop()
-        to_players, to_referees = (self._announcement(round_id, to_referees=copy) for copy in (False, True))
+        names = league.rounds[round_id - 1].matches
+        to_players, to_referees = (self._announcement(round_id, names, to_referees=copy) for copy in (False, True))
+        planned = {league.matches[name].planned for name in names}
         await self._ledger.settled()
         begins = loop.time() + league.settings.announce_lead
         latest = loop.time() + max(ANNOUNCEMENT_SECONDS, league.settings.announce_lead)
-        for referee in league.referees:
-            self.broadcasts.announce(referee, to_referees)
+        for referee in league.referees.values():
+            # One that begins on the announcement gets it when its matches may begin.
+            if not (referee.shows_own_token and referee.id in planned):
+                self.broadcasts.announce(referee.id, to_referees)
         expected = [self.broadcasts.announce(player, to_players) for player in league.players]
         log.info("round %d is announced", round_id, extra={"message_type": "ROUND_ANNOUNCEMENT"})
         if expected:
@@ -209,14 +215,37 @@ class Conductor:
         if (rest := begins - loop.time()) > 0:
             await asyncio.sleep(rest)
 
-    def _announcement(self, round_id: int, *, to_referees: bool) -> Parcel:
+    async def _announce_to(self, referee_id: str) -> None:
+        """Announce to a referee that begins on the announcement what it has been given.
+
+        That is the whole round where these are the matches that were planned for it, and otherwise only these, for it
+        may have played others. Then the players do not know yet that it shows them its own token.
+        """
+        league = self._ledger.league
+        given = [league.matches[name] for name in self._to_announce.pop(referee_id)]
+        await self._attendance.there(referee_id, *(player for match in given for player in match.players))
+        await self._ledger.settled()
+        for round_id in sorted({match.round_id for match in given}):
+            matches = [match for match in given if match.round_id == round_id]
+            names, whole = [match.id for match in matches], league.rounds[round_id - 1].matches
+            planned = [name for name in whole if league.matches[name].planned == referee_id]
+            if names == planned and all(match.attempt == 1 for match in matches):
+                names = whole
+            else:
+                to_players = self._announcement(round_id, names, to_referees=False)
+                players = [player for match in matches for player in match.players]
+                expected = [self.broadcasts.announce(player, to_players) for player in players]
+                await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
+            self.broadcasts.announce(referee_id, self._announcement(round_id, names, to_referees=True))
+
+    def _announcement(self, round_id: int, names: list[str], *, to_referees: bool) -> Parcel:
         league = self._ledger.league
         return parcel(
             m.RoundAnnouncement(
                 **self._envelope(f"conv-round-{round_id}-announce"),
                 league_id=league.settings.league_id,
                 round_id=round_id,
-                matches=queries.announced_matches(league, round_id, to_referees=to_referees),
+                matches=queries.announced_matches(league, names, to_referees=to_referees),
                 profile="open" if to_referees and league.settings.profile == "open" else UNSET,
             )
         )
@@ -281,7 +310,7 @@ class Conductor:
             case e.MatchAssigned():
                 if self._first_match_at is None:
                     self._first_match_at = asyncio.get_running_loop().time()
-                self._task(self._assignments.hand_over(event.match_id))
+                self._give(event.match_id, event.referee_id)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
                 self.progress.pop(event.match_id, None)
                 if self._unpublished_since is None:
@@ -302,9 +331,22 @@ class Conductor:
                 self._ended_at = asyncio.get_running_loop().time()
         self._changed.set()
 
+    def _give(self, match_id: str, referee_id: str) -> None:
+        """Let a referee begin a match: by an assignment, or by the announcement if it knows only that."""
+        if not self._ledger.league.referees[referee_id].shows_own_token:
+            self._task(self._assignments.hand_over(match_id))
+        elif referee_id in self._to_announce:
+            self._to_announce[referee_id].append(match_id)
+        else:
+            self._to_announce[referee_id] = [match_id]
+            self._task(self._announce_to(referee_id))
+
     def _welcome(self, agent_id: str, in_play: Iterable[str]) -> None:
         for match_id in in_play:
-            self._task(self._assignments.hand_over(match_id))
+            if agent_id in self._ledger.league.referees:
+                self._give(match_id, agent_id)
+            else:
+                self._task(self._assignments.hand_over(match_id))
         if self._ledger.league.state == "LEAGUE_COMPLETED":
             self._task(self._say_goodbye_to(agent_id))
 

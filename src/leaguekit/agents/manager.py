@@ -101,6 +101,7 @@ class Manager:
         if not await self.ledger.recover():
             self.ledger.record(commands.create(self._settings, self._now()))
         self._settings = self.ledger.league.settings
+        await self._admission.recover()
         if self._settings.profile == "open":
             self._open_door()
         self.views.refresh()
@@ -185,8 +186,8 @@ class Manager:
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 
-    def _report_result(self, report: m.MatchResultReport, _peer: Peer) -> Given:
-        referee, league = self._sender(report, Referee), self.ledger.league
+    def _report_result(self, report: m.MatchResultReport, peer: Peer) -> Given:
+        referee, league = self._sender(report, peer, Referee), self.ledger.league
         try:
             self.ledger.record(commands.record_result(league, report, referee.id, self._now()))
         except ProtocolError as error:
@@ -203,16 +204,16 @@ class Manager:
         await self.ledger.settled()
         raise error
 
-    def _report_progress(self, report: m.MatchProgress, _peer: Peer) -> m.MatchProgressAck:
-        referee = self._sender(report, Referee)
+    def _report_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
+        referee = self._sender(report, peer, Referee)
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
             raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
         self.conductor.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
-    def _report_void(self, report: m.MatchVoidReport, _peer: Peer) -> m.MatchVoidAck:
-        referee = self._sender(report, Referee)
+    def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> m.MatchVoidAck:
+        referee = self._sender(report, peer, Referee)
         events = commands.void_attempt(
             self.ledger.league, report.match_id, report.attempt, report.reason, self._now(), referee_id=referee.id
         )
@@ -221,20 +222,22 @@ class Manager:
 
     async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:
         """Keep what a referee saw of a match, beside the log. Raises ProtocolError unless it refereed that match."""
-        referee = self._sender(transcript, Referee)
+        referee = self._sender(transcript, Peer(""), Referee)
         match = self.ledger.league.matches.get(match_id)
         if match is None or (transcript.match_id, referee.id) != (match_id, match.referee_id):
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
-    def _query(self, query: m.LeagueQuery, _peer: Peer) -> Raw:
-        return self._answers.to(query, self._sender(query).id, self._now())
+    def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
+        return self._answers.to(query, self._sender(query, peer).id, self._now())
 
-    def _sender(self, request: OfLeague, kind: type[Player | Referee] | None = None) -> Player | Referee:
+    def _sender(self, request: OfLeague, peer: Peer, kind: type[Player | Referee] | None = None) -> Player | Referee:
         """Whose token a request carries, if that is who it says it is and may send this. Raises ProtocolError."""
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
         agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
+        if agent is not None and not self._token_counts(agent, request, peer):
+            agent = None
         if agent is None or (kind is not None and type(agent) is not kind):
             shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
             raise ProtocolError("E012", context=shown)
@@ -244,6 +247,16 @@ class Manager:
         if request.league_id != self._settings.league_id:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
+
+    def _token_counts(self, agent: Player | Referee, request: OfLeague, peer: Peer) -> bool:
+        """Whether an agent's token gives access to this, from here.
+
+        Players have seen the token of a referee that shows them its own. It counts only from the host of the referee's
+        endpoint, and only for the messages of document 001.
+        """
+        if isinstance(agent, Player) or not agent.shows_own_token:
+            return True
+        return isinstance(request, m.MatchResultReport | m.LeagueQuery) and self._admission.counts_from(agent, peer)
 
     def is_operator(self, token: str) -> bool:
         return self._operator.has(token)

@@ -104,6 +104,8 @@ class PlayerAgent:
         self._chance_of_all: Chance | None = None
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
+        # Of matches whose referee shows its own token: by what that is recognised, as the manager has announced it.
+        self._verifiers: dict[str, bytes] = {}
         self._memory: Memory | None = None
         self._views = Views(world.data_root)
         # Whose history file waits for its turn to be written: what it will say is made then.
@@ -215,6 +217,9 @@ class PlayerAgent:
     def _round_announced(self, message: m.RoundAnnouncement) -> m.RoundAnnouncementAck:
         common = self._from_manager(message)
         self.round_id = message.round_id
+        for match in message.matches:
+            if match.referee_verifier is not UNSET:
+                self._verifiers[match.match_id] = bytes.fromhex(match.referee_verifier)
         return m.RoundAnnouncementAck(**common, round_id=message.round_id)
 
     def _standings_updated(self, message: m.LeagueStandingsUpdate) -> m.StandingsUpdateAck:
@@ -397,7 +402,7 @@ class PlayerAgent:
 
     def _match(self, message: FromReferee, match_id: str, me: Identity) -> OpenMatch:
         """The match that a referee's message is about."""
-        match = match_of(self._matches, message, match_id, me)
+        match = match_of(self._matches, message, match_id, me, self._verifiers.get(match_id))
         if match is None:
             raise self._stranger()
         return match

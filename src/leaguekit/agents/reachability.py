@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Literal
 
 from leaguekit.agents.calls import reachable, said_to_be
 from leaguekit.league.registration import Rejected
-from leaguekit.transport.addresses import url_to_use
-from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
+from leaguekit.transport.addresses import Resolver, is_literal, is_loopback, meant, read_url, url_to_use
+from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer, Unreachable
 
 SECONDS = 2.0
 
@@ -35,3 +36,20 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
         later = " (one that opens its port only after it has registered needs a league with --profile open)"
         raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
     return said[0] if said is not None and said[1] == league_id else None
+
+
+async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:
+    """The addresses that the host of a URL leads to; empty if it leads nowhere."""
+    try:
+        _, host, port, _ = read_url(url)
+        found = [host] if is_loopback(host) else await resolver.resolve(host, port)
+        return frozenset(map(plain_address, found))
+    except (Unreachable, OSError, ValueError):
+        return frozenset()
+
+
+def plain_address(host: str) -> str:
+    """An address in the form in which two of one machine are equal: every loopback address is the same one."""
+    if is_loopback(host):
+        return "127.0.0.1"
+    return str(meant(ip_address(host))) if is_literal(host) else host

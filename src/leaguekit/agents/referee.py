@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from leaguekit.agents import announced
 from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused
@@ -32,6 +33,7 @@ from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import referee_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, Refused, Reply, RpcError, awaited, reply
+from leaguekit.protocol.tokens import SCHEME
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.store.journal import Journal
@@ -77,6 +79,7 @@ class RefereeAgent:
             contact_endpoint=endpoint,
             max_concurrent_matches=max_concurrent,
             protocol_version=PROTOCOL_VERSION,
+            token_scheme=SCHEME,
         )
         self.registrar = Registrar(world, manager_url, REFEREE, meta, self._prepare)
         self._reports = Reports(world, manager_url, self.registrar)
@@ -91,6 +94,8 @@ class RefereeAgent:
         self._matches: dict[str, Refereeing] = {}
         # Earlier attempts whose players are still being told.
         self._earlier: list[Refereeing] = []
+        # Set whenever a match is no longer in play.
+        self._has_room = asyncio.Event()
         self._reporting: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
         # Stands before it in a league of the open profile.
@@ -224,6 +229,9 @@ class RefereeAgent:
         self._become_active()
         if message.profile == "open":
             self._opened_up().hear_of_round(message)
+        if not by.derived and (matches := announced.own_matches(message, self.registrar.endpoint, by.agent_id)):
+            # Such a manager assigns none.
+            self._task(self._play_announced(message, matches, by))
         log.info("round %d is announced", message.round_id, extra=about(message))
         return m.RoundAnnouncementAck(
             **self._acknowledging(message, by), round_id=message.round_id, referee_id=by.agent_id
@@ -305,6 +313,19 @@ class RefereeAgent:
         self._task(self._carry_out(match, void))
         return None
 
+    async def _play_announced(
+        self, message: m.RoundAnnouncement, matches: list[m.AnnouncedMatch], by: Identity
+    ) -> None:
+        """Begin announced matches, as many at once as this referee plays."""
+        known = await announced.records(self._world, self.registrar.manager_url, by, message.league_id)
+        for match in matches:
+            while len(self._in_play) >= self._max_concurrent:
+                self._has_room.clear()
+                await self._has_room.wait()
+            reason = self._take_up(announced.assignment(self._world, message, match, by, known), by)
+            if reason is not None:
+                log.error("%s is announced for this referee and not played: %s", match.match_id, reason)
+
     async def _carry_out(self, match: Refereeing, void: Refereeing | None) -> None:
         """Play a match to its report."""
         if void is not None:
@@ -317,6 +338,7 @@ class RefereeAgent:
             self._reports.left(match)
             if self._in_play.get(match.match.match_id) is match:
                 del self._in_play[match.match.match_id]
+                self._has_room.set()
         if isinstance(ruled, Void):
             match.transcript.add("ruled", note=f"VOID: {ruled.reason}")
             await self._reports.deliver(match.messages.void(ruled))

@@ -1,6 +1,7 @@
 """Who speaks to a player as a match's referee, and what the player shows it: tokens that were made for this match.
 
-Where the league does not derive tokens nobody can tell, and anybody may be the referee.
+Where the league does not derive tokens nobody can tell, and anybody may be the referee. Where the manager has announced
+a match with a ``referee_verifier``, its referee shows its own token, and that one token counts for that match, too.
 """
 
 from __future__ import annotations
@@ -22,10 +23,20 @@ MOST_ATTEMPTS = 9
 FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
 
 
-def match_of(matches: dict[str, OpenMatch], message: FromReferee, match_id: str, me: Identity) -> OpenMatch | None:
-    """The match that a message is about, which is kept among the others; None if its sender is not the referee."""
+def match_of(
+    matches: dict[str, OpenMatch], message: FromReferee, match_id: str, me: Identity, verifier: bytes | None
+) -> OpenMatch | None:
+    """The match that a message is about, which is kept among the others; None if its sender is not the referee.
+
+    ``verifier`` is that of the referee's own token, if the referee of this match shows that.
+    """
     known = matches.get(match_id)
     referee_id = message.sender.partition(":")[2]
+    if verifier is not None and message.auth_token and tokens.recognised(message.auth_token, verifier):
+        # It does not know of attempts, and so begins whenever it invites.
+        if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
+            known = matches[match_id] = OpenMatch(referee_id, 1 if known is None else known.attempt)
+        return known
     if isinstance(message, m.GameInvitation):
         attempt = message.attempt or 1
         if known is None or known.attempt != attempt or known.referee_id != referee_id:

@@ -89,6 +89,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     several = {"--host-name": options.host_name, "--proxy": options.proxy}
     chosen += [text for name, values in several.items() for value in values for text in (name, value)]
     chosen += ["--require-seat"] if options.require_seat else []
+    chosen += ["--strict-referees"] if options.strict_referees else []
     # Its own referees come in by a code that nobody else is told.
     own = [text for endpoint in (*endpoints, *gateway_urls) for text in ("--own", endpoint)]
     code = {program.REFEREE_CODE: new_code(token_bytes(ENTROPY_BYTES))}

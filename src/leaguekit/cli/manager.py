@@ -76,6 +76,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-players", metavar="N", type=int)
     parser.add_argument("--max-referees", metavar="N", type=int)
+    parser.add_argument(
+        "--strict-referees",
+        action="store_true",
+        help="take only referees that know the token scheme; others show players their own token",
+    )
     parser.add_argument("--require-seat", action="store_true", help="let players in by seat code only (league seats)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings from a TOML file; options win over it")
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
@@ -121,6 +126,7 @@ def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
         "max_players": options.max_players,
         "max_referees": options.max_referees,
         "require_seat": options.require_seat or None,
+        "strict_referees": options.strict_referees or None,
         "profile": options.profile,
         "seed_hex": None if options.seed is None else league_seed(options.seed).hex(),
     }

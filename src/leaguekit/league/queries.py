@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from msgspec import UNSET
 
@@ -133,9 +133,9 @@ def status(league: League) -> LeagueStatus:
     )
 
 
-def announced_matches(league: League, round_id: int, *, to_referees: bool = False) -> list[AnnouncedMatch]:
-    """All matches of an announced round; the copy for referees also says who they are and where players listen."""
-    matches = [league.matches[name] for name in league.rounds[round_id - 1].matches]
+def announced_matches(league: League, names: Iterable[str], *, to_referees: bool = False) -> list[AnnouncedMatch]:
+    """These matches as they are announced; the copy for referees also says who they are and where players listen."""
+    matches = [league.matches[name] for name in names]
     return [
         AnnouncedMatch(
             match_id=match.id,
@@ -146,6 +146,7 @@ def announced_matches(league: League, round_id: int, *, to_referees: bool = Fals
             referee_id=referee.id if to_referees else UNSET,
             player_A_endpoint=league.players[match.a].meta.contact_endpoint if to_referees else UNSET,
             player_B_endpoint=league.players[match.b].meta.contact_endpoint if to_referees else UNSET,
+            referee_verifier=referee.registered.verifier if referee.shows_own_token else UNSET,
         )
         for match in matches
         for referee in [_referee(league, match)]

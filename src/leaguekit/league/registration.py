@@ -23,6 +23,7 @@ from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError, documented_number
 from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, player_id, referee_id, speaks
 from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
+from leaguekit.protocol.tokens import SCHEME
 
 Role = Literal["player", "referee"]
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
@@ -125,6 +126,9 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
     by_seat = _holder("referee", league, league.referees, applicant)
     if not (by_seat or applicant.may_referee or applicant.returning_id in league.referees):
         detail = "Referees come in with the code that the manager shows at its start, in its URL: /mcp?referee=CODE"
+        raise Rejected("referee", "E058", detail)
+    if league.settings.strict_referees and applicant.meta.token_scheme != SCHEME:
+        detail = f'This league takes only referees whose referee_meta.token_scheme is "{SCHEME}" (--strict-referees)'
         raise Rejected("referee", "E058", detail)
     known = by_seat or _known(league, league.referees, applicant)
     if known is None:

@@ -66,34 +66,44 @@ def announce_round(league: League, at: str) -> list[Event]:
 def assign(league: League, at: str) -> list[Event]:
     """Give the matches that wait to referees that have room, each to the one planned for it if that has.
 
-    Nobody is given two matches at once, although a match that is played again may meet a later round.
+    Nobody is given two matches at once, although a match that is played again may meet a later round. A referee that
+    begins on the announcement has all matches that were announced for it, whatever else is the case.
     """
     if league.paused or not league.waiting:
         return []
     free = {referee.id: referee.free for referee in league.referees.values() if referee.free}
+    on_announcement = {one.id for one in league.referees.values() if one.shows_own_token and not one.lost}
     events: list[Event] = []
     busy: set[str] = set()
     for name in league.waiting:
-        if not free:
-            break
         match = league.matches[name]
-        if busy.intersection(match.players) or any(league.players[player].playing for player in match.players):
+        if match.planned in on_announcement and not match.attempt:
+            referee = str(match.planned)
+        elif not free:
+            if not on_announcement:
+                break
             continue
+        elif busy.intersection(match.players) or any(league.players[player].playing for player in match.players):
+            continue
+        else:
+            referee = _referee_for(match, free, on_announcement)
         busy.update(match.players)
-        referee = _referee_for(match, free)
         events.append(MatchAssigned(at=at, match_id=name, referee_id=referee, attempt=match.attempt + 1))
-        free[referee] -= 1
-        if not free[referee]:
+        free[referee] = free.get(referee, 0) - 1
+        if free[referee] <= 0:
             del free[referee]
     return events
 
 
-def _referee_for(match: Match, free: dict[str, int]) -> str:
-    """The planned referee if it has room; after an attempt that came to nothing, rather another than the same."""
+def _referee_for(match: Match, free: dict[str, int], on_announcement: set[str]) -> str:
+    """The planned referee if it has room; after an attempt that came to nothing, rather another than the same.
+
+    One that begins on the announcement is taken last, for its players have to be informed first.
+    """
     if match.planned in free and match.planned != match.referee_id:
         return str(match.planned)
     others = [one for one in free if one != match.referee_id]
-    return max(others or free, key=lambda one: free[one])
+    return max(others or free, key=lambda one: (one not in on_announcement, free[one]))
 
 
 def living_referees(league: League) -> list[str]:

@@ -23,6 +23,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_referees: Annotated[int, Meta(ge=1)] = 100
     # Whether players come in with a seat code only.
     require_seat: bool = False
+    # Whether referees must know the token scheme; others show players their own token.
+    strict_referees: bool = False
     # Seconds between a round's announcement and its first match.
     announce_lead: Seconds = 60.0
     join_seconds: Seconds = 5.0

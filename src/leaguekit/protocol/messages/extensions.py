@@ -53,7 +53,7 @@ class AssignedPlayer(Struct, kw_only=True):
     player_id: Annotated[PlayerId, said("The player", "003-L0056")]
     endpoint: Annotated[Url, said("Where it listens", "decision 22")]
     state: Annotated[AgentState, said("SUSPENDED players are called once, without retries", "003-L0193")]
-    record: Annotated[OwnRecord, said("Its record, for the call's context", "000-L0784")]
+    record: Annotated[OwnRecord | UnsetType, said("Its record, for the call's context", "000-L0784")] = UNSET
     display_name: Annotated[DisplayName | UnsetType, said("Its name", "000-L0230")] = UNSET
     form: Annotated[Form | UnsetType, said("The form of request that it understood last", "decision 22")] = UNSET
     shown_token: Annotated[Token | UnsetType, said("What the referee shows it", "decision 19")] = UNSET

@@ -52,6 +52,14 @@ class RefereeMeta(Struct, kw_only=True):
         Version | UnsetType,
         said("The protocol version it speaks; 2.1.0 when left out", "003-L0279", examples=["2.1.0"]),
     ] = UNSET
+    token_scheme: Annotated[
+        Annotated[str, Meta(max_length=20)] | UnsetType,
+        said(
+            "derived: it shows players the tokens of MATCH_ASSIGNMENT; when left out, it shows them its own token and "
+            "begins a match when the match is announced",
+            "decision 19",
+        ),
+    ] = UNSET
 
 
 class RefereeRegisterRequest(Request, kw_only=True, tag="REFEREE_REGISTER_REQUEST"):

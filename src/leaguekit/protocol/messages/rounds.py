@@ -33,7 +33,7 @@ BY_ITS_SENDER = (Needs(("player_id", "referee_id")),)
 
 # Texts only, so the garbage collector need not know of the many of them in a message.
 class AnnouncedMatch(Struct, kw_only=True, gc=False):
-    """One match of the round; the last three fields only in the copy for referees."""
+    """One match of the round; ``referee_id`` and the players' endpoints only in the copy for referees."""
 
     match_id: Annotated[MatchId, said("The match", "000-L0368")]
     game_type: Annotated[GameType, said("The game to be played", "000-L0372")]
@@ -43,6 +43,13 @@ class AnnouncedMatch(Struct, kw_only=True, gc=False):
     referee_id: Annotated[RefereeId | UnsetType, said("The match's referee", "decision 22")] = UNSET
     player_A_endpoint: Annotated[Url | UnsetType, said("Where the first player listens", "decision 22")] = UNSET
     player_B_endpoint: Annotated[Url | UnsetType, said("Where the second player listens", "decision 22")] = UNSET
+    referee_verifier: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | UnsetType,
+        said(
+            "Only if the referee shows players its own token: SHA-256 of the word verify and that token, in hex",
+            "decision 19",
+        ),
+    ] = UNSET
 
 
 class RoundAnnouncement(Request, kw_only=True, tag="ROUND_ANNOUNCEMENT"):
