@@ -397,7 +397,7 @@ class Hall:
             "version": "1.0.0",
             "game_types": ["even_odd"],
             "contact_endpoint": url_of(role, number),
-            **({"max_concurrent_matches": 2} if role == "referee" else {}),
+            **({"max_concurrent_matches": 2, "token_scheme": "derived"} if role == "referee" else {}),
             **(meta or {}),
         }
         whole = {

@@ -76,6 +76,7 @@ async def test_a_referee_pings_the_manager_and_registers_with_all_that_it_is(sce
         "contact_endpoint": REFEREE_URL,
         "max_concurrent_matches": 4,
         "protocol_version": "2.1.0",
+        "token_scheme": "derived",
     }
     assert (referee.referee_id, referee.league_id) == ("REF01", LEAGUE)
     state = scene.data_root / "agents" / LEAGUE / "referee-Referee%20Alpha" / "state.json"

@@ -43,13 +43,14 @@ async def test_who_is_accepted_is_entered_in_the_agents_configuration_without_a_
                 "game_types": ["even_odd"],
                 "contact_endpoint": agents[0].url,
                 "max_concurrent_matches": 2,
+                "token_scheme": "derived",
             }
         ]
         assert [(one["id"], one["contact_endpoint"]) for one in config["players"]] == [("P01", agents[1].url)]
         text = (tmp_path / AGENTS).read_text()
         assert "tok-" not in text
         assert not any(agent.token in text for agent in agents)
-        assert not any(field in text for field in ("verifier", "key", "token"))
+        assert not any(field in text for field in ("verifier", "key", "auth_token"))
 
 
 @in_virtual_time

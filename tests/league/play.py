@@ -38,6 +38,7 @@ def referee_meta(number: int, **changes: Any) -> m.RefereeMeta:
         "version": "1.0.0",
         "game_types": ["even_odd"],
         "contact_endpoint": f"http://localhost:{8000 + number}/mcp",
+        "token_scheme": "derived",
     }
     return m.RefereeMeta(**fields | changes)
 

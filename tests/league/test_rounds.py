@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import UNSET
 
 from leaguekit.league import commands, queries
 from leaguekit.league.events import LeagueCreated, decode
@@ -277,3 +278,44 @@ def test_the_limits_of_a_league_are_the_specifications_unless_told_otherwise() -
         join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2, backoff="fixed"
     )
     assert Settings(league_id=LEAGUE, choice_seconds=1.5).time_limits.choice_seconds == 1.5
+
+
+OWN_TOKEN = {"token_scheme": UNSET}
+
+
+def test_a_referee_that_begins_on_the_announcement_is_given_all_its_matches_at_once() -> None:
+    play = Play(players=8)
+    play.referee(1, capacity=1, meta=OWN_TOKEN)
+    play.referee(2, capacity=1)
+    play.start()
+    play.announce()
+    assert play.assign() == ["R1M1", "R1M2", "R1M3"]
+    given = {match.id: match.referee_id for match in play.league.matches.values() if match.in_play}
+    assert given == {"R1M1": "REF01", "R1M2": "REF02", "R1M3": "REF01"}
+    # The fourth waits for the second referee, and is not pushed on the first, which was not told of it.
+    play.record("R1M1")
+    assert play.assign() == []
+    play.record("R1M2")
+    assert play.assign() == ["R1M4"]
+    assert play.match("R1M4").referee_id == "REF02"
+
+
+def test_another_attempt_goes_to_a_referee_that_begins_on_the_announcement_last() -> None:
+    play = Play(players=2)
+    play.referee(1)
+    play.referee(2, capacity=10, meta=OWN_TOKEN)
+    play.referee(3)
+    play.begin()
+    for referee in ("REF01", "REF03"):
+        assert play.match("R1M1").referee_id == referee
+        play.do(commands.referee_lost(play.league, referee, "silent", play.now))
+        play.assign()
+    assert play.match("R1M1").referee_id == "REF02"
+
+
+def test_players_are_told_by_what_a_referees_own_token_is_recognised() -> None:
+    play = Play(players=2)
+    play.referee(1, meta=OWN_TOKEN)
+    play.begin()
+    (match,) = queries.announced_matches(play.league, ["R1M1"])
+    assert match.referee_verifier == play.league.referees["REF01"].registered.verifier

@@ -68,8 +68,7 @@ def play(mixture: Mixture, folder: Path) -> list[str]:
         manager = stack.enter_context(_manager(mixture, folder))
         port = manager.said(r"(?:http://127\.0\.0\.1:|listening on )(\d+)")[1]
         agents = {
-            name: stack.enter_context(agent)
-            for name, agent in _agents(mixture, f"http://127.0.0.1:{port}/mcp", folder)
+            name: stack.enter_context(agent) for name, agent in _agents(mixture, f"http://127.0.0.1:{port}/mcp", folder)
         }
         faults = [fault for name, agent in agents.items() for fault in _end(name, agent)]
         if mixture.manager == "python":

@@ -11,6 +11,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST, PING
+from leaguekit.protocol.tokens import SCHEME
 
 Role = Literal["player", "referee"]
 GAME = "even_odd"
@@ -55,7 +56,7 @@ class Member:
             "game_types": [GAME],
             "contact_endpoint": self.url,
             "protocol_version": PROTOCOL_VERSION,
-            **({"max_concurrent_matches": CAPACITY} if self.role == "referee" else {}),
+            **({"max_concurrent_matches": CAPACITY, "token_scheme": SCHEME} if self.role == "referee" else {}),
             **meta,
         }
         kind = m.RefereeRegisterRequest if self.role == "referee" else m.LeagueRegisterRequest
