@@ -7,7 +7,7 @@ STAMP := .venv/.ready
 # Compiled once and not at every start of every process, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test long check bench axelrod fuzz soak stress docs clean
+.PHONY: setup demo test long check bench axelrod fuzz soak swap stress docs clean
 
 setup: $(STAMP)
 
@@ -63,6 +63,10 @@ MINUTES ?= 10
 soak: setup
 	@LEAGUEKIT_HYPOTHESIS=soak $(BIN)/python -m pytest -q tests/agents/test_manager_interface.py
 	@$(BIN)/python -m leaguekit.sim --minutes $(MINUTES)
+
+# Every mixture of ours and of agents that were written from the documents alone: some four minutes.
+swap: setup
+	@$(BIN)/python -m tests.standins.swap
 
 # Real processes, some fifteen minutes: a besieged manager, ten thousand registrations, twenty thousand matches.
 stress: setup

@@ -1,9 +1,9 @@
-"""``make swap``: leagues in which the manager, the referees and the players are ours or were written from the documents.
+"""``make swap``: leagues whose manager, referees and players are ours or were written from the documents.
 
 python -m tests.standins.swap [--short]
 
-Every mixture plays a whole league over real sockets, with every agent in a process of its own. A league is good if every
-pair has met, there is no technical loss, and every agent has ended by itself with exit code 0.
+Every mixture plays a whole league over real sockets, with every agent in a process of its own. A league is good if
+every pair has met, there is no technical loss, and every agent has ended by itself with exit code 0.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
   league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
   league manager                                        wait for `league start`
+  league manager --strict-referees                      no referee that shows players its own token
   league manager --profile open                         host agents as they are, and note what they get wrong
   league manager --config league.toml                   settings from a file: league_id, game_type, announce_lead …
   league manager --store postgresql://me@db/league      keep the league in PostgreSQL

@@ -1,0 +1,19 @@
+"""Ours and agents that were written from the documents alone in one league; ``make swap`` plays every mixture."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.standins.swap import SHORT, Mixture, play
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize("mixture", SHORT, ids=str)
+def test_a_mixture_plays_a_whole_league_without_a_technical_loss(mixture: Mixture, tmp_path: Path) -> None:
+    if mixture.needs_node and shutil.which("node") is None:
+        pytest.skip("needs Node: apt-get install nodejs")
+    assert play(mixture, tmp_path) == []
