@@ -732,6 +732,18 @@ async def test_an_assignment_carries_all_that_the_referee_needs_and_no_real_toke
         assert told["auth_token"] == tokens.manager_to_agent(tokens.signing_key(referee.token), LEAGUE, "REF01")
 
 
+@pytest.mark.proves("002-L0331")
+@in_virtual_time
+async def test_where_waits_double_a_player_is_invited_again_after_1_2_and_4_seconds(tmp_path: Path) -> None:
+    async with Hall(tmp_path, backoff="exponential") as hall:
+        await hall.fill("random", "random", referees=1)
+        await hall.operate("start")
+        hall.network.close(url_of("player", 2))
+        await hall.end()
+        invited = [one.sent for one in hall.sent("GAME_INVITATION", to=url_of("player", 2))]
+        assert [at - invited[0] for at in invited] == pytest.approx([0, 1, 3, 7], abs=0.01)
+
+
 @in_virtual_time
 async def test_no_referee_has_more_matches_than_it_takes_at_once(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:

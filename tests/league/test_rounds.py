@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from leaguekit.league import commands, queries
@@ -277,3 +278,15 @@ def test_the_limits_of_a_league_are_the_specifications_unless_told_otherwise() -
         join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2, backoff="fixed"
     )
     assert Settings(league_id=LEAGUE, choice_seconds=1.5).time_limits.choice_seconds == 1.5
+
+
+@pytest.mark.proves("002-L0331")
+def test_waits_that_double_begin_with_one_second_unless_told_otherwise() -> None:
+    doubling = {"league_id": LEAGUE, "backoff": "exponential"}
+    chosen = msgspec.convert(doubling, Settings)
+    assert (chosen.retry_seconds, chosen.time_limits.retry_seconds) == (1, 1)
+    # What is written in the log is what counts, also in logs that were written when 2 was the default.
+    assert msgspec.json.decode(msgspec.json.encode(chosen), type=Settings) == chosen
+    assert msgspec.convert(doubling | {"retry_seconds": 2.0}, Settings).time_limits.retry_seconds == 2
+    with pytest.raises(msgspec.ValidationError, match="retry_seconds"):
+        msgspec.convert(doubling | {"retry_seconds": -1.0}, Settings)
