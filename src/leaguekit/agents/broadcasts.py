@@ -89,6 +89,7 @@ class _Outbox:
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
 
     def queue_standings(self) -> None:
+        """Let them wait for nothing but what was decided before."""
         if self.standings is not None:
             self.waiting.append((self.standings, None))
             self.standings = None
@@ -118,16 +119,19 @@ class Broadcasts:
     def standings(self, agent_id: str, message: Parcel, *, closing: bool) -> None:
         """Tell of new standings; those that close a round are not held back, and stay in their order."""
         box = self._outboxes[agent_id]
-        box.standings = message
         if closing:
-            box.queue_standings()
+            box.standings = None
+            box.waiting.append((message, None))
             box.hurry.set()
+        else:
+            box.standings = message
         self._work(agent_id, box)
 
     def tell(self, agent_id: str, message: Parcel) -> asyncio.Future[bool]:
         """Send after everything that was decided before; the result is whether the agent has answered."""
         box = self._outboxes[agent_id]
-        box.queue_standings()
+        if box.standings is not None:
+            box.queue_standings()
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         box.waiting.append((message, done))
         box.hurry.set()
