@@ -17,7 +17,7 @@ BUDGETS = {
     "match": {
         "exchanges": 16.5,
         "bytes sent and answered": 24_000,
-        "tasks": 31,
+        "tasks": 29,
         "JSON encodings": 40,
         "JSON decodings": 24,
         "syncs to disk": 0.6,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -422,6 +423,21 @@ def test_the_rounds_standings_come_after_its_matches_and_before_its_end(wire: Wi
         assert all(last_report.sent < one.sent for one in complete)
         assert all(one.answered is not None and one.answered < over.sent for one in updates)
         assert over.sent.at - last_report.sent.at < 5
+
+
+@pytest.mark.proves("001-L0738", "001-L0742")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_everybody_is_told_of_the_league_in_its_order_and_one_thing_after_the_other(wire: Wire, agent: str) -> None:
+    told = [one for one in wire.calls if one.receiver == agent and one.kind in BROADCASTS]
+    for before, after in itertools.pairwise(told):
+        assert before.answered is not None
+        assert before.answered < after.sent
+    # Several updates within a round are one step of its course.
+    steps = [step for step, _ in itertools.groupby((one.message.get("round_id"), one.kind) for one in told)]
+    of_round = ["ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED"]
+    if agent in REFEREES:
+        of_round.remove("LEAGUE_STANDINGS_UPDATE")
+    assert steps == [*itertools.product(ROUNDS, of_round), (None, "LEAGUE_COMPLETED")]
 
 
 def _played(update: Exchange) -> int:

@@ -1,7 +1,8 @@
 """A league between real processes, with the recorder in between; ``tests/test_wire.py`` looks at what was said.
 
 Three of the players are ours, the fourth is written by hand: it answers ``Even`` once, is silent once, shows a wrong
-token once, acknowledges nothing in the end, and asks the manager everything that can be asked, rightly and wrongly.
+token once, acknowledges nothing in the end, and asks the manager everything that can be asked, rightly and wrongly. It
+takes its time to answer what the manager sends.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ PLAYERS = [*OURS, CLUMSY]
 STRATEGIES = ["always_even", "alternating", "random"]
 LEAGUE = "league_on_the_wire"
 LAST_ROUND = 3
+# How long the player by hand takes to answer a broadcast.
+SLOW_SECONDS = 0.05
 # Callers whom the league does not know.
 STRANGER = "stranger"
 WRONG_TOKEN = "tok-p04-wrong"
@@ -238,6 +241,8 @@ class Clumsy:
         mistake = self.mistakes.pop(f"{came['message_type']} {came.get('round_id')}", None)
         if mistake is not None:
             await mistake(answer)
+        if came["sender"] == MANAGER:
+            await asyncio.sleep(SLOW_SECONDS)
         if came["message_type"] == "ROUND_COMPLETED":
             self.round_over.set()
         if came["message_type"] == "LEAGUE_COMPLETED":

@@ -146,6 +146,11 @@ async def silent(player: Player, call: Json) -> Json:
     raise AssertionError
 
 
+async def promising(player: Player, call: Json) -> Json:
+    """Promises to post its answer."""
+    return {"status": "RECEIVED"}
+
+
 def after(seconds: float, reply: Reply = good) -> Reply:
     async def reply_late(player: Player, call: Json) -> Any:
         await asyncio.sleep(seconds)

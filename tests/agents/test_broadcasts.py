@@ -133,17 +133,38 @@ async def test_one_message_is_under_way_to_an_agent_and_a_slow_one_holds_up_nobo
 
 
 @in_virtual_time
-async def test_an_announcement_overtakes_what_waits() -> None:
+async def test_what_was_decided_first_is_sent_first_and_answered_before_the_next() -> None:
     crowd = Crowd()
     crowd.delays["P01"] = 4.0
-    crowd.broadcasts.tell("P01", note("slow"))
-    crowd.broadcasts.tell("P01", note("waits"))
+    crowd.broadcasts.standings("P01", note("closing"), closing=True)
+    crowd.broadcasts.tell("P01", note("round completed"))
     await asyncio.sleep(1)
-    announcing = crowd.broadcasts.announce("P01", note("announcement"))
-    await announcing
-    assert crowd.now == 5.0
-    await asyncio.sleep(60)
-    assert crowd.of("P01") == [(0.0, "slow"), (1.0, "announcement"), (4.0, "waits")]
+    assert await crowd.broadcasts.tell("P01", note("next announcement")) is True
+    assert crowd.now == 12.0
+    assert crowd.of("P01") == [(0.0, "closing"), (4.0, "round completed"), (8.0, "next announcement")]
+
+
+@in_virtual_time
+async def test_standings_that_wait_for_their_second_are_sent_before_what_was_decided_after_them() -> None:
+    crowd = Crowd()
+    crowd.broadcasts.standings("P01", note("first"), closing=False)
+    await asyncio.sleep(0.2)
+    crowd.broadcasts.standings("P01", note("replaced"), closing=False)
+    crowd.broadcasts.standings("P01", note("corrected"), closing=False)
+    await asyncio.sleep(0.2)
+    assert [text for _, text in crowd.of("P01")] == ["first"]
+    await crowd.broadcasts.tell("P01", note("announcement"))
+    assert [text for _, text in crowd.of("P01")] == ["first", "corrected", "announcement"]
+
+
+@pytest.mark.parametrize(("delay", "answered"), [(9.0, True), (11.0, False)])
+@in_virtual_time
+async def test_it_is_told_whether_an_agent_has_answered(delay: float, *, answered: bool) -> None:
+    crowd = Crowd()
+    crowd.delays["P01"] = delay
+    crowd.suspended.add("P02")
+    told = [crowd.broadcasts.tell(agent, note("hello")) for agent in ("P01", "P02")]
+    assert [await one for one in told] == [answered, False]
 
 
 @in_virtual_time
@@ -153,12 +174,23 @@ async def test_the_last_word_waits_for_everything_else_and_drops_standings_that_
     crowd.broadcasts.standings("P01", note("standings"), closing=False)
     await asyncio.sleep(0.5)
     crowd.broadcasts.standings("P01", note("never sent"), closing=False)
-    crowd.broadcasts.announce("P01", note("announcement"))
-    crowd.broadcasts.tell("P01", note("round completed"))
     await crowd.broadcasts.tell_last("P01", note("the end"))
-    assert [text for _, text in crowd.of("P01")] == ["standings", "announcement", "round completed", "the end"]
-    assert crowd.of("P01")[-1][0] == 4.0
-    assert crowd.now == 6.0
+    assert crowd.of("P01") == [(0.0, "standings"), (2.0, "the end")]
+    crowd.broadcasts.tell("P01", note("announcement"))
+    crowd.broadcasts.tell("P01", note("round completed"))
+    await crowd.broadcasts.tell_last("P01", note("the end again"))
+    assert crowd.of("P01")[2:] == [(4.0, "announcement"), (6.0, "round completed"), (8.0, "the end again")]
+
+
+@in_virtual_time
+async def test_the_last_word_does_not_wait_for_the_second_of_standings() -> None:
+    crowd = Crowd()
+    crowd.broadcasts.standings("P01", note("standings"), closing=False)
+    await asyncio.sleep(0.2)
+    crowd.broadcasts.standings("P01", note("never sent"), closing=False)
+    await asyncio.sleep(0.2)
+    await crowd.broadcasts.tell_last("P01", note("the end"))
+    assert crowd.of("P01") == [(0.0, "standings"), (pytest.approx(0.4), "the end")]
 
 
 @pytest.mark.proves(
@@ -217,7 +249,7 @@ async def test_who_is_suspended_or_has_left_is_told_of_nothing_but_the_end() -> 
     crowd.suspended.add("P01")
     crowd.gone.add("P02")
     for agent in ("P01", "P02"):
-        await crowd.broadcasts.announce(agent, note("announcement"))
+        await crowd.broadcasts.tell(agent, note("announcement"))
         crowd.broadcasts.standings(agent, note("standings"), closing=True)
         crowd.broadcasts.tell(agent, note("round completed"))
         await crowd.broadcasts.tell_last(agent, note("the end"))
@@ -272,13 +304,12 @@ async def test_lateness_of_the_manager_itself_is_no_failure_of_the_agent() -> No
 async def test_closing_ends_what_is_under_way() -> None:
     crowd = Crowd()
     crowd.delays |= {"P01": 5.0, "P02": 5.0}
-    announcing = crowd.broadcasts.announce("P01", note("announcement"))
+    crowd.broadcasts.tell("P01", note("announcement"))
     crowd.broadcasts.tell("P02", note("one"))
     crowd.broadcasts.tell("P02", note("two"))
     await asyncio.sleep(1)
     crowd.broadcasts.close()
     await asyncio.sleep(60)
-    assert announcing.cancelled()
     assert [text for *_, text in crowd.got] == ["announcement", "one"]
     assert crowd.heard == []
 
@@ -364,8 +395,8 @@ async def test_a_broadcast_that_is_answered_ends_the_row_of_failures(tmp_path: P
 async def test_who_is_still_expected_is_told_when_it_is_there_and_has_missed_nothing() -> None:
     crowd = Crowd()
     crowd.expected["P01"] = asyncio.Event()
-    announced = crowd.broadcasts.announce("P01", note("announcement"))
     told = crowd.broadcasts.tell("P01", note("end of a round"))
+    announced = crowd.broadcasts.tell("P01", note("announcement"))
     crowd.broadcasts.tell("P02", note("end of a round"))
     await asyncio.sleep(20)
     assert (crowd.of("P01"), len(crowd.of("P02"))) == ([], 1)
@@ -373,5 +404,5 @@ async def test_who_is_still_expected_is_told_when_it_is_there_and_has_missed_not
     assert not told.done()
     crowd.expected["P01"].set()
     await asyncio.wait([announced, told])
-    assert sorted(crowd.of("P01")) == [(20, "announcement"), (20, "end of a round")]
+    assert crowd.of("P01") == [(20, "end of a round"), (20, "announcement")]
     assert crowd.heard[-1][2] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.agents.leagues import (
     LEAGUE,
     MANAGER_URL,
     Exchange,
+    Gate,
     Hall,
     Scripted,
     after,
@@ -164,32 +166,175 @@ async def test_requests_are_numbered_by_integers_that_count_up_and_conversations
         assert all(len(about) == 1 for about in of_what.values()), of_what
 
 
+def place(one: Exchange) -> tuple[float, int]:
+    """Where a broadcast belongs in the course of a league."""
+    return one.params.get("round_id", float("inf")), BROADCASTS.index(one.kind)
+
+
+def broadcasts_to(hall: Hall, url: str, since: float = 0.0) -> list[Exchange]:
+    """What the manager has told an agent in the right order, each message after the answer to the one before."""
+    told = [one for one in hall.sent(*BROADCASTS, to=url) if one.sent >= since]
+    assert all(before.ended <= after.sent for before, after in itertools.pairwise(told))
+    assert [place(one) for one in told] == sorted(place(one) for one in told)
+    return told
+
+
+def slow(seconds: float, only: tuple[str, ...] = BROADCASTS) -> Gate:
+    """What the manager sends takes so long to arrive."""
+
+    async def gate(kind: str) -> None:
+        if kind in only:
+            await asyncio.sleep(seconds)
+
+    return gate
+
+
+@pytest.mark.proves("001-L0738", "001-L0742", "000-L0407", "001-L0653", "000-L0456", "001-L0750")
+@pytest.mark.parametrize(
+    ("players", "referees"),
+    [
+        ([0, 0, 0, 0], [0, 0]),
+        ([0.001] * 4, [0.001, 0.001]),
+        ([0, 0.001, 0.03, 1.0], [0.002, 0.5]),
+        ([4.0, 0, 0, 9.0], [9.0, 0.001]),
+    ],
+    ids=["no latency", "1 ms", "each its own", "slow"],
+)
 @in_virtual_time
-async def test_the_order_on_the_wire_is_the_specified_one(tmp_path: Path) -> None:
+async def test_everybody_is_told_of_the_whole_league_in_the_order_in_which_it_was_decided(
+    tmp_path: Path, players: list[float], referees: list[float]
+) -> None:
     async with Hall(tmp_path) as hall:
-        await played(hall, *STRATEGIES)
-        arrived: defaultdict[str, list[Exchange]] = defaultdict(list)
-        for one in hall.wire:
-            arrived[one.url].append(one)
+        for seconds in referees:
+            await hall.referee(gate=slow(seconds))
+        for seconds, strategy in zip(players, STRATEGIES, strict=True):
+            await hall.player(strategy, slow(seconds))
+        await hall.operate("start")
+        await hall.end()
+        of_round = ["ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED"]
         for number in range(1, 5):
-            kinds = [one.kind for one in arrived[url_of("player", number)] if one.kind != "ping"]
-            assert kinds[0] == "ROUND_ANNOUNCEMENT"
-            assert kinds[-1] == "LEAGUE_COMPLETED"
-            assert kinds.count("LEAGUE_COMPLETED") == 1
-            assert kinds.count("ROUND_COMPLETED") == 3
+            told = broadcasts_to(hall, url_of("player", number))
+            # Several updates within a round are one step of its course.
+            steps = [
+                (kind, round_id)
+                for (round_id, kind), _ in itertools.groupby(
+                    told, key=lambda one: (one.params.get("round_id"), one.kind)
+                )
+            ]
+            assert steps == [
+                *((kind, round_id) for round_id in (1, 2, 3) for kind in of_round),
+                ("LEAGUE_COMPLETED", None),
+            ]
             for round_id in (1, 2, 3):
-                of_round = [
-                    one.kind
-                    for one in arrived[url_of("player", number)]
-                    if one.params.get("round_id") == round_id and one.kind != "LEAGUE_COMPLETED"
-                ]
-                assert of_round.index("ROUND_ANNOUNCEMENT") < of_round.index("GAME_INVITATION")
-                assert of_round[-2:] == ["LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED"]
+                *_, standings, over = [one for one in told if one.params.get("round_id") == round_id]
+                assert (standings.kind, over.kind) == ("LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED")
+                assert sum(row["played"] for row in standings.params["standings"]) == 4 * round_id
         for number in (1, 2):
-            kinds = [one.kind for one in arrived[url_of("referee", number)] if one.kind != "ping"]
-            assert kinds[-1] == "LEAGUE_COMPLETED"
-            assert kinds.count("ROUND_ANNOUNCEMENT") == kinds.count("ROUND_COMPLETED") == 3
-            assert "LEAGUE_STANDINGS_UPDATE" not in kinds
+            told = broadcasts_to(hall, url_of("referee", number))
+            assert [(one.kind, one.params.get("round_id")) for one in told] == [
+                *((kind, round_id) for round_id in (1, 2, 3) for kind in ("ROUND_ANNOUNCEMENT", "ROUND_COMPLETED")),
+                ("LEAGUE_COMPLETED", None),
+            ]
+
+
+@in_virtual_time
+async def test_a_slow_agent_delays_its_own_messages_and_nobody_elses(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.referee(gate=slow(7.0))
+        await hall.player("random", slow(4.0))
+        for _ in range(3):
+            await hall.player("random")
+        await hall.operate("start")
+        await hall.end()
+        for round_id in (1, 2, 3):
+            over = max(one.ended for one in hall.sent("MATCH_RESULT_REPORT") if one.params["round_id"] == round_id)
+            announced = min(one.sent for one in hall.sent("ROUND_ANNOUNCEMENT") if one.params["round_id"] == round_id)
+            invited = [one.sent for one in hall.sent("GAME_INVITATION") if one.params["round_id"] == round_id]
+            # Its own announcement waits for two other answers of 4 seconds: the round waits for 10 seconds at most.
+            assert {round(at - announced, 1) for at in invited} == {4.0 if round_id == 1 else 10.0}
+            for number in (2, 3, 4):
+                told = broadcasts_to(hall, url_of("player", number))
+                ended = [
+                    one for one in told if one.params.get("round_id") == round_id and one.kind == "ROUND_COMPLETED"
+                ]
+                then = told[told.index(ended[0]) + 1]
+                assert ended[0].sent == pytest.approx(over, abs=0.02)
+                assert then.sent == pytest.approx(over, abs=0.02)
+        assert len(broadcasts_to(hall, url_of("player", 1))) >= 10
+        assert hall.sent("LEAGUE_COMPLETED", to=url_of("player", 1))[0].sent > over + 10
+
+
+@in_virtual_time
+async def test_the_order_holds_for_who_is_suspended_comes_back_or_leaves(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, *players = await hall.scripted_league(players=6)
+        mute, leaver, *others = players
+        for number, agent in enumerate([referee, *players]):
+            agent.replies = dict.fromkeys(BROADCASTS, after(0.05 * number))
+        while hall.league.state == "RUNNING_LEAGUE":
+            for match in [one for one in hall.league.matches.values() if one.in_play]:
+                if match.round_id == 2 and leaver.id in match.players:
+                    await hall.operate("withdraw", player_id=leaver.id, reason="it has to go")
+                    continue
+                result = None
+                if mute.id in match.players and match.round_id in (1, 2):
+                    result = lost_by_silence(mute.id, match.opponent_of(mute.id), 5)
+                elif mute.id in match.players:
+                    result = won(mute.id, match.opponent_of(mute.id), failures=dict.fromkeys(match.players, 0))
+                await referee.report(match.id, result)
+            await asyncio.sleep(0.3)
+        await hall.end()
+        for agent in [referee, *players]:
+            told = broadcasts_to(hall, agent.url)
+            assert told[-1].kind == "LEAGUE_COMPLETED"
+        for agent in [referee, *others]:
+            over = [one.params["round_id"] for one in agent.got("ROUND_COMPLETED")]
+            assert over == [one.params["round_id"] for one in agent.got("ROUND_ANNOUNCEMENT")] == [1, 2, 3, 4, 5]
+        assert [one.params["round_id"] for one in leaver.got("ROUND_COMPLETED")] == [1]
+        # It was suspended before the end of round 1, and came back with its match of round 3.
+        assert [one.params["round_id"] for one in mute.got("ROUND_COMPLETED")] == [3, 4, 5]
+
+
+@in_virtual_time
+async def test_a_round_of_nothing_but_forfeits_is_announced_before_it_is_over(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, *players = await hall.scripted_league(players=4)
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
+        for player in players[:2]:
+            await hall.operate("withdraw", player_id=player.id, reason="it has to go")
+        await finish(hall, referee)
+        assert {one.attempt for one in hall.league.matches.values() if one.round_id == 2} == {0}
+        for agent in [referee, *players[2:]]:
+            told = broadcasts_to(hall, agent.url)
+            assert [one.params["round_id"] for one in told if one.kind == "ROUND_ANNOUNCEMENT"] == [1, 2, 3]
+
+
+@in_virtual_time
+async def test_after_a_restart_of_the_manager_the_order_holds_from_the_first_round_whose_end_not_all_have_heard(
+    tmp_path: Path,
+) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, late, *others = await hall.scripted_league(players=4)
+        for agent in [referee, *others]:
+            agent.replies = dict.fromkeys(BROADCASTS, after(0.002))
+        late.replies = dict.fromkeys(BROADCASTS, after(6.0))
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
+        for name in ("R1M1", "R1M2"):
+            await referee.report(name)
+        # The second round has begun, and one has not even heard that it is announced.
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 4)
+        assert [one.params["round_id"] for one in late.got("ROUND_ANNOUNCEMENT")] == [1]
+        await hall.crash()
+        restarted = hall.now
+        await hall.restart()
+        await finish(hall, referee)
+        for agent in [referee, late, *others]:
+            told = broadcasts_to(hall, agent.url, since=restarted)
+            assert next(one for one in told if one.kind == "ROUND_COMPLETED").params["round_id"] == 1
+            assert told[-1].kind == "LEAGUE_COMPLETED"
+        for agent in [late, *others]:
+            heard = [one.params["round_id"] for one in agent.got("ROUND_ANNOUNCEMENT") if one.at >= restarted]
+            assert heard == [2, 3]
 
 
 @pytest.mark.parametrize("game", ["even_odd", "rock_paper_scissors", "tic_tac_toe"])
@@ -301,6 +446,59 @@ async def test_each_rounds_announcement_comes_the_whole_lead_before_its_first_ma
             assert len(announced) == 6
             assert max(announced) + 60 <= min(began)
             assert min(began) < max(announced) + 61
+
+
+@pytest.mark.proves("000-L0325", "000-L0395")
+@pytest.mark.parametrize(
+    ("seconds", "begins"),
+    [
+        # Who is slow to get the announcement has the whole lead nevertheless.
+        ({"player": 7.0, "referee": 0.0}, 67),
+        ({"player": 0.0, "referee": 7.0}, 67),
+        ({"player": 0.0, "referee": 0.0}, 60),
+        # Who never answers is waited for in vain, but not for longer than the lead of those that do.
+        ({"player": 11.0, "referee": 0.0}, 60),
+    ],
+)
+@in_virtual_time
+async def test_who_answers_the_announcement_has_the_whole_lead_from_receiving_it(
+    tmp_path: Path, seconds: dict[str, float], begins: float
+) -> None:
+    received: dict[str, float] = {}
+    async with Hall(tmp_path, announce_lead=60.0) as hall:
+
+        def gate(name: str, travels: float) -> Gate:
+            async def passes(kind: str) -> None:
+                if kind == "ROUND_ANNOUNCEMENT":
+                    await asyncio.sleep(travels)
+                    received.setdefault(name, hall.now)
+
+            return passes
+
+        await hall.referee(gate=gate("referee", seconds["referee"]))
+        await hall.player("random", gate("player", seconds["player"]))
+        await hall.player("random", gate("other", 0.001))
+        await hall.operate("start")
+        await hall.until(lambda: hall.sent("GAME_INVITATION"))
+        invited = hall.sent("GAME_INVITATION")[0].sent
+        assert invited == pytest.approx(begins, abs=0.02)
+        for name, at in received.items():
+            assert invited - at >= 60 or seconds.get(name, 0) > 10
+
+
+@in_virtual_time
+async def test_an_answer_after_ten_seconds_delays_no_match_by_more_than_ten_seconds(tmp_path: Path) -> None:
+    async with Hall(tmp_path, announce_lead=60.0) as hall:
+        referee, late, *_ = await hall.scripted_league(players=4)
+        late.replies = dict.fromkeys(("LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED"), after(9))
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
+        for name in ("R1M1", "R1M2"):
+            await referee.report(name)
+        over = hall.now
+        await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 4)
+        announced = late.got("ROUND_ANNOUNCEMENT")[1].at
+        assert announced - over > 10
+        assert referee.got("MATCH_ASSIGNMENT")[2].at - over == pytest.approx(70, abs=0.05)
 
 
 @pytest.mark.proves("001-L0373", "001-L0498", "001-L0499")
@@ -532,6 +730,18 @@ async def test_an_assignment_carries_all_that_the_referee_needs_and_no_real_toke
         assert one.token not in json.dumps(told)
         assert other.token not in json.dumps(told)
         assert told["auth_token"] == tokens.manager_to_agent(tokens.signing_key(referee.token), LEAGUE, "REF01")
+
+
+@pytest.mark.proves("002-L0331")
+@in_virtual_time
+async def test_where_waits_double_a_player_is_invited_again_after_1_2_and_4_seconds(tmp_path: Path) -> None:
+    async with Hall(tmp_path, backoff="exponential") as hall:
+        await hall.fill("random", "random", referees=1)
+        await hall.operate("start")
+        hall.network.close(url_of("player", 2))
+        await hall.end()
+        invited = [one.sent for one in hall.sent("GAME_INVITATION", to=url_of("player", 2))]
+        assert [at - invited[0] for at in invited] == pytest.approx([0, 1, 3, 7], abs=0.01)
 
 
 @in_virtual_time

@@ -41,6 +41,7 @@ from tests.agents.scene import (
     joined,
     player_token,
     player_url,
+    promising,
     raw,
     refusing,
     silent,
@@ -638,14 +639,16 @@ async def test_a_wrong_choice_is_told_at_once_and_asked_for_again_until_the_same
 @pytest.mark.proves("000-L0857", "000-L1387", "000-L1388", "000-L1421")
 @pytest.mark.parametrize("choice", ["Even", "EVEN", "e", "maybe", 0, False, ""])
 @in_virtual_time
-async def test_a_player_that_only_knows_wrong_choices_loses_at_the_deadline(scene: Scene, choice: Any) -> None:
+async def test_a_player_that_only_knows_wrong_choices_loses_with_the_fourth(scene: Scene, choice: Any) -> None:
     scene.player("P01", choose_parity_call=changed(parity_choice=choice)), scene.player("P02")
     await scene.start()
     report = await scene.play()
     assert scene.times_of("P01", "CHOOSE_PARITY_CALL") == [0, 0, 0, 0]
     assert [error["error_code"] for error in scene.errors("P01")] == ["E004"] * 4
+    assert [error["retryable"] for error in scene.errors("P01")] == [True, True, True, False]
+    assert all(error["time_remaining"] == 30 for error in scene.errors("P01"))
     assert report["result"]["details"]["ruling"] == "INVALID_ANSWER"
-    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [30]
+    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [0]
 
 
 _WRONG_JOINS: dict[str, tuple[Reply, str]] = {
@@ -730,7 +733,7 @@ async def test_a_player_that_only_shows_wrong_tokens_loses_for_that(scene: Scene
     await scene.start()
     report = await scene.play()
     assert report["result"]["details"]["ruling"] == "WRONG_TOKEN"
-    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [5]
+    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [0]
     assert "guessed" not in json.dumps(scene.errors("P01"))
 
 
@@ -805,15 +808,15 @@ async def test_a_player_may_post_its_answers_instead_of_returning_them(scene: Sc
 
 
 @in_virtual_time
-async def test_a_player_that_was_asked_often_enough_may_still_post_until_the_deadline(scene: Scene) -> None:
+async def test_after_the_fourth_wrong_answer_a_player_cannot_post_any_more(scene: Scene) -> None:
     player = scene.player("P01", PARITY, choose_parity_call=changed(parity_choice="Even"))
-    scene.player("P02", OTHER)
+    scene.player("P02", OTHER, choose_parity_call=after(5))
     await scene.start()
     await scene.assign()
-    await asyncio.sleep(29)
-    assert (await player.post("choose_parity_response", _choice(scene, "P01", PARITY)))["status"] == "ACKNOWLEDGED"
+    await asyncio.sleep(2)
+    assert (await player.post("choose_parity_response", _choice(scene, "P01", PARITY)))["code"] == 4005
     await scene.manager.reported.wait()
-    assert scene.manager.reports[0]["result"]["winner"] == "P01"
+    assert scene.manager.reports[0]["result"]["winner"] == "P02"
 
 
 @in_virtual_time
@@ -1023,11 +1026,27 @@ async def test_whatever_breaks_in_the_referee_itself_voids_the_attempt(
     assert "broke down" in (await scene.play())["reason"]
 
 
+PROMISED = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=0, retry_seconds=2)
+
+
+@in_virtual_time
+async def test_a_player_that_promises_to_post_has_until_the_deadline(scene: Scene) -> None:
+    player = scene.player("P01", PARITY, choose_parity_call=promising)
+    scene.player("P02", OTHER)
+    await scene.start()
+    await scene.assign(profile="open")
+    await asyncio.sleep(29)
+    assert (await player.post("choose_parity_response", _choice(scene, "P01", PARITY)))["status"] == "ACKNOWLEDGED"
+    await scene.manager.reported.wait()
+    assert scene.manager.reports[0]["result"]["winner"] == "P01"
+    assert scene.times_of("P01", "CHOOSE_PARITY_CALL") == [0]
+
+
 @in_virtual_time
 async def test_a_deadline_that_the_referee_itself_is_late_for_is_moved(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    player = scene.player("P01", choose_parity_call=changed(parity_choice="Even"))
+    player = scene.player("P01", choose_parity_call=promising)
     scene.player("P02")
     await scene.start()
     delays, sleep = [1.0], asyncio.sleep
@@ -1036,7 +1055,7 @@ async def test_a_deadline_that_the_referee_itself_is_late_for_is_moved(
         await sleep(seconds + (delays.pop() if delays and seconds == 30 else 0))
 
     monkeypatch.setattr(asyncio, "sleep", oversleep)
-    await scene.assign()
+    await scene.assign(profile="open", time_limits=PROMISED)
     await asyncio.sleep(31.5)
     assert (await player.post("choose_parity_response", _choice(scene, "P01")))["status"] == "ACKNOWLEDGED"
 
@@ -1046,7 +1065,7 @@ async def test_a_deadline_that_the_referee_itself_is_late_for_is_moved(
 async def test_a_deadline_is_moved_by_as_much_as_the_referee_is_late_beyond_50_ms(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, late: float, moved: float
 ) -> None:
-    scene.player("P01", choose_parity_call=changed(parity_choice="Even"))
+    scene.player("P01", choose_parity_call=promising)
     scene.player("P02")
     await scene.start()
     delays, sleep = [late], asyncio.sleep
@@ -1055,9 +1074,9 @@ async def test_a_deadline_is_moved_by_as_much_as_the_referee_is_late_beyond_50_m
         await sleep(seconds + (delays.pop() if delays and seconds == 30 else 0))
 
     monkeypatch.setattr(asyncio, "sleep", oversleep)
-    await scene.play()
+    await scene.play(profile="open", time_limits=PROMISED)
     details = scene.manager.reports[0]["result"]["details"]
-    assert details["ruling"] == "INVALID_ANSWER"
+    assert details["ruling"] == "CHOICE_TIMEOUT"
     ruled = details["evidence"]["players"]["P01"]["events"][-1]
     assert ruled["at"] == pytest.approx(30 + late + moved)
     # Its lateness is part of the evidence.
@@ -1069,7 +1088,7 @@ async def test_a_deadline_is_moved_by_as_much_as_the_referee_is_late_beyond_50_m
 async def test_a_referee_that_is_late_a_fourth_time_rules_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, lates: int
 ) -> None:
-    scene.player("P01", choose_parity_call=changed(parity_choice="Even"))
+    scene.player("P01", choose_parity_call=promising)
     scene.player("P02")
     await scene.start()
     delays, sleep = [0.1] * lates, asyncio.sleep
@@ -1080,10 +1099,10 @@ async def test_a_referee_that_is_late_a_fourth_time_rules_nothing(
         await sleep(seconds + (delays.pop() if delays and is_alarm else 0))
 
     monkeypatch.setattr(asyncio, "sleep", oversleep)
-    ended = await scene.play()
+    ended = await scene.play(profile="open", time_limits=PROMISED)
     assert delays == []
     if lates == 3:
-        assert scene.manager.reports[0]["result"]["details"]["ruling"] == "INVALID_ANSWER"
+        assert scene.manager.reports[0]["result"]["details"]["ruling"] == "CHOICE_TIMEOUT"
     else:
         assert scene.manager.reports == scene.to("P01", "GAME_OVER") == []
         assert "too late to judge P01: 400 ms" in ended["reason"]

@@ -414,6 +414,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     "loss.status": lambda: sending(once(_ruled("REFUSED_INVITATION")), "result.details.status", ...),
     "loss.unreachable": lambda: _no_winner("UNREACHABLE"),
     "loss.wrong_choices": lambda: _no_winner("INVALID_ANSWER"),
+    "loss.fourth_wrong": lambda: delaying(_ruled("INVALID_ANSWER"), 2.5),
     "loss.both": lambda: sending(_ruled("REFUSED_INVITATION", result__winner=None), "result.winner", "P01"),
     "retry.invitation_loss": lambda: _no_winner("JOIN_TIMEOUT"),
     "retry.invitation_count": lambda: _on_timeout("GAME_JOIN_ACK", "GAME_INVITATION", "A"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from msgspec import UNSET
 
@@ -319,3 +320,15 @@ def test_players_are_told_by_what_a_referees_own_token_is_recognised() -> None:
     play.begin()
     (match,) = queries.announced_matches(play.league, ["R1M1"])
     assert match.referee_verifier == play.league.referees["REF01"].registered.verifier
+
+
+@pytest.mark.proves("002-L0331")
+def test_waits_that_double_begin_with_one_second_unless_told_otherwise() -> None:
+    doubling = {"league_id": LEAGUE, "backoff": "exponential"}
+    chosen = msgspec.convert(doubling, Settings)
+    assert (chosen.retry_seconds, chosen.time_limits.retry_seconds) == (1, 1)
+    # What is written in the log is what counts, also in logs that were written when 2 was the default.
+    assert msgspec.json.decode(msgspec.json.encode(chosen), type=Settings) == chosen
+    assert msgspec.convert(doubling | {"retry_seconds": 2.0}, Settings).time_limits.retry_seconds == 2
+    with pytest.raises(msgspec.ValidationError, match="retry_seconds"):
+        msgspec.convert(doubling | {"retry_seconds": -1.0}, Settings)

@@ -17,9 +17,7 @@ from leaguekit.games.base import SIDES, Game, Outcome, Question, other
 from leaguekit.match import machine
 from leaguekit.match.machine import MOST_EVENTS, MOST_REPEATS, Match, Phase
 from leaguekit.match.signals import (
-    Alarm,
     Ask,
-    DeadlinePassed,
     Declined,
     Entered,
     Failed,
@@ -107,6 +105,10 @@ def answers_wrongly(code: str) -> Habit:
     return lambda ask, count: (ask.send_at + SOON, Wrong(ask.side, ask.ask, code, "It is wrong", {"field": "x"}))
 
 
+def answers_wrongly_after_a_while(ask: Ask, count: int) -> tuple[float, Any]:
+    return ask.send_at + 1.0, Wrong(ask.side, ask.ask, "E003", "It is wrong")
+
+
 def moves(move: Any) -> Habit:
     return lambda ask, count: (ask.send_at + SOON, Moved(ask.side, ask.ask, move))
 
@@ -150,8 +152,6 @@ class Shell:
                 count = self.counts.get((effect.what, effect.side), 0)
                 self.counts[effect.what, effect.side] = count + 1
                 self.post(*self.habits[effect.what][effect.side](effect, count))
-            elif isinstance(effect, Alarm):
-                self.post(effect.at, DeadlinePassed(effect.side, effect.ask))
 
     @property
     def effects(self) -> list[Any]:
@@ -179,20 +179,20 @@ JOINING: dict[str, tuple[Habit, str | None, float]] = {
     "is gone, then silent": (first(3, is_unreachable, is_silent), "JOIN_TIMEOUT", 11.375),
     "joins at the last try": (first(3, is_silent, joins), None, 21.125),
     "refuses at the last try": (first(3, is_unreachable, refuses), "REFUSED_INVITATION", 6.5),
-    "leaves out a field": (answers_wrongly("E003"), "INVALID_ANSWER", 5),
-    "names another match": (answers_wrongly("E015"), "INVALID_ANSWER", 5),
-    "sends a bad timestamp": (answers_wrongly("E021"), "INVALID_ANSWER", 5),
-    "sends a wrong type": (answers_wrongly("E045"), "INVALID_ANSWER", 5),
-    "shows a wrong token": (answers_wrongly("E012"), "WRONG_TOKEN", 5),
-    "ends with a wrong token": (first(3, answers_wrongly("E003"), answers_wrongly("E012")), "WRONG_TOKEN", 5),
-    "begins with a wrong token": (first(3, answers_wrongly("E012"), answers_wrongly("E003")), "INVALID_ANSWER", 5),
+    "leaves out a field": (answers_wrongly("E003"), "INVALID_ANSWER", 0.5),
+    "names another match": (answers_wrongly("E015"), "INVALID_ANSWER", 0.5),
+    "sends a bad timestamp": (answers_wrongly("E021"), "INVALID_ANSWER", 0.5),
+    "sends a wrong type": (answers_wrongly("E045"), "INVALID_ANSWER", 0.5),
+    "shows a wrong token": (answers_wrongly("E012"), "WRONG_TOKEN", 0.5),
+    "ends with a wrong token": (first(3, answers_wrongly("E003"), answers_wrongly("E012")), "WRONG_TOKEN", 0.5),
+    "begins with a wrong token": (first(3, answers_wrongly("E012"), answers_wrongly("E003")), "INVALID_ANSWER", 0.5),
     "joins after three wrong answers": (first(3, answers_wrongly("E012"), joins), None, 0.5),
     "answers wrongly, then is silent": (first(1, answers_wrongly("E003"), is_silent), "JOIN_TIMEOUT", 26),
     "suspended, is silent": (is_silent, "UNREACHABLE", 5),
     "suspended, is unreachable": (is_unreachable, "UNREACHABLE", 0.125),
     "suspended, joins": (joins, None, 0.125),
     "suspended, refuses": (refuses, "REFUSED_INVITATION", 0.125),
-    "suspended, answers wrongly": (answers_wrongly("E003"), "INVALID_ANSWER", 5),
+    "suspended, answers wrongly": (answers_wrongly("E003"), "INVALID_ANSWER", 0.5),
     "suspended, answers wrongly, then is silent": (
         first(1, answers_wrongly("E003"), is_silent),
         "JOIN_TIMEOUT",
@@ -206,12 +206,12 @@ MOVING: dict[str, tuple[Habit, str | None, float]] = {
     "is silent, then gone": (first(3, is_silent, is_unreachable), "UNREACHABLE", 96.125),
     "is gone, then silent": (first(3, is_unreachable, is_silent), "CHOICE_TIMEOUT", 36.375),
     "chooses at the last try": (first(3, is_silent, moves("even")), None, 96.125),
-    "chooses Even": (moves("Even"), "INVALID_ANSWER", 30),
-    "chooses null": (moves(None), "INVALID_ANSWER", 30),
-    "leaves out a field": (answers_wrongly("E003"), "INVALID_ANSWER", 30),
-    "names another match": (answers_wrongly("E015"), "INVALID_ANSWER", 30),
-    "shows a wrong token": (answers_wrongly("E012"), "WRONG_TOKEN", 30),
-    "shows a wrong token, then chooses Even": (first(2, answers_wrongly("E012"), moves("Even")), "INVALID_ANSWER", 30),
+    "chooses Even": (moves("Even"), "INVALID_ANSWER", 0.5),
+    "chooses null": (moves(None), "INVALID_ANSWER", 0.5),
+    "leaves out a field": (answers_wrongly("E003"), "INVALID_ANSWER", 0.5),
+    "names another match": (answers_wrongly("E015"), "INVALID_ANSWER", 0.5),
+    "shows a wrong token": (answers_wrongly("E012"), "WRONG_TOKEN", 0.5),
+    "shows a wrong token, then chooses Even": (first(2, answers_wrongly("E012"), moves("Even")), "INVALID_ANSWER", 0.5),
     "chooses after three wrong answers": (first(3, moves("Even"), moves("even")), None, 0.5),
     "chooses Even, then is silent": (first(1, moves("Even"), is_silent), "CHOICE_TIMEOUT", 126),
 }
@@ -448,29 +448,28 @@ WRONG_ANSWERS = (
 
 
 @pytest.mark.proves(*WRONG_ANSWERS)
-def test_a_wrong_choice_is_told_and_asked_for_again_three_times_with_the_same_deadline():
+def test_a_wrong_choice_is_told_and_asked_for_again_three_times_and_the_fourth_loses_at_once():
     match = new_match()
     shell = Shell(match, both(joins), {"A": moves("odd"), "B": moves("Even")})
-    shell.run(until=20.0)
+    shell.run()
     asks = [ask for ask in of(Ask, shell.effects) if (ask.side, ask.what) == ("B", "move")]
     assert [ask.send_at for ask in asks] == [0.125, 0.25, 0.375, 0.5]
     assert {ask.deadline for ask in asks} == {30.125}
     assert len({ask.ask for ask in asks}) == 4
     assert all(ask.question == asks[0].question for ask in asks)
     faults = [tell.fault for tell in of(Tell, shell.effects)]
-    assert {(fault.code, fault.retryable, fault.max_retries) for fault in faults} == {("E004", True, 3)}
-    assert [fault.retry_count for fault in faults] == [1, 2, 3, 3]
+    assert {(fault.code, fault.max_retries) for fault in faults} == {("E004", 3)}
+    assert [(fault.retry_count, fault.retryable) for fault in faults] == [(1, True), (2, True), (3, True), (3, False)]
     assert [fault.time_remaining for fault in faults] == [29.875, 29.75, 29.625, 29.5]
     assert all(fault.context == {"invalid_choice": "Even", "valid_choices": ["even", "odd"]} for fault in faults)
     assert {(fault.next_retry_at, fault.action_required) for fault in faults} == {(None, "CHOOSE_PARITY_RESPONSE")}
     assert "'Even'" in faults[0].detail
-    assert [fault.consequence.split(" ")[2] for fault in faults] == ["if", "if", "if", "unless"]
-    # The asks are used up; nothing ends before the deadline.
-    (alarm,) = of(Alarm, shell.effects)
-    assert (alarm.side, alarm.at) == ("B", 30.125)
-    assert match.stage == "COLLECTING_CHOICES"
-    shell.run()
-    assert (shell.verdict.ruling, shell.seen[-1][0]) == ("INVALID_ANSWER", 30.125)
+    assert [fault.consequence for fault in faults] == [
+        *["Technical loss if no valid answer comes before the deadline."] * 3,
+        "Technical loss: no tries are left.",
+    ]
+    assert [type(effect) for effect in shell.effects[-3:]] == [Tell, Entered, Finish]
+    assert (shell.verdict.ruling, shell.seen[-1][0]) == ("INVALID_ANSWER", 0.625)
     assert shell.verdict.choices == {"A": "odd", "B": None}
 
 
@@ -512,9 +511,10 @@ def test_a_wrong_answer_to_an_invitation_is_told_with_its_code_and_context_and_a
 def test_a_wrong_answer_at_the_very_deadline_is_not_asked_for_again(now):
     match = new_match()
     match.start(0.0)
-    tell, alarm = match.handle(Wrong("A", 1, "E003", "It is wrong"), now)
-    assert (tell.fault.time_remaining, tell.fault.retry_count) == (0.0, 0)
-    assert (alarm.side, alarm.at) == ("A", 5.0)
+    (tell,) = match.handle(Wrong("A", 1, "E003", "It is wrong"), now)
+    assert (tell.fault.time_remaining, tell.fault.retry_count, tell.fault.retryable) == (0.0, 0, False)
+    *_, finish = match.handle(Joined("B", 2), now)
+    assert finish.verdict.faults == {"A": "INVALID_ANSWER"}
 
 
 def test_a_retry_after_silence_has_its_own_repeats():
@@ -523,7 +523,7 @@ def test_a_retry_after_silence_has_its_own_repeats():
     shell.run()
     asks = [ask for ask in of(Ask, shell.effects) if ask.side == "B"]
     assert [ask.deadline for ask in asks] == [5.0] * 4 + [12.0] * (1 + MOST_REPEATS)
-    assert (shell.verdict.ruling, shell.seen[-1][0]) == ("INVALID_ANSWER", 12.0)
+    assert (shell.verdict.ruling, shell.seen[-1][0]) == ("INVALID_ANSWER", 7.0 + 4 * SOON)
 
 
 def test_each_call_has_repeats_of_its_own():
@@ -534,28 +534,27 @@ def test_each_call_has_repeats_of_its_own():
     assert [tell.fault.retry_count for tell in of(Tell, shell.effects) if tell.side == "A"] == [1, 2, 3] * 2
 
 
-def test_once_the_asks_are_used_up_answers_to_them_are_old():
+def test_after_the_fourth_wrong_answer_nothing_more_is_taken():
     match = new_match()
     (_, ask, _) = match.start(0.0)
-    for _ in range(1 + MOST_REPEATS):
-        last = ask.ask
-        (_, ask) = match.handle(Wrong("A", last, "E003", "It is wrong"), 1.0)
-    assert isinstance(ask, Alarm)
-    for old in (Joined("A", last), Declined("A", last), Wrong("A", last, "E003", "again"), DeadlinePassed("A", last)):
-        assert match.handle(old, 2.0) == []
-    assert not match.is_open(last)
-    assert not match.is_open(ask.ask)
-    assert match.posted("A") == "join"
-    # Not that a shell would do so: even an answer under the alarm's own number cannot bring another ask.
-    (told,) = match.handle(Wrong("A", ask.ask, "E003", "again"), 2.0)
+    for _ in range(MOST_REPEATS):
+        (_, ask) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
+    (told,) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
     assert isinstance(told, Tell)
+    assert (match.is_open(ask.ask), match.posted("A")) == (False, None)
+    for old in (Joined("A", ask.ask), Joined("A", None), Wrong("A", ask.ask, "E003", "again")):
+        assert match.handle(old, 2.0) == []
+    # The other is still asked, and its own answer is judged.
+    assert match.is_open(2)
+    *_, finish = match.handle(Declined("B", 2), 3.0)
+    assert finish.verdict.faults == {"A": "INVALID_ANSWER", "B": "REFUSED_INVITATION"}
 
 
 # What players post by themselves (decision 32).
 
 
 @pytest.mark.proves("001-L1661")
-@pytest.mark.parametrize("habit", [is_silent, is_unreachable, answers_wrongly("E003"), answers_wrongly("E012")])
+@pytest.mark.parametrize("habit", [is_silent, is_unreachable, answers_wrongly_after_a_while])
 @pytest.mark.parametrize("at", [0.0625, 3.0])
 def test_what_a_player_posts_by_itself_counts_while_it_is_asked(habit, at):
     match = new_match()
@@ -594,14 +593,6 @@ def test_a_wrong_post_is_answered_and_changes_nothing_else():
     (tell,) = match.handle(Moved("A", None, "Even"), 3.0)
     assert (tell.ask, tell.fault.code, tell.fault.retry_count) == (None, "E004", 0)
     assert match.posted("A") == "move"
-
-
-def test_a_wrong_post_after_the_last_ask_is_answered_too():
-    shell = Shell(new_match(), both(joins), {"A": moves("odd"), "B": moves("Even")})
-    shell.run(until=20.0)
-    (tell,) = shell.match.handle(Moved("B", None, "EVEN"), 20.0)
-    assert (tell.ask, tell.fault.code, tell.fault.time_remaining) == (None, "E004", 10.125)
-    assert "posted" in tell.fault.consequence
 
 
 def test_a_wrong_token_in_a_post_is_not_held_against_the_player():
@@ -677,7 +668,7 @@ def test_what_comes_of_an_old_ask_changes_nothing(old):
     assert match.is_open(3)
 
 
-@pytest.mark.parametrize("given", [DeadlinePassed("A", 1), Moved("A", 1, "even"), Moved("A", None, "even")])
+@pytest.mark.parametrize("given", [Moved("A", 1, "even"), Moved("A", None, "even")])
 def test_what_does_not_belong_to_an_invitation_changes_nothing(given):
     match = new_match()
     match.start(0.0)
@@ -698,7 +689,7 @@ def every_input(asks: Iterator[int | None]) -> list[Any]:
         for side, ask in itertools.product(SIDES, asks)
         for given in (
             *(Joined(side, ask), Declined(side, ask), Moved(side, ask, "even"), Wrong(side, ask, "E003", "x")),
-            *(Failed(side, ask, "E001"), Late(side, ask, 1.0), DeadlinePassed(side, ask)),
+            *(Failed(side, ask, "E001"), Late(side, ask, 1.0)),
             *(Withdrawn(side, "WITHDRAWAL"), Withdrawn(side, "DISQUALIFICATION")),
         )
     ]
@@ -755,8 +746,8 @@ def test_in_a_game_of_turns_only_the_side_to_move_is_asked():
     [
         (is_silent, "CHOICE_TIMEOUT", 126.0),
         (is_unreachable, "UNREACHABLE", 6.5),
-        (moves(9), "INVALID_ANSWER", 30.0),
-        (answers_wrongly("E012"), "WRONG_TOKEN", 30.0),
+        (moves(9), "INVALID_ANSWER", 0.5),
+        (answers_wrongly("E012"), "WRONG_TOKEN", 0.5),
     ],
 )
 def test_a_side_that_fails_at_its_turn_loses_without_waiting_for_the_other(turn, habit, ruling, takes):
@@ -920,9 +911,7 @@ MOVES = [*("even", "odd", "Even", "rock", "paper", "stone"), *range(10), None]
 
 @st.composite
 def inputs(draw: st.DrawFn) -> tuple[str, str, int | None, Any]:
-    kind = draw(
-        st.sampled_from(["right"] * 6 + ["move", "declined", "wrong", "failed", "deadline", "withdrawn", "late"])
-    )
+    kind = draw(st.sampled_from(["right"] * 6 + ["move", "declined", "wrong", "failed", "withdrawn", "late"]))
     # Which of the asks so far: counted from the last, one that never was, or none.
     ask = draw(st.sampled_from([None, -1, -1, -2, -3, -4, 99]))
     return kind, draw(SIDE), ask, draw(st.sampled_from([*MOVES, "E003", "E012", "E001", "E009"]))
@@ -958,18 +947,16 @@ class Watcher:
                 assert effect.deadline > effect.send_at
                 self.asks.append(effect.ask)
                 assert self.match.stage == {"join": "WAITING_FOR_PLAYERS", "move": "COLLECTING_CHOICES"}[effect.what]
-            if isinstance(effect, Ask | Tell | Alarm):
+            if isinstance(effect, Ask | Tell):
                 assert secret_word(other(effect.side)) not in repr(effect), "a choice was shown to the other side"
             elif isinstance(effect, Entered):
                 assert "hush" not in repr(effect)
 
     def drain(self) -> None:
-        """Every ask that is left fails, every alarm rings: as a shell does when the players are gone."""
+        """Every ask that is left fails: as a shell does when the players are gone."""
         for effect in self.effects:  # grows while it is read
             if isinstance(effect, Ask):
                 self.give(Failed(effect.side, effect.ask, "E001"))
-            elif isinstance(effect, Alarm):
-                self.give(DeadlinePassed(effect.side, effect.ask))
 
 
 def as_input(game: Game[Any], made: tuple[str, str, int | None, Any], asks: list[int], wanted: str | None) -> Any:
@@ -984,7 +971,6 @@ def as_input(game: Game[Any], made: tuple[str, str, int | None, Any], asks: list
         "declined": Declined(side, ask),
         "wrong": Wrong(side, ask, value if value in ("E003", "E012") else "E015", "It is wrong"),
         "failed": Failed(side, number, "E009" if value == "E009" else "E001"),
-        "deadline": DeadlinePassed(side, number),
         "withdrawn": Withdrawn(side, "WITHDRAWAL"),
         "late": Late(side, number, 100.0),
     }[kind]

@@ -1,8 +1,9 @@
 """Broadcasts: what the manager tells everybody, each agent at its own pace, so that a slow one holds up nobody else.
 
-Each agent has an outbox with one message under way. A standings update that waits is replaced by a newer one and comes
-at most once a second; announcements do not queue behind it. Any HTTP answer is delivery, only failed connections are
-tried again, and one that is suspended or has left is told of nothing but the league's end; who has left, only once.
+Each agent has a queue. Its messages are sent in the order in which they were given, one after the other: the next one
+is sent when the one before was answered or given up. Within a round, a standings update that waits is replaced by a
+newer one, and one per second is sent at most. Any HTTP answer is delivery, only failed connections are tried again, and
+one that is suspended or has left is told of nothing but the league's end; who has left, only once.
 """
 
 from __future__ import annotations
@@ -78,14 +79,20 @@ Recipients = Callable[[str], Recipient | None]
 
 @dataclass(slots=True)
 class _Outbox:
-    # Each with what is told when it has been sent, or given up.
-    waiting: deque[tuple[Parcel, asyncio.Future[None]]] = field(default_factory=deque)
+    # Each with the future of ``tell``; standings have none.
+    waiting: deque[tuple[Parcel, asyncio.Future[bool] | None]] = field(default_factory=deque)
+    # The update that waits for its second.
     standings: Parcel | None = None
     next_standings_at: float = 0.0
     worker: asyncio.Task[None] | None = None
     # Ends the pause between two standings updates, when there is something else to send or nothing any more.
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
-    announcements: set[asyncio.Task[bool]] = field(default_factory=set)
+
+    def queue_standings(self) -> None:
+        """Let them wait for nothing but what was decided before."""
+        if self.standings is not None:
+            self.waiting.append((self.standings, None))
+            self.standings = None
 
 
 class Broadcasts:
@@ -109,28 +116,23 @@ class Broadcasts:
         self._there = there
         self._outboxes: defaultdict[str, _Outbox] = defaultdict(_Outbox)
 
-    def announce(self, agent_id: str, message: Parcel) -> asyncio.Task[bool]:
-        """Send at once, beside whatever else is under way; the task ends with the delivery or its failure."""
-        box = self._outboxes[agent_id]
-        task = asyncio.create_task(self._send(agent_id, message))
-        box.announcements.add(task)
-        task.add_done_callback(box.announcements.discard)
-        return task
-
     def standings(self, agent_id: str, message: Parcel, *, closing: bool) -> None:
         """Tell of new standings; those that close a round are not held back, and stay in their order."""
         box = self._outboxes[agent_id]
         if closing:
             box.standings = None
-            self.tell(agent_id, message)
+            box.waiting.append((message, None))
+            box.hurry.set()
         else:
             box.standings = message
-            self._work(agent_id, box)
+        self._work(agent_id, box)
 
-    def tell(self, agent_id: str, message: Parcel) -> asyncio.Future[None]:
-        """Send after everything that waits; the future is done when it has been sent, or given up."""
+    def tell(self, agent_id: str, message: Parcel) -> asyncio.Future[bool]:
+        """Send after everything that was decided before; the result is whether the agent has answered."""
         box = self._outboxes[agent_id]
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if box.standings is not None:
+            box.queue_standings()
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         box.waiting.append((message, done))
         box.hurry.set()
         self._work(agent_id, box)
@@ -141,14 +143,14 @@ class Broadcasts:
         box = self._outboxes[agent_id]
         box.standings = None
         box.hurry.set()
-        while tasks := [*box.announcements, *([box.worker] if box.worker is not None else [])]:
-            await asyncio.wait(tasks)
-        return await self._send(agent_id, message, last=True)
+        while box.worker is not None:
+            await asyncio.wait([box.worker])
+        return await self._send(agent_id, message, last=True) is not False
 
     def close(self) -> None:
         for box in self._outboxes.values():
-            for task in [*box.announcements, *([box.worker] if box.worker is not None else [])]:
-                task.cancel()
+            if box.worker is not None:
+                box.worker.cancel()
 
     def _work(self, agent_id: str, box: _Outbox) -> None:
         if box.worker is None:
@@ -158,27 +160,29 @@ class Broadcasts:
         loop = asyncio.get_running_loop()
         try:
             while box.waiting or box.standings is not None:
-                if box.waiting:
-                    first, done = box.waiting.popleft()
-                    await self._send(agent_id, first)
-                    done.set_result(None)
+                if not box.waiting:
+                    if (pause := box.next_standings_at - loop.time()) > 0 and await _hurried(box, pause):
+                        continue
+                    box.next_standings_at = loop.time() + STANDINGS_PAUSE
+                    box.queue_standings()
                     continue
-                if (pause := box.next_standings_at - loop.time()) > 0 and await _hurried(box, pause):
-                    continue
-                message, box.standings = box.standings, None
-                box.next_standings_at = loop.time() + STANDINGS_PAUSE
-                if message is not None:
-                    await self._send(agent_id, message)
+                message, done = box.waiting.popleft()
+                answered = await self._send(agent_id, message)
+                if done is not None:
+                    done.set_result(answered is True)
         finally:
             box.worker = None
 
-    async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> bool:
-        """Send, and again after a failed connection; False if it may be worth trying later."""
+    async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> bool | None:
+        """Send, and again after a failed connection.
+
+        True if the agent has answered, None if it is not to be told, False if it may be worth trying later.
+        """
         await self._there(agent_id)
         for retry in range(RETRIES + 1):
             recipient = self._recipient(agent_id)
             if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
-                return True
+                return None
             try:
                 answer = await self._world.caller.post(recipient.url, _written(message, recipient), SECONDS)
             except CallerLate:
@@ -193,7 +197,7 @@ class Broadcasts:
                     extra={"message_type": message.kind, "data": {"agent": agent_id, "retry": retry}},
                 )
                 if recipient.has_left:
-                    return True
+                    return None
                 self._heard(agent_id, 1)
                 # Nobody may wait for one that this has suspended.
                 if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):

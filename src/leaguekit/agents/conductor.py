@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET
 
@@ -39,6 +39,8 @@ FAREWELL_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
 TOLD = "told"
 ALL = b"all"
 
+SentT = TypeVar("SentT")
+
 
 async def _nothing() -> None: ...
 
@@ -64,8 +66,10 @@ class Conductor:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._completed = asyncio.Event()
-        # What is to go out once it is written down; nobody is told of the league's end before that.
-        self._publishing: set[asyncio.Task[Any]] = set()
+        # Of the last announcement, once it is sent: whether each agent has answered it.
+        self._announced: asyncio.Future[dict[str, asyncio.Future[bool]]]
+        # What is to be sent, in the order in which it was decided, each with the write that it waits for.
+        self._decided: asyncio.Queue[tuple[asyncio.Future[int] | None, Callable[[], None]]] = asyncio.Queue()
         self._is_over = False
         # Standings that nobody would be sent yet are not made: a large table takes long.
         self._next_standings_at = 0.0
@@ -81,6 +85,7 @@ class Conductor:
     async def run(self) -> None:
         """Conduct the league from wherever it stands to its end. Raises StoreError if the log cannot be written."""
         self._task(self._assignments.watch())
+        self._task(self._publish_decided())
         self._task(self._conduct())
         over = self._task(self._completed.wait())
         failures = (self._ledger.failed, self._failed)
@@ -142,7 +147,7 @@ class Conductor:
                 self._ledger.record(commands.start(league, self._now()))
             if events := commands.announce_round(league, self._now()):
                 self._ledger.record(events)
-                await self._announce(league.current_round)
+                await self._until_matches_begin()
             if events := commands.assign(league, self._now()):
                 self._ledger.record(events)
             if not self._changed.is_set():
@@ -163,16 +168,29 @@ class Conductor:
                 self._task(self._assignments.hand_over(match_id))
         if any(match.attempt for match in league.matches.values()):
             self._first_match_at = asyncio.get_running_loop().time()
-        untold = [round_.id for round_ in league.rounds if round_.completed and round_.id > int(told)]
+        await self._tell_again(int(told))
+        return False
+
+    async def _tell_again(self, told: int) -> None:
+        """Tell again what not all have certainly heard, in its order: ends of rounds, the announcement, standings."""
+        league = self._ledger.league
+        untold = [round_.id for round_ in league.rounds if round_.completed and round_.id > told]
         for round_id in untold:
             self._close_round(round_id)
         if league.state == "LEAGUE_COMPLETED":
             self._ended_at = self._first_match_at
-        elif league.current_round and not untold:
-            self._publish_standings()
-        if league.round_in_play and not any(league.matches[one].attempt for one in self._round().matches):
-            await self._announce(league.current_round)
-        return False
+            return
+        has_begun = league.round_in_play and any(league.matches[one].attempt for one in self._round().matches)
+        waits = league.round_in_play and not has_begun
+        if waits:
+            self._announce(league.current_round, [*league.players, *league.referees])
+        elif has_begun and untold:
+            # An agent that has not heard of the end of the round before has not heard of this one.
+            self._announce(league.current_round, [*league.players])
+        if league.current_round and (has_begun or not untold):
+            self._publish_newest()
+        if waits:
+            await self._until_matches_begin()
 
     async def _came_after(self, number: int) -> list[str]:
         """Who has come back since an event: it may not have been told of the end before the manager went down."""
@@ -194,25 +212,45 @@ class Conductor:
         players, referees = self.start_when
         return len(league.table.rows) >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
 
-    async def _announce(self, round_id: int) -> None:
-        """Tell everybody of a round; its matches begin after the lead, when all have answered or had the time to."""
+    def _announce(self, round_id: int, agents: list[str]) -> None:
+        """Tell agents of a round."""
         league = self._ledger.league
-        loop = asyncio.get_running_loop()
-        names = league.rounds[round_id - 1].matches
+        players, names = league.players, league.rounds[round_id - 1].matches
         to_players, to_referees = (self._announcement(round_id, names, to_referees=copy) for copy in (False, True))
-        planned = {league.matches[name].planned for name in names}
-        await self._ledger.settled()
-        begins = loop.time() + league.settings.announce_lead
-        latest = loop.time() + max(ANNOUNCEMENT_SECONDS, league.settings.announce_lead)
-        for referee in league.referees.values():
-            # One that begins on the announcement gets it when its matches may begin.
-            if not (referee.shows_own_token and referee.id in planned):
-                self.broadcasts.announce(referee.id, to_referees)
-        expected = [self.broadcasts.announce(player, to_players) for player in league.players]
-        log.info("round %d is announced", round_id, extra={"message_type": "ROUND_ANNOUNCEMENT"})
-        if expected:
-            await asyncio.wait(expected, timeout=latest - loop.time())
-        if (rest := begins - loop.time()) > 0:
+        # A referee that begins on the announcement gets it when its matches may begin.
+        planned = [league.referees[one] for name in names if (one := league.matches[name].planned) is not None]
+        later = {referee.id for referee in planned if referee.shows_own_token}
+
+        def send() -> dict[str, asyncio.Future[bool]]:
+            log.info("round %d is announced", round_id, extra={"message_type": "ROUND_ANNOUNCEMENT"})
+            return {
+                one: self.broadcasts.tell(one, to_players if one in players else to_referees)
+                for one in agents
+                if one not in later
+            }
+
+        self._announced = self._publish(send)
+
+    async def _until_matches_begin(self) -> None:
+        """Wait until all players have answered the announcement, or ten seconds have passed, and the lead is over.
+
+        The lead is counted from the last answer, because an agent that answers has received the announcement. An answer
+        that comes after the ten seconds counts as if it had come at their end.
+        """
+        league, loop = self._ledger.league, asyncio.get_running_loop()
+        told = await self._announced
+        answers, latest = [loop.time()], loop.time() + ANNOUNCEMENT_SECONDS
+
+        def note(one: asyncio.Future[bool]) -> None:
+            if one.result():
+                answers.append(min(loop.time(), latest))
+
+        for one in told.values():
+            one.add_done_callback(note)
+        players = [one.id for one in league.players.values() if one.out is None and not self._is_suspended(one.id)]
+        if expected := [told[one] for one in players]:
+            await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
+        while (rest := answers[-1] + league.settings.announce_lead - loop.time()) > 0:  # noqa: ASYNC110 - or a later one
             await asyncio.sleep(rest)
 
     async def _announce_to(self, referee_id: str) -> None:
@@ -234,9 +272,9 @@ class Conductor:
             else:
                 to_players = self._announcement(round_id, names, to_referees=False)
                 players = [player for match in matches for player in match.players]
-                expected = [self.broadcasts.announce(player, to_players) for player in players]
+                expected = [self.broadcasts.tell(player, to_players) for player in players]
                 await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
-            self.broadcasts.announce(referee_id, self._announcement(round_id, names, to_referees=True))
+            self.broadcasts.tell(referee_id, self._announcement(round_id, names, to_referees=True))
 
     def _announcement(self, round_id: int, names: list[str], *, to_referees: bool) -> Parcel:
         league = self._ledger.league
@@ -256,8 +294,7 @@ class Conductor:
         self._drop_standings()
         messages, number = self._farewells(), self._ledger.number
         await self._ledger.settled()
-        while self._publishing:
-            await asyncio.wait(self._publishing)
+        await self._decided.join()
         log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
         missed = await self._tell_last(messages)
         self._completed.set()
@@ -313,11 +350,11 @@ class Conductor:
                 self._give(event.match_id, event.referee_id)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
                 self.progress.pop(event.match_id, None)
-                if self._unpublished_since is None:
-                    self._unpublished_since = asyncio.get_running_loop().time()
                 self._publish_standings()
             case e.AttemptVoided():
                 self.progress.pop(event.match_id, None)
+            case e.RoundAnnounced():
+                self._announce(event.round_id, [*self._ledger.league.players, *self._ledger.league.referees])
             case e.RoundCompleted():
                 self._close_round(event.round_id)
             case e.PlayerRegistered():
@@ -350,20 +387,22 @@ class Conductor:
         if self._ledger.league.state == "LEAGUE_COMPLETED":
             self._task(self._say_goodbye_to(agent_id))
 
-    def _publish(self, send: Callable[[], None]) -> None:
-        """Send what has been made of the league as it is now, once that is written down."""
+    def _publish(self, send: Callable[[], SentT]) -> asyncio.Future[SentT]:
+        """Send what has been made of the league as it is now, once that is written: after what was decided before."""
+        sent: asyncio.Future[SentT] = asyncio.get_running_loop().create_future()
+        self._decided.put_nowait((self._ledger.latest, lambda: sent.set_result(send())))
+        return sent
 
-        latest = self._ledger.latest
-
-        async def published() -> None:
+    async def _publish_decided(self) -> None:
+        while True:
+            latest, send = await self._decided.get()
             await self._ledger.settled(latest)
             send()
-
-        task = self._task(published())
-        self._publishing.add(task)
-        task.add_done_callback(self._publishing.discard)
+            self._decided.task_done()
 
     def _publish_standings(self) -> None:
+        if self._unpublished_since is None:
+            self._unpublished_since = asyncio.get_running_loop().time()
         if self._standings_due is None and not self._is_over:
             loop = asyncio.get_running_loop()
             self._standings_due = loop.call_at(max(loop.time(), self._next_standings_at), self._publish_newest)
@@ -371,7 +410,7 @@ class Conductor:
     def _publish_newest(self) -> None:
         self._standings_due = None
         self._next_standings_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE
-        updates, since = self._standings()
+        updates, since = self._standings(self._ledger.league.current_round)
         self._publish(lambda: self._send_standings(updates, since, closing=False))
 
     def _drop_standings(self) -> None:
@@ -385,14 +424,14 @@ class Conductor:
         for player, update in updates.items():
             self.broadcasts.standings(player, update, closing=closing)
 
-    def _standings(self) -> tuple[dict[str, Parcel], float | None]:
+    def _standings(self, round_id: int) -> tuple[dict[str, Parcel], float | None]:
         """The standings as they are now, for each player, and since when they have been waiting to be sent."""
         since, self._unpublished_since = self._unpublished_since, None
         league = self._ledger.league
         update = m.LeagueStandingsUpdate(
-            **self._envelope(f"conv-round-{league.current_round}-standings"),
+            **self._envelope(f"conv-round-{round_id}-standings"),
             league_id=league.settings.league_id,
-            round_id=league.current_round,
+            round_id=round_id,
             standings=queries.standings(league),
             total_players=len(league.table.rows),
         )
@@ -406,7 +445,9 @@ class Conductor:
     def _close_round(self, round_id: int) -> None:
         league = self._ledger.league
         self._drop_standings()
-        updates, since = self._standings()
+        # After a restart the next round may have results already, and the table is no longer the one that closed this.
+        is_newest = all(one.remaining == len(one.matches) for one in league.rounds[round_id:])
+        updates, since = self._standings(round_id) if is_newest else ({}, None)
         summary = queries.round_summary(league, round_id)
         message = parcel(
             m.RoundCompleted(
@@ -429,7 +470,7 @@ class Conductor:
 
         self._publish(send)
 
-    async def _keep_told(self, round_id: int, told: list[asyncio.Future[None]]) -> None:
+    async def _keep_told(self, round_id: int, told: list[asyncio.Future[bool]]) -> None:
         """Remember, for the next start, that everybody has been told of a round's end."""
         await asyncio.wait(told)
         if not self._is_over:

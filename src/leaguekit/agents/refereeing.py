@@ -37,9 +37,6 @@ log = logging.getLogger(__name__)
 
 # How long a message may take to be on its way: no caller says when it is, but an answer is a sure sign.
 HANDED_SECONDS = 0.1
-# A deadline that we ourselves are late for is moved by as much, a few times.
-LATE_SECONDS = 0.05
-MOST_EXTENSIONS = 3
 NONCE_BYTES = 16
 
 Ended: TypeAlias = s.Finish | s.Void
@@ -267,8 +264,6 @@ class Refereeing:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._task(self._ask(effect))
-                case s.Alarm():
-                    self._task(self._ring(effect))
                 case s.Tell(ask=None):
                     answer = effect.fault
                 case s.Tell():
@@ -280,19 +275,6 @@ class Refereeing:
                 case s.Finish() | s.Void():
                     self._end(effect)
         return answer
-
-    async def _ring(self, alarm: s.Alarm) -> None:
-        at, late_in_all = alarm.at, 0.0
-        for _ in range(1 + MOST_EXTENSIONS):
-            await self._until(at)
-            late = self._loop.time() - at
-            if late <= LATE_SECONDS:
-                self._hand_in(s.DeadlinePassed(alarm.side, alarm.ask))
-                return
-            # What came in the meantime is still unread, and whoever posted it was in time.
-            at = self._loop.time() + late
-            late_in_all += late
-        self._hand_in(s.Late(alarm.side, alarm.ask, late_in_all * 1000))
 
     async def _ask(self, asked: s.Ask) -> None:
         if asked.send_at > self._loop.time():

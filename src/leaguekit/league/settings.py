@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
 
+# Stands for a setting that depends on another; nobody can set it.
+_NOT_SET = -1.0
 TieBreak = Literal["head_to_head", "wins", "technical_losses"]
 
 
@@ -31,12 +34,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     choice_seconds: Seconds = 30.0
     game_over_seconds: Seconds = 5.0
     max_retries: Count = 3
-    retry_seconds: Seconds = 2.0
+    # Before the first retry: 2 seconds, or 1 second if the wait doubles.
+    retry_seconds: Seconds = _NOT_SET
     backoff: Literal["fixed", "exponential"] = "fixed"
     profile: Profile = "spec"
     # What decides between players with equal points; the lower id decides at last.
     tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "wins", "technical_losses")
     seed_hex: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.retry_seconds == _NOT_SET:
+            force_setattr(self, "retry_seconds", 1.0 if self.backoff == "exponential" else 2.0)
 
     @property
     def time_limits(self) -> TimeLimits:

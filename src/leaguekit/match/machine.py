@@ -1,18 +1,16 @@
 """One match as a state machine: inputs in, effects out; no I/O, and the time is passed in.
 
 The shell carries the effects out and reports what came of them. It hands in one input for every ``Ask`` (an answer,
-``Wrong``, ``Failed`` or ``Late``) and one ``DeadlinePassed`` or ``Late`` for every ``Alarm``; then the match ends. What
-a player posts by itself has no ask (``None``), and a ``Tell`` with no ask is the answer to such a post.
+``Wrong``, ``Failed`` or ``Late``); then the match ends. What a player posts by itself has no ask (``None``), and a
+``Tell`` with no ask is the answer to such a post.
 
 What a side is doing, and what an input then does (anything else changes nothing):
 
-                      Joined  Declined  Moved  Wrong  Failed  Late  DeadlinePassed
+             Joined  Declined  Moved  Wrong  Failed  Late
     IDLE
-    INVITED           join    decline          wrong  fail    void
-    INVITATION_SPENT  join    decline          wrong          void  give up
+    INVITED  join    decline          wrong  fail    void
     JOINED
-    CALLED                              move   wrong  fail    void
-    CALL_SPENT                          move   wrong          void  give up
+    CALLED                     move   wrong  fail    void
     MOVED
     OUT
 
@@ -30,9 +28,7 @@ from msgspec import Struct
 from leaguekit.games.base import SIDES, Game, Question, Side
 from leaguekit.match.rulings import Ruling, Verdict, by_fault, by_play, sentence
 from leaguekit.match.signals import (
-    Alarm,
     Ask,
-    DeadlinePassed,
     Declined,
     Effect,
     Entered,
@@ -54,7 +50,7 @@ from leaguekit.match.signals import (
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState
 
-# How often a wrong answer is asked for again inside its window.
+# How often a wrong answer is asked for again inside its window; the next wrong answer loses the match.
 MOST_REPEATS = 3
 # Evidence goes into the report, which must stay small; the transcript has everything.
 MOST_EVENTS = 24
@@ -65,23 +61,15 @@ MOST_DETAIL = 100
 Phase = Literal[
     "IDLE",  # before the start
     "INVITED",
-    "INVITATION_SPENT",  # asked often enough; what it posts until the deadline counts
     "JOINED",  # and waits for the other, or for its turn
     "CALLED",
-    "CALL_SPENT",
     "MOVED",  # and waits for the other
     "OUT",  # at fault
 ]
 
 
 # What is wanted of a side that is asked.
-_WANTED: dict[Phase, What] = {
-    "INVITED": "join",
-    "INVITATION_SPENT": "join",
-    "CALLED": "move",
-    "CALL_SPENT": "move",
-}
-_SPENT: dict[Phase, Phase] = {"INVITED": "INVITATION_SPENT", "CALLED": "CALL_SPENT"}
+_WANTED: dict[Phase, What] = {"INVITED": "join", "CALLED": "move"}
 _TIMEOUTS: dict[What, Ruling] = {"join": Ruling.JOIN_TIMEOUT, "move": Ruling.CHOICE_TIMEOUT}
 
 
@@ -198,7 +186,7 @@ class Match:
         """Whether an ask still waits for its answer; one that is to be sent later may be closed by a post."""
         a, b = self._players.values()
         asked = a if a.ask == ask else b
-        return self._in_play and asked.ask == ask and asked.phase in _SPENT
+        return self._in_play and asked.ask == ask and asked.phase in _WANTED
 
     def timed_out(self, side: Side) -> int | None:
         """How many retries a side had that has lost by its time limit; None for any other."""
@@ -248,7 +236,7 @@ class Match:
         return self._answer(player, "MOVED", "moved", given.ask, now)
 
     def _wrong(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
-        if given.ask is None or player.phase not in _SPENT:
+        if given.ask is None:
             return self._refuse(player, given, now)
         player.heard()
         player.wrong = given
@@ -256,11 +244,10 @@ class Match:
         if player.repeats < MOST_REPEATS and now < player.deadline:
             player.repeats += 1
             return [self._tell_wrong(player, given, now), self._ask(player, now, player.deadline)]
-        player.phase = _SPENT[player.phase]
-        # A number of its own, so that answers to earlier asks are old.
-        self._asks += 1
-        player.ask = self._asks
-        return [self._tell_wrong(player, given, now), Alarm(given.side, player.ask, player.deadline)]
+        player.fault = Ruling.WRONG_TOKEN if given.code == "E012" else Ruling.INVALID_ANSWER
+        told = self._tell_wrong(player, given, now)
+        player.phase = "OUT"
+        return [told]
 
     def _refuse(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
         """What a player posts wrongly is answered, and no more; a wrong token there proves nothing of the player."""
@@ -286,13 +273,6 @@ class Match:
         player.phase = "OUT"
         return [told]
 
-    def _give_up(self, player: _Player, _given: DeadlinePassed, now: float) -> list[Effect]:
-        player.note("deadline", None, now, player.late_ms(now))
-        wrong_token = player.wrong is not None and player.wrong.code == "E012"
-        player.fault = Ruling.WRONG_TOKEN if wrong_token else Ruling.INVALID_ANSWER
-        player.phase = "OUT"
-        return []
-
     def _void(self, player: _Player, given: Late, now: float) -> list[Effect]:
         player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
@@ -312,19 +292,10 @@ class Match:
         ("INVITED", Wrong): _wrong,
         ("INVITED", Failed): _fail,
         ("INVITED", Late): _void,
-        ("INVITATION_SPENT", Joined): _join,
-        ("INVITATION_SPENT", Declined): _decline,
-        ("INVITATION_SPENT", Wrong): _wrong,
-        ("INVITATION_SPENT", Late): _void,
-        ("INVITATION_SPENT", DeadlinePassed): _give_up,
         ("CALLED", Moved): _move,
         ("CALLED", Wrong): _wrong,
         ("CALLED", Failed): _fail,
         ("CALLED", Late): _void,
-        ("CALL_SPENT", Moved): _move,
-        ("CALL_SPENT", Wrong): _wrong,
-        ("CALL_SPENT", Late): _void,
-        ("CALL_SPENT", DeadlinePassed): _give_up,
     }
 
     # How the match goes on.
@@ -416,10 +387,10 @@ class Match:
             action_required=self._action(_WANTED[player.phase]),
             retry_count=player.repeats,
             max_retries=MOST_REPEATS,
-            retryable=True,
+            retryable=player.fault is None,
             consequence="Technical loss if no valid answer comes before the deadline."
-            if player.phase in _SPENT
-            else "Technical loss unless a valid answer is posted before the deadline: no further call will come.",
+            if player.fault is None
+            else "Technical loss: no tries are left.",
             time_remaining=max(0.0, player.deadline - now),
             context=given.context,
         )

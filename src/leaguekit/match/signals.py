@@ -88,13 +88,6 @@ class Late(Struct, frozen=True):
     late_ms: float
 
 
-class DeadlinePassed(Struct, frozen=True):
-    """The time of an Alarm has come."""
-
-    side: Side
-    ask: int
-
-
 class Withdrawn(Struct, frozen=True):
     """The manager has taken the side out of the league."""
 
@@ -102,7 +95,7 @@ class Withdrawn(Struct, frozen=True):
     ruling: Literal["WITHDRAWAL", "DISQUALIFICATION"]
 
 
-Input: TypeAlias = Joined | Declined | Moved | Wrong | Failed | Late | DeadlinePassed | Withdrawn
+Input: TypeAlias = Joined | Declined | Moved | Wrong | Failed | Late | Withdrawn
 
 
 # Effects
@@ -142,14 +135,6 @@ class Tell(Struct, frozen=True):
     fault: GameFault
 
 
-class Alarm(Struct, frozen=True):
-    """Hand in DeadlinePassed with this ask at that time."""
-
-    side: Side
-    ask: int
-    at: float
-
-
 class Entered(Struct, frozen=True):
     """The match has come to a new stage."""
 
@@ -169,4 +154,4 @@ class Void(Struct, frozen=True):
     evidence: dict[str, Any]
 
 
-Effect: TypeAlias = Ask | Tell | Alarm | Entered | Finish | Void
+Effect: TypeAlias = Ask | Tell | Entered | Finish | Void

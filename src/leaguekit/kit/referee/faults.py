@@ -8,9 +8,10 @@ from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.referee.results import CAN_PLAY
-from leaguekit.kit.referee.scene import STRANGER, Bout, RefereeScene
+from leaguekit.kit.referee.scene import REAL, STRANGER, Bout, RefereeScene
 from leaguekit.kit.referee.seats import Seat, chooses, in_turn, joins, plan, says
 from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
+from leaguekit.match.machine import MOST_REPEATS
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST
 
@@ -24,6 +25,8 @@ WRONG_CHOICES: tuple[Any, ...] = ("EVEN", "e", "maybe", 0, False, None, "")
 # How long a referee may take to tell of an error, and to call again before the player posts its choice by itself.
 TELLING_SECONDS = 5.0
 AGAIN_SECONDS = 0.3
+# Far longer than four answers take.
+UNHURRIED = m.TimeLimits(join_seconds=2, choice_seconds=2, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
 
 
 async def _choose_wrongly(scene: RefereeScene, name: str, choice: Any) -> Bout:
@@ -261,13 +264,31 @@ async def unreachable(scene: RefereeScene) -> Evidence:
 
 @LOSS.required(
     "wrong_choices",
-    "Who has made no valid choice when the time is up has a technical loss.",
+    "Who makes no valid choice has a technical loss.",
     "000-L0857",
     "000-L0878",
     needs=CAN_PLAY,
 )
 async def hopeless(scene: RefereeScene) -> Evidence:
-    return lost_by(await scene.play("hopeless", plan("even"), plan(choose=chooses("maybe")), slow=True), "B")
+    bout = await scene.play("hopeless", plan("even"), plan(choose=chooses("maybe")), slow=True, limits=UNHURRIED)
+    return lost_by(bout, "B")
+
+
+@LOSS.recommended(
+    "fourth_wrong",
+    "Four wrong choices lose the match at once: the referee does not wait until the deadline.",
+    "decision 31",
+    needs=[hopeless],
+)
+async def lost_at_once(scene: RefereeScene) -> Evidence:
+    bout = scene.bouts["hopeless"]
+    calls = bout.got("B", m.ChooseParityCall)
+    limits = UNHURRIED if scene.manner == "assignment" else REAL
+    expected = f"at most 4 calls, and the report less than {limits.choice_seconds:g} s after the first"
+    waited = bout.report.at - calls[0].at
+    if len(calls) > 1 + MOST_REPEATS or waited >= limits.choice_seconds:
+        raise Failed(Evidence(came=f"{len(calls)} calls, and the report after {waited:.1f} s", expected=expected))
+    return evidence(bout.report, expected)
 
 
 @LOSS.recommended("both", "When neither player comes, nobody wins: 0–0.", "decision 33", needs=CAN_PLAY)
