@@ -406,3 +406,24 @@ async def test_who_is_still_expected_is_told_when_it_is_there_and_has_missed_not
     await asyncio.wait([announced, told])
     assert crowd.of("P01") == [(20, "end of a round"), (20, "announcement")]
     assert crowd.heard[-1][2] == 0
+
+
+REFUSED = b'{"jsonrpc":"2.0","error":{"code":3001,"message":"Invalid auth token"},"id":1}'
+
+
+@pytest.mark.parametrize("takes_none", [True, False], ids=["takes none", "takes nothing"])
+@in_virtual_time
+async def test_an_agent_that_refuses_the_managers_token_is_sent_the_message_without_one(takes_none: bool) -> None:
+    crowd = Crowd()
+    shown: list[str | None] = []
+
+    async def handle(body: bytes, _peer: Peer) -> bytes | None:
+        shown.append(json.loads(body)["params"].get("auth_token"))
+        return REFUSED if shown[-1] or not takes_none else crowd.answer
+
+    crowd.network.close(crowd.url("P01"))
+    crowd.network.listen(crowd.url("P01"), handle)
+    for text in ("first", "second"):
+        assert await crowd.broadcasts.tell("P01", note(text))
+    # It is remembered only of one that has taken a message so.
+    assert shown == ["drv-P01", None, None] if takes_none else ["drv-P01", None] * 2

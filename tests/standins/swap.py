@@ -18,10 +18,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mcp.node import node_of_wheel
 from tests.programs import Program, league
 
 HERE = Path(__file__).parent
 SECONDS = 60.0
+NODE = str(node_of_wheel() or shutil.which("node") or "")
 PLAYERS = 4
 LEAGUE_ID = "league_2025_even_odd"
 MANAGERS = ("ours", "ours, open profile", "python")
@@ -31,8 +33,8 @@ COMMANDS = {
     ("python", "manager"): (sys.executable, str(HERE / "python_manager" / "manager.py")),
     ("python", "referee"): (sys.executable, str(HERE / "python_referee" / "referee.py")),
     ("python", "player"): (sys.executable, str(HERE / "python_player" / "player.py")),
-    ("javascript", "referee"): ("node", str(HERE / "javascript_referee" / "referee.mjs")),
-    ("javascript", "player"): ("node", str(HERE / "javascript_player" / "player.mjs")),
+    ("javascript", "referee"): (NODE, str(HERE / "javascript_referee" / "referee.mjs")),
+    ("javascript", "player"): (NODE, str(HERE / "javascript_player" / "player.mjs")),
 }
 
 
@@ -144,7 +146,7 @@ def _is_technical(result: dict[str, object]) -> bool:
 
 def main() -> int:
     chosen = SHORT if "--short" in sys.argv else ALL
-    if shutil.which("node") is None:
+    if not NODE:
         print("Node is missing: mixtures with JavaScript are left out.")
         chosen = [one for one in chosen if not one.needs_node]
     failed = 0

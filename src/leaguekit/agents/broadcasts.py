@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leaguekit.agents.calls import is_not_known, next_id
+from leaguekit.agents.calls import is_not_known, next_id, refuses_token
 from leaguekit.agents.world import World
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import request
-from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
+from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _CLOSING = b'},"id":%d}'
 
 
 class Parcel:
-    """A message encoded once for everybody: each receiver's own token is put in at its end."""
+    """A message encoded once for everybody: each receiver's own token is put in at its end, if it is shown one."""
 
     __slots__ = ("_body", "_opening", "kind", "method")
 
@@ -45,11 +45,15 @@ class Parcel:
         # The whole request as far as it is the same for everybody: a table of 100 is not to be copied three times.
         self._opening = request(method, body, 0).removesuffix(_CLOSING % 0)
 
-    def addressed(self, token: str) -> bytes:
+    def addressed(self, token: str | None) -> bytes:
+        if token is None:
+            return self._body
         return b'%b,"auth_token":"%b"}' % (self._body[:-1], token.encode())
 
-    def request(self, token: str, call_id: int) -> bytes:
+    def request(self, token: str | None, call_id: int) -> bytes:
         """The request that carries it."""
+        if token is None:
+            return self._opening + _CLOSING % call_id
         return b'%b,"auth_token":"%b"%b' % (self._opening, token.encode(), _CLOSING % call_id)
 
 
@@ -115,6 +119,8 @@ class Broadcasts:
         self._heard = heard
         self._there = there
         self._outboxes: defaultdict[str, _Outbox] = defaultdict(_Outbox)
+        # Agents that do not know the token scheme and have taken a message without a token after refusing it with one.
+        self._without_token: set[str] = set()
 
     def standings(self, agent_id: str, message: Parcel, *, closing: bool) -> None:
         """Tell of new standings; those that close a round are not held back, and stay in their order."""
@@ -184,7 +190,7 @@ class Broadcasts:
             if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
                 return None
             try:
-                answer = await self._world.caller.post(recipient.url, _written(message, recipient), SECONDS)
+                answer = await self._posted(agent_id, message, recipient)
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
                 return False
@@ -209,11 +215,27 @@ class Broadcasts:
                 await asyncio.sleep(RETRY_SECONDS)
         return False
 
+    async def _posted(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
+        """Post a message; once more without a token if the agent refuses the token.
 
-def _written(message: Parcel, recipient: Recipient) -> bytes:
+        Document 001 lets a player refuse a token that is not its own, and shows no token in the manager's messages.
+        """
+        if agent_id not in self._without_token:
+            shown = _written(message, recipient, recipient.token)
+            answer = await self._world.caller.post(recipient.url, shown, SECONDS)
+            if not refuses_token(answer.body):
+                return answer
+        without = _written(message, recipient, None)
+        answer = await self._world.caller.post(recipient.url, without, SECONDS)
+        if not (refuses_token(answer.body) or is_not_known(answer.body)):
+            self._without_token.add(agent_id)
+        return answer
+
+
+def _written(message: Parcel, recipient: Recipient, token: str | None) -> bytes:
     if recipient.write is None:
-        return message.request(recipient.token, next_id())
-    return recipient.write(message.method, message.addressed(recipient.token), next_id())
+        return message.request(token, next_id())
+    return recipient.write(message.method, message.addressed(token), next_id())
 
 
 async def _hurried(box: _Outbox, seconds: float) -> bool:

@@ -20,6 +20,7 @@ AnswerT = TypeVar("AnswerT", bound=Message)
 
 _ids = count(1)
 _INTERNAL_ERROR = -32603
+_INVALID_TOKEN = 3001
 
 
 class _Pong(msgspec.Struct):
@@ -32,6 +33,13 @@ class _Refused(msgspec.Struct):
             error_code: str
 
         data: Data
+
+    error: Error
+
+
+class _Numbered(msgspec.Struct):
+    class Error(msgspec.Struct):
+        code: int
 
     error: Error
 
@@ -115,6 +123,17 @@ def cause_in(answer: bytes) -> str | None:
         return msgspec.json.decode(answer, type=_Refused).error.data.error_code
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def refuses_token(answer: bytes) -> bool:
+    """Whether an unread answer refuses the token of a message by the manager: by 001's number, or by our code."""
+    if b'"error"' not in answer:
+        return False
+    try:
+        refused = msgspec.json.decode(answer, type=_Numbered).error.code == _INVALID_TOKEN
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return refused or cause_in(answer) == "E012"
 
 
 def is_not_known(answer: bytes) -> bool:
