@@ -75,6 +75,12 @@ def check_head(store: Path, last: int) -> None:
         )
 
 
+def check_not_missing(store: Path) -> None:
+    """Refuse a store without tables that has a head file: all of its log is in a journal that is not there."""
+    if head := read_head(store):
+        raise MissingEnd(missing_end(store, 0, head))
+
+
 class HeadWriter:
     """Keeps the head file of a store up to date, in a thread of its own: the writer of the store never waits for it.
 

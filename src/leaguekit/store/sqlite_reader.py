@@ -18,7 +18,7 @@ from typing import TypeVar
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.checks import check_numbers, check_readable
-from leaguekit.store.head import MissingEnd, missing_end, read_head
+from leaguekit.store.head import check_not_missing
 
 _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
 
@@ -138,9 +138,8 @@ def connect_readonly(
 def _checked(connection: sqlite3.Connection, path: Path, check: Callable[[str, int, int], None]) -> sqlite3.Connection:
     try:
         version = sqlite_schema.version_of(connection, path)
-        if version == 0 and (head := read_head(path)):
-            # Not even the tables are there: all of the log is in the journal that is missing.
-            raise MissingEnd(missing_end(path, 0, head))
+        if version == 0:
+            check_not_missing(path)
         check(str(path), version, len(sqlite_schema.MIGRATIONS))
     except BaseException:
         connection.close()
