@@ -287,9 +287,15 @@ def test_what_league_run_has_made_goes_on_with_it(command: Command, store: Path,
     plan |= {"max_concurrent": 2, "announce_lead": 0, "data_dir": "SHARED"}
     execute(store, f"INSERT INTO kept VALUES ('run', CAST('{json.dumps(plan)}' AS BLOB))")
     (store.parent / "admin_token").write_text("secret")
+    journal = store.parent.parent / "REF01" / "journal.jsonl"
+    journal.parent.mkdir()
+    journal.touch()
     told = json.loads(command("restore", store, tmp_path / "new.db", "--data-dir", tmp_path, "--json").out)
     assert told["go_on"] == f"league run --resume {tmp_path / 'new.db'} --data-dir {tmp_path}"
     assert (told["missing"], told["texts"]) == (["referee_code"], 8)
+    assert told["journals"] == [str(journal)]
+    said = command("restore", store, tmp_path / "newer.db", "--data-dir", tmp_path).out
+    assert f"Stop the referees, and remove what they remember of later matches:\n  {journal}\nGo on with: " in said
 
 
 def test_a_store_is_replaced_only_by_force_and_with_all_that_is_left_of_it(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 from collections import Counter
@@ -102,10 +103,15 @@ def test_a_restored_league_goes_on_with_the_same_agents_and_counts_each_match_on
         assert command("backup", store, "--out", backup).code == 0
         known = len(results(yard, backup))
         played_until(yard, known + 3)
-        yard.kill(["manager"])
-        assert command("restore", backup, store, "--force").code == 0
+        killed = yard.kill(["manager", "referee 1", "referee 2"])
+        done = command("restore", backup, store, "--force", "--data-dir", tmp_path, "--json")
+        assert done.code == 0
+        told = json.loads(done.out)
+        assert (told["missing"], len(told["journals"])) == ([], 2)
+        for journal in told["journals"]:
+            Path(journal).unlink()
         assert len(results(yard, store)) == known
-        yard.start(["manager"])
+        yard.start(killed)
         yard.until_over()
         counted = results(yard, store)
     assert len(counted) == MATCHES

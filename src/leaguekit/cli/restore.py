@@ -23,7 +23,9 @@ EXAMPLES = """examples:
 
 The manager must be stopped. The backup is checked, copied, and put in place as a whole, with its head file. The command
 by which the league goes on is printed. The league goes on from the moment of the backup, with the same ids, tokens,
-seats and draws. What came later is lost, and is played again.
+seats and draws. What came later is lost, and is played again. Referees remember in journal.jsonl what they have played
+since: remove that file, which is named if it is under --data-dir, and start them again. Otherwise such a match waits
+for minutes until its attempt is void and the next begins.
 
 The admin token and the referee code are not in a backup. Those in the manager's folder still hold. If they are missing,
 the manager makes a new admin token and shows it; `league token rotate --referee-code` makes a new code. `league
@@ -65,15 +67,19 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     told = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
     missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (usual.parent / name).exists()]
+    journals = sorted(map(str, usual.parent.parent.glob("*/journal.jsonl")))
     go_on = _go_on(store, options.data_dir)
     if options.json:
-        print(json_line(told | {"missing": missing, "go_on": go_on}))
+        print(json_line(told | {"missing": missing, "journals": journals, "go_on": go_on}))
         return 0
     print(f"Restored {store}: {contents(told)}")
     if ADMIN_TOKEN in missing:
         print(f"There is no admin token in {usual.parent}: the manager makes a new one, and shows it once")
     if REFEREE_CODE in missing:
         print("There is no referee code there: `league token rotate --referee-code` makes a new one")
+    if journals:
+        print("Stop the referees, and remove what they remember of later matches:")
+        print(*(f"  {path}" for path in journals), sep="\n")
     print(f"Go on with: {go_on}")
     return 0
 
