@@ -238,12 +238,16 @@ def test_ctrl_c_leaves_what_was_there(
         (
             ["backup", "postgresql://me:s3cret@db/league"],
             "the league is in PostgreSQL, which has tools of its own for this. "
-            "Use: pg_dump --format=custom --file=league.dump postgresql://me:***@db/league",
+            "Use: pg_dump --format=custom --file=league.dump '--dbname=postgresql://me:***@db/league'\n",
         ),
         (
             ["restore", "monday.db", "postgresql://me@db/league"],
             "the league is in PostgreSQL, which has tools of its own for this. Use: "
-            "pg_restore --clean --if-exists --no-owner --dbname=postgresql://me@db/league league.dump",
+            "pg_restore league.dump --clean --if-exists --no-owner --dbname=postgresql://me@db/league\n",
+        ),
+        (
+            ["backup", "postgresql://me@/league?host=/run/pg&search_path=spring"],
+            "pg_dump --format=custom --file=league.dump --schema=spring '--dbname=postgresql://me@/league?host=/run/pg'",
         ),
         (["backup", "memory:"], "memory: keeps nothing: name the file of a league"),
         (["backup", "mysql://db/league"], "mysql://db/league is no address of a store"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
@@ -36,7 +38,7 @@ Not in it: the admin token and the referee code (files in the manager's folder; 
 logs, the JSON files (`league rebuild-files` makes those of the league again), and what players and referees keep.
 
 A league in PostgreSQL is copied by PostgreSQL's own tools:
-  pg_dump --format=custom --file=league.dump postgresql://user@host/league
+  pg_dump --format=custom --file=league.dump --dbname=postgresql://user@host/league
 
 The exit code is 0 if the backup is good, 2 if there is none, 130 after Ctrl-C; then nothing is left of it.
 """
@@ -58,7 +60,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     address = options.store or stores.newest(options.data_dir)
-    refuse_address(address, "pg_dump --format=custom --file=league.dump {}")
+    refuse_address(address, ["pg_dump", "--format=custom", "--file=league.dump"])
     store = Path(address)
     try:
         league_id = league_in(store)
@@ -74,13 +76,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def refuse_address(address: str | Path, tool: str) -> None:
+def refuse_address(address: str | Path, tool: list[str]) -> None:
     """Raise CommandError if a store is no SQLite file; ``tool`` is the command that PostgreSQL has for it."""
     try:
         if address == MEMORY:
             raise CommandError(f"{MEMORY} keeps nothing: name the file of a league")
         if is_postgres(address):
-            command = tool.format(shown(address))
+            database, mark, query = shown(address).partition("?")
+            options = parse_qsl(query)
+            # PostgreSQL's tools take the schema by an option and not in the address.
+            schemas = [f"--schema={value}" for name, value in options if name == "search_path"]
+            query = urlencode([(name, value) for name, value in options if name != "search_path"], safe="*/,:")
+            command = shlex.join([*tool, *schemas, f"--dbname={database}{mark if query else ''}{query}"])
             raise CommandError(f"the league is in PostgreSQL, which has tools of its own for this. Use: {command}")
     except StoreError as error:
         raise CommandError(str(error)) from None

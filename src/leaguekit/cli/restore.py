@@ -32,7 +32,7 @@ the manager makes a new admin token and shows it; `league token rotate --referee
 rebuild-files` makes the JSON files again.
 
 A league in PostgreSQL is restored by PostgreSQL's own tools:
-  pg_restore --clean --if-exists --no-owner --dbname=postgresql://user@host/league league.dump
+  pg_restore league.dump --clean --if-exists --no-owner --dbname=postgresql://user@host/league
 
 The exit code is 0 if the store is in place, 2 if not, 130 after Ctrl-C; then the store is as it was.
 """
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     for address in (options.backup, options.store or ""):
-        refuse_address(address, "pg_restore --clean --if-exists --no-owner --dbname={} league.dump")
+        refuse_address(address, ["pg_restore", "league.dump", "--clean", "--if-exists", "--no-owner"])
     backup = Path(options.backup)
     try:
         league_id = league_in(backup)
