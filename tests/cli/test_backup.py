@@ -120,6 +120,7 @@ def test_a_backup_holds_one_state_while_others_write(
         nonlocal steps
         if what == "MB copied":
             steps += 1
+            assert steps < 1_000, "it begins again with every write"
             execute(store, "INSERT INTO events SELECT max(number) + 1, event FROM events")
 
     monkeypatch.setattr(copies, "PAGES", 1)
@@ -128,6 +129,18 @@ def test_a_backup_holds_one_state_while_others_write(
     assert steps > 5
     assert contents(tmp_path / "monday.db") == before
     assert len(contents(store)[0]) == 28 + steps
+
+
+def test_a_copy_that_takes_long_is_shown_on_a_terminal(
+    command: Command, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "PATIENCE", 0.0)
+    monkeypatch.setattr(stores, "PAUSE", 0.0)
+    monkeypatch.setattr(copies, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    said = command("backup", store, "--out", tmp_path / "monday.db").err
+    assert "0 MB copied …" in said
+    assert "0 seconds of checking the copy …" in said
 
 
 def test_a_store_of_an_older_version_can_be_copied_before_it_is_brought_up_to_date(
