@@ -127,7 +127,10 @@ def test_a_league_in_postgresql_is_looked_into_like_any_other(command: Command, 
         await log.close()
 
     asyncio.run(write())
-    assert "6 transcripts held against the results\nOK: everything holds" in command("verify", postgres_url).out
+    verified = command("verify", postgres_url).out.splitlines()
+    assert verified[-3] == "        6 transcripts held against the results"
+    assert verified[-2] == "          complete as far as event 28; PostgreSQL keeps a log whole"
+    assert verified[-1].startswith("OK: everything holds")
     assert command("log", postgres_url, "--after", 27).out.count("\n") == 1
     assert "Draw: 7" in command("replay", postgres_url, "R3M2").out
 
@@ -148,6 +151,7 @@ def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, st
         "        6 reports of referees, 6 of them played again by the rules",
         "        6 draws opened, 6 made again from the league's seed",
         "        6 transcripts held against the results",
+        "          complete as far as event 28, as league.db.head says",
         "OK: everything holds, and the table is the one that its results make",
     ]
 
@@ -162,7 +166,7 @@ def test_verify_names_what_is_wrong_and_fails(command: Command, tmp_path: Path) 
     path = tampered(tmp_path / "league.db", lambda log: log.of("ResultRecorded")["result"].update(winner="P01"))
     done = command("verify", path)
     assert done.code == 1
-    fault, *others, end = done.out.splitlines()[9:]
+    fault, *others, end = done.out.splitlines()[10:]
     assert fault == (
         "    FAULT event 13 (R1M1): expected 3–0 for a win, 1–1 for a draw, 0–0 if both lose, "
         "found this: The winner P01, the score 1–1 and DRAW do not go together."

@@ -155,7 +155,8 @@ def test_a_store_is_for_its_owner_only_because_it_holds_keys(path: Path) -> None
     async def main() -> None:
         log = await SqliteLog.open(path)
         await log.append([b"{}"])
-        modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        files = [Path(f"{path}{end}") for end in ("", "-wal", "-shm", ".lock")]
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in files}
         await log.close()
         assert modes == {0o600}
 
@@ -421,7 +422,7 @@ def test_a_store_that_was_closed_can_be_read_where_nothing_may_be_written(open_f
     asyncio.run(main())
     protect(open_folder)
     assert run(READ_AS_NOBODY, open_folder / "league.db") == ["['1', '2'] ['snapshot']"]
-    assert sorted(file.name for file in open_folder.iterdir()) == ["league.db", "league.db.lock"]
+    assert sorted(file.name for file in open_folder.iterdir()) == ["league.db", "league.db.head", "league.db.lock"]
 
 
 def test_what_a_killed_writer_left_beside_the_file_can_be_read_where_nothing_may_be_written(open_folder: Path) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 from time import perf_counter
 
 from leaguekit.agents.meters import Histogram
-from leaguekit.league.events import Event, decode, encode
+from leaguekit.league.events import Event, LeagueCompleted, RoundCompleted, decode, encode
 from leaguekit.league.snapshot import BadSnapshot, restore, save
 from leaguekit.league.state import League
 from leaguekit.store.base import EventLog, StoreError
@@ -83,6 +83,8 @@ class Ledger:
             self.league.apply(event)
         self.latest = self.log.append([encode(event) for event in events])
         self.latest.add_done_callback(partial(self._written, perf_counter()))
+        if any(isinstance(event, (RoundCompleted, LeagueCompleted)) for event in events):
+            self.latest.add_done_callback(lambda _append: self.log.write_head())
         self.number += len(events)
         if self.number - self._saved >= self.snapshot_every and self._saving is None:
             self._saved = self.number

@@ -42,6 +42,8 @@ COMMANDS = {
     "replay": ("what happened in a match, message by message", "replay"),
     "report": ("a league as one HTML page, with tables, charts and every match", "report"),
     "export": ("results, standings, agents and events for other programs", "export"),
+    "backup": ("copy a league's store, also while the league runs", "backup"),
+    "restore": ("put a backup in the place of a league's store", "restore"),
     "rebuild-files": ("make the JSON files again from a league's log", "rebuild_files"),
     "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
     "explain": ("say what a message is, and everything that is wrong with it", "explain"),

@@ -38,6 +38,8 @@ EXAMPLES = """examples:
   league manager --store postgresql://me@db/league      keep the league in PostgreSQL
 
 The league's events are kept in one file (--store); the JSON files that other tools read are written under --data-dir.
+Beside the store lies STORE.head with the number of its last event: a log that ends before it is not continued. Copy a
+store with `league backup`, which may be done while the league runs.
 With --store postgresql://… they are kept in that database, or in the schema of it that ?search_path=… names: one league
 in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
 The admin token, which the operator's commands need, lies beside them in a file that only you can read; so does the

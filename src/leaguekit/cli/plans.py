@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.stores import read, stored
+from leaguekit.cli.stores import missing_events, read, stored
 from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
@@ -136,8 +136,11 @@ async def run_plan(store: str) -> RunPlan:
     try:
         kept = await reader.kept(RUN)
         is_empty = await settings_in(reader) is None
+        missing = await missing_events(store, reader)
     finally:
         await reader.close()
+    if missing is not None:
+        raise CommandError(f"{missing} To go on without these events, remove {Path(store).name}.head.")
     if is_empty:
         raise CommandError(f"{shown(store)} holds no league yet: there is nothing to resume")
     if kept is None:

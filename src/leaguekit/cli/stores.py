@@ -18,6 +18,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.protocol.reading import decode, of_type
 from leaguekit.store.base import LogReader, Stored, StoreError
+from leaguekit.store.head import MissingEnd, missing_end, read_head
 from leaguekit.store.opening import open_reader
 
 PAGE = 2_000
@@ -40,16 +41,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, work: Callable[[LogReader], Coroutine[Any, Any, int]]) -> int:
-    """Do something with a store that is open for reading."""
-    address = options.store or _newest(options.data_dir)
+def run(
+    options: argparse.Namespace, work: Callable[[LogReader], Coroutine[Any, Any, int]], *, warns: bool = True
+) -> int:
+    """Do something with a store that is open for reading. ``warns`` says on stderr if the end of its log is missing.
+
+    Without it, MissingEnd is raised if all of the log is missing.
+    """
+    options.store = options.store or newest(options.data_dir)
     try:
-        return asyncio.run(_with_reader(address, work))
+        return asyncio.run(_with_reader(options.store, work, warns=warns))
     except StoreError as error:
+        if isinstance(error, MissingEnd) and not warns:
+            raise
         raise CommandError(str(error)) from None
 
 
-def _newest(data_dir: Path) -> Path:
+def newest(data_dir: Path) -> Path:
     # While a manager is at work, what it writes goes to the file beside the store.
     stores = list(data_dir.glob("agents/*/manager/league.db"))
     if not stores:
@@ -63,12 +71,36 @@ def _changed(path: Path) -> float:
     return path.stat().st_mtime if path.exists() else 0.0
 
 
-async def _with_reader(address: str | Path, work: Callable[[LogReader], Coroutine[Any, Any, int]]) -> int:
+async def _with_reader(
+    address: str | Path, work: Callable[[LogReader], Coroutine[Any, Any, int]], *, warns: bool
+) -> int:
     reader = await open_reader(address)
     try:
+        if warns:
+            await _warn_of_missing_end(address, reader)
         return await work(reader)
     finally:
         await reader.close()
+
+
+async def _warn_of_missing_end(address: str | Path, reader: LogReader) -> None:
+    try:
+        warning = await missing_events(address, reader)
+    except StoreError as error:
+        warning = str(error)
+    if warning is not None:
+        print(f"Warning: {warning}", file=sys.stderr)
+
+
+async def missing_events(address: str | Path, reader: LogReader) -> str | None:
+    """What to say if the log ends before the number in its head file."""
+    head = read_head(address)
+    if not head or await reader.read(head - 1, 1):
+        return None
+    last = 0
+    async for one in stored(reader):
+        last = one.number
+    return missing_end(address, last, head)
 
 
 async def stored(reader: LogReader, after: int = 0) -> AsyncIterator[Stored]:
@@ -129,7 +161,7 @@ class Progress:
         if self._is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def show(self, count: int) -> None:
+    def show(self, count: int, what: str | None = None) -> None:
         if (now := time.monotonic()) >= self._next:
             self._next, self._is_shown = now + PAUSE, True
-            print(f"\r{count:,} {self._what} …", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{count:,} {what or self._what} …", end="", file=sys.stderr, flush=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +14,9 @@ from leaguekit.cli.tables import json_line
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.plain import harmless
+from leaguekit.store.addresses import is_postgres
 from leaguekit.store.base import LogReader
+from leaguekit.store.head import MissingEnd, missing_end, read_head
 
 MOST_SHOWN = 20
 EXAMPLES = """examples:
@@ -24,6 +28,8 @@ EXAMPLES = """examples:
 Every event must be one that could happen then; each match counts once, with points as ruled; each result is played
 again by the game's rules, each draw held against its commitment and made again from the league's seed, and the table
 made again from the results. What a referee did not tell cannot be checked: that is counted, and is no fault.
+The beginning of a log is a valid log, too. So the log must also reach the number in league.db.head, which a manager
+keeps beside a SQLite store; without that file there is nothing to compare with. PostgreSQL needs none.
 It may be asked while the league runs. The exit code is 0 if all is right, 1 if something is wrong.
 """
 
@@ -36,29 +42,65 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    return stores.run(options, lambda reader: _verify(reader, as_json=options.json))
+    try:
+        return stores.run(options, lambda reader: _verify(reader, options.store, as_json=options.json), warns=False)
+    except MissingEnd:
+        return _tell(Audit(), Completeness(options.store, 0, read_head(options.store)), as_json=options.json)
 
 
-async def _verify(reader: LogReader, *, as_json: bool) -> int:
+class Completeness(NamedTuple):
+    """How far a log is complete: its last event, and the number that its head file says."""
+
+    store: str | Path
+    last: int
+    head: int | None
+
+    @property
+    def is_missing_end(self) -> bool:
+        return self.head is not None and self.last < self.head
+
+    @property
+    def sentence(self) -> str:
+        if self.head is None:
+            known = "PostgreSQL keeps a log whole" if is_postgres(self.store) else "nothing to compare with"
+            return f"complete as far as event {self.last:,}; {known}"
+        if self.is_missing_end:
+            return missing_end(self.store, self.last, self.head)
+        more = f"; it goes on to event {self.last:,}" if self.last > self.head else ""
+        return f"complete as far as event {self.head:,}, as {Path(self.store).name}.head says{more}"
+
+
+async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int:
     audit = Audit()
+    # Before the log, which may go on meanwhile.
+    head = read_head(store)
+    last = 0
     transcripts = set(await reader.names("transcript/"))
     with stores.Progress("events checked") as progress:
         async for one in stores.stored(reader):
             progress.show(one.number)
+            last = one.number
             event = audit.take(one.number, one.event)
             if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
                 audit.transcript(event, await reader.kept(name) or b"")
+    return _tell(audit, Completeness(store, last, head), as_json=as_json)
+
+
+def _tell(audit: Audit, complete: Completeness, *, as_json: bool) -> int:
     audit.close()
-    print(_as_json(audit) if as_json else "\n".join(_as_text(audit)))
-    return 1 if audit.faults else 0
+    print(_as_json(audit, complete) if as_json else "\n".join(_as_text(audit, complete)))
+    return 1 if audit.faults or complete.is_missing_end else 0
 
 
-def _as_json(audit: Audit) -> str:
+def _as_json(audit: Audit, complete: Completeness) -> str:
     told = {
         "league_id": audit.league_id,
         "state": audit.league.state,
-        "ok": not audit.faults,
-        "faults": audit.faults,
+        "ok": not audit.faults and not complete.is_missing_end,
+        "last_event": complete.last,
+        "head": complete.head,
+        "completeness": complete.sentence,
+        "faults": audit.faults + complete.is_missing_end,
         "warnings": audit.warnings,
         "counts": msgspec.to_builtins(audit.counts),
         "findings": [finding._asdict() for finding in audit.findings],
@@ -66,7 +108,7 @@ def _as_json(audit: Audit) -> str:
     return json_line(told)
 
 
-def _as_text(audit: Audit) -> Iterator[str]:
+def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     counts = audit.counts
     yield harmless(f"{audit.league_id or 'No league'}: {audit.league.state}")
     for count, what in (
@@ -82,12 +124,13 @@ def _as_text(audit: Audit) -> Iterator[str]:
         yield f"{count:9,} {what}"
     for reason, count in counts.not_checkable.items():
         yield f"{count:9,} not checkable: {harmless(reason)}"
+    yield f"{'FAULT' if complete.is_missing_end else '':>9} {harmless(complete.sentence)}"
     for finding in audit.findings[:MOST_SHOWN]:
         yield f"{'warning' if finding.is_warning else 'FAULT':>9} {harmless(finding)}"
     if (more := audit.faults + audit.warnings - MOST_SHOWN) > 0:
         yield f"          … and {more:,} more (--json has the first {len(audit.findings):,})"
     warnings = f"; {audit.warnings:,} warnings" if audit.warnings else ""
-    if audit.faults:
-        yield f"NOT OK: {audit.faults:,} faults{warnings}"
+    if faults := audit.faults + complete.is_missing_end:
+        yield f"NOT OK: {faults:,} faults{warnings}"
     else:
         yield f"OK: everything holds, and the table is the one that its results make{warnings}"

@@ -61,6 +61,9 @@ class MemoryLog:
         self._check_open()
         return sorted(name for name in self.disk.kept if name.startswith(prefix))
 
+    def write_head(self) -> None:
+        """There is no file."""
+
     async def close(self) -> None:
         self._commit()
         self._closed = True

@@ -21,6 +21,7 @@ from leaguekit.store import sqlite_schema
 from leaguekit.store.base import StoreError
 from leaguekit.store.checks import check_version
 from leaguekit.store.groups import Waiting, events_of, tell_failure, tell_numbers, texts_of
+from leaguekit.store.head import HeadWriter, check_head
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import SqliteReader
 
@@ -46,6 +47,7 @@ class SqliteLog(SqliteReader):
         try:
             self._writer, self._last = _open_writer(real)
             super().__init__(real, loop, sqlite_schema.connect(real))
+            self._head = HeadWriter(real, self._last)
         except (sqlite3.Error, OSError) as error:
             self._lock.release()
             raise sqlite_schema.store_error(f"{path} cannot be opened as a store", error) from error
@@ -79,6 +81,9 @@ class SqliteLog(SqliteReader):
             if self._texts_due is None:
                 self._texts_due = self._loop.call_later(TEXTS_WAIT, self._enqueue_texts)
         await text.future
+
+    def write_head(self) -> None:
+        self._head.hurry()
 
     def _enqueue_texts(self) -> None:
         if self._texts_due is not None:
@@ -119,6 +124,7 @@ class SqliteLog(SqliteReader):
         self._end_reading()
         with suppress(sqlite3.Error):
             self._writer.close()
+        self._head.close()
         self._lock.release()
         self._tell(self._tell_ended)
 
@@ -130,6 +136,7 @@ class SqliteLog(SqliteReader):
             except Exception as error:  # noqa: BLE001  whatever it was, those who wait must hear of it
                 self._failure = str(sqlite_schema.store_error(f"The store {self.path} could not be written", error))
         if self._failure is None:
+            self._head.committed(self._last)
             self._tell(tell_numbers, waiting, before)
         else:
             self._tell(tell_failure, waiting, self._failure)
@@ -182,8 +189,10 @@ def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
+        # Before anything is changed: the missing journal may be put back later.
+        check_head(path, sqlite_schema.last_number(connection, path))
         sqlite_schema.migrate(connection, path)
-        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
+        last = sqlite_schema.last_number(connection, path)
         connection.execute("COMMIT")
     except BaseException:
         connection.close()

@@ -18,6 +18,7 @@ from typing import TypeVar
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.checks import check_numbers, check_readable
+from leaguekit.store.head import check_not_missing
 
 _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
 
@@ -103,17 +104,19 @@ def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
         os.close(os.open(path, os.O_RDONLY))
         if path.is_dir():
             raise StoreError(f"{path} is a folder: name the file in it.")
-        return SqliteReader(path, loop, *_connect_readonly(path))
+        return SqliteReader(path, loop, *connect_readonly(path))
     except FileNotFoundError:
         raise StoreError(f"There is no store {path}: name the file that the league's manager writes.") from None
     except (sqlite3.Error, OSError) as error:
         raise sqlite_schema.store_error(f"{path} cannot be read as a store", error) from error
 
 
-def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
-    """A connection, and the folder that it needs."""
+def connect_readonly(
+    path: Path, check: Callable[[str, int, int], None] = check_readable
+) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
+    """A connection, and the folder that it needs. ``check`` is given the version of the tables."""
     try:
-        return _checked(sqlite_schema.connect(path, "ro"), path), None
+        return _checked(sqlite_schema.connect(path, "ro"), path, check), None
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
@@ -121,20 +124,23 @@ def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, TemporaryDirector
     # either, and the file can be read as it is; unless a writer that was killed has left its last commits beside it.
     journal = path.with_name(f"{path.name}-wal")
     if not journal.exists() or not journal.stat().st_size:
-        return _checked(sqlite_schema.connect(path, "ro&immutable=1"), path), None
+        return _checked(sqlite_schema.connect(path, "ro&immutable=1"), path, check), None
     copies = TemporaryDirectory(prefix="leaguekit-")
     try:
         for source in (path, journal):
             shutil.copyfile(source, Path(copies.name, source.name))
-        return _checked(sqlite_schema.connect(Path(copies.name, path.name), "ro"), path), copies
+        return _checked(sqlite_schema.connect(Path(copies.name, path.name), "ro"), path, check), copies
     except BaseException:
         copies.cleanup()
         raise
 
 
-def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+def _checked(connection: sqlite3.Connection, path: Path, check: Callable[[str, int, int], None]) -> sqlite3.Connection:
     try:
-        check_readable(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))
+        version = sqlite_schema.version_of(connection, path)
+        if version == 0:
+            check_not_missing(path)
+        check(str(path), version, len(sqlite_schema.MIGRATIONS))
     except BaseException:
         connection.close()
         raise

@@ -52,6 +52,14 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
+def last_number(connection: sqlite3.Connection, path: Path) -> int:
+    """The number of the last event, 0 if there is none."""
+    if version_of(connection, path) == 0:
+        return 0
+    (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
+    return int(last)
+
+
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the tables up to date, within a transaction of the caller's."""
     version = version_of(connection, path)

@@ -1,0 +1,94 @@
+"""``league restore``: put a backup in the place of a league's store."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+from pathlib import Path
+
+from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE
+from leaguekit.cli import CommandError, plans, stores
+from leaguekit.cli.backup import add_common, contents, league_in, refuse_address
+from leaguekit.cli.manager import default_store
+from leaguekit.cli.tables import json_line
+from leaguekit.store.base import StoreError
+from leaguekit.store.copies import copy_store
+
+EXAMPLES = """examples:
+  league restore monday.db                         to where the league was under SHARED
+  league restore monday.db --data-dir elsewhere    on another machine, under another folder
+  league restore monday.db league.db               to a file of this name
+  league restore monday.db --force                 in place of the store that is there
+
+The manager must be stopped. The backup is checked, copied, and put in place as a whole, with its head file. The command
+by which the league goes on is printed. The league goes on from the moment of the backup, with the same ids, tokens,
+seats and draws. What came later is lost, and is played again. Referees remember in journal.jsonl what they have played
+since: remove that file, which is named if it is under --data-dir, and start them again. Otherwise such a match waits
+for minutes until its attempt is void and the next begins.
+
+The admin token and the referee code are not in a backup. Those in the manager's folder still hold. If they are missing,
+the manager makes a new admin token and shows it; `league token rotate --referee-code` makes a new code. `league
+rebuild-files` makes the JSON files again.
+
+A league in PostgreSQL is restored by PostgreSQL's own tools:
+  pg_restore league.dump --clean --if-exists --no-owner --dbname=postgresql://user@host/league
+
+The exit code is 0 if the store is in place, 2 if not, 130 after Ctrl-C; then the store is as it was.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("backup", metavar="BACKUP", help="the file that `league backup` wrote")
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the file to restore (default: the league's own)")
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        type=Path,
+        default=Path("SHARED"),
+        help="where the league's own store is (default SHARED)",
+    )
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    for address in (options.backup, options.store or ""):
+        refuse_address(address, ["pg_restore", "league.dump", "--clean", "--if-exists", "--no-owner"])
+    backup = Path(options.backup)
+    try:
+        league_id = league_in(backup)
+        usual = default_store(options.data_dir, league_id)
+        store = Path(options.store or usual)
+        with stores.Progress("MB copied") as progress:
+            copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.show)
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    told = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
+    missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (usual.parent / name).exists()]
+    journals = sorted(map(str, usual.parent.parent.glob("*/journal.jsonl")))
+    go_on = _go_on(store, options.data_dir)
+    if options.json:
+        print(json_line(told | {"missing": missing, "journals": journals, "go_on": go_on}))
+        return 0
+    print(f"Restored {store}: {contents(told)}")
+    if ADMIN_TOKEN in missing:
+        print(f"There is no admin token in {usual.parent}: the manager makes a new one, and shows it once")
+    if REFEREE_CODE in missing:
+        print("There is no referee code there: `league token rotate --referee-code` makes a new one")
+    if journals:
+        print("Stop the referees, and remove what they remember of later matches:")
+        print(*(f"  {path}" for path in journals), sep="\n")
+    print(f"Go on with: {go_on}")
+    return 0
+
+
+def _go_on(store: Path, data_dir: Path) -> str:
+    """The command by which the league goes on."""
+    more = [] if data_dir == Path("SHARED") else ["--data-dir", str(data_dir)]
+    try:
+        asyncio.run(plans.run_plan(str(store)))
+    except (CommandError, StoreError):
+        return shlex.join(["league", "manager", "--store", str(store), *more])
+    return plans.resuming(store, *more)

@@ -1,0 +1,193 @@
+"""A copy of a SQLite store, made by SQLite's own backup: also while a manager writes, and complete in any case.
+
+The copy is one file with a head file of its own. It is made under a temporary name, checked, and then moved to its
+place. SQLite's backup reads one state of the store: the manager goes on writing meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from leaguekit.store import sqlite_schema
+from leaguekit.store.base import StoreError
+from leaguekit.store.checks import check_version
+from leaguekit.store.head import head_path, missing_end, read_head, write_head
+from leaguekit.store.lock import WriterLock
+from leaguekit.store.sqlite_reader import connect_readonly
+
+# Pages that are copied between two reports of progress: 4 MB.
+PAGES = 1_000
+POLL_SECONDS = 0.1
+# SQLite's own files beside a store.
+SIDE_FILES = ("-wal", "-shm", "-journal")
+
+# Called with a number and what it counts.
+Progress = Callable[[int, str], None]
+
+
+class Copied(NamedTuple):
+    """What is in a copy."""
+
+    events: int
+    texts: int
+    bytes: int
+
+
+def first_event(store: Path) -> bytes:
+    """The event that created the league in a store. Raises StoreError if there is none."""
+    with _opened(store) as connection:
+        found = connection.execute("SELECT event FROM events WHERE number = 1").fetchone()
+    if found is None:
+        raise StoreError(f"{store} holds no league yet: there is nothing to copy.")
+    return bytes(found[0])
+
+
+def copy_store(source: Path, target: Path, *, replaces: bool, locks: bool, progress: Progress) -> Copied:
+    """Copy a store, and check the copy. Raises StoreError.
+
+    ``replaces`` allows the target to exist. ``locks`` makes sure that no manager uses the target, which is always made
+    sure of if it exists.
+    """
+    source, target = (Path(os.path.realpath(path)) for path in (source, target))
+    if source == target:
+        raise StoreError(f"{target} is the store itself: name another file.")
+    if target.is_dir():
+        raise StoreError(f"{target} is a folder: name a file in it.")
+    if target.exists() and not replaces:
+        raise StoreError(f"{target} exists: name another file, or replace it with --force.")
+    # Before the log, which may go on meanwhile.
+    head = read_head(source)
+    with ExitStack() as held:
+        connection = held.enter_context(_opened(source))
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if locks or target.exists():
+                held.callback(WriterLock(target).release)
+            temporary = held.enter_context(_temporary(target))
+            copied = _copy(connection, source, temporary, head or 0, progress)
+            _put(temporary, target)
+        except (sqlite3.Error, OSError) as error:
+            raise _failed(source, target, error) from error
+        write_head(target, copied.events, durable=True)
+        return copied
+
+
+@contextmanager
+def _opened(store: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that reads a store of this version or an older one."""
+    try:
+        os.close(os.open(store, os.O_RDONLY))
+        if store.is_dir():
+            raise StoreError(f"{store} is a folder: name the file in it.")
+        connection, copies = connect_readonly(Path(os.path.realpath(store)), _check_copyable)
+    except FileNotFoundError:
+        raise StoreError(f"There is no store {store}: name the file that the league's manager writes.") from None
+    except (sqlite3.Error, OSError) as error:
+        raise sqlite_schema.store_error(f"{store} cannot be read as a store", error) from error
+    with closing(connection):
+        try:
+            yield connection
+        finally:
+            if copies is not None:
+                copies.cleanup()
+
+
+def _check_copyable(store: str, version: int, known: int) -> None:
+    check_version(store, version, known)
+    if version == 0:
+        raise StoreError(f"{store} holds no league yet: there is nothing to copy.")
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """A new private file beside the target. It is gone in the end, unless it was moved to another name."""
+    path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield path
+    finally:
+        for end in ("", *SIDE_FILES):
+            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
+
+
+def _copy(source: sqlite3.Connection, store: Path, path: Path, head: int, progress: Progress) -> Copied:
+    # One transaction for all steps: without it SQLite begins again whenever the manager writes.
+    source.execute("BEGIN")
+    expected = _counts(source)
+    if expected[0] < head:
+        raise StoreError(missing_end(store, expected[0], head))
+    with closing(sqlite_schema.connect(path)) as copy:
+        source.backup(
+            copy,
+            pages=PAGES,
+            progress=lambda _status, remaining, total: progress((total - remaining) * 4096 // 1_000_000, "MB copied"),
+        )
+        source.execute("ROLLBACK")
+        # As one file, which needs no others beside it.
+        copy.execute("PRAGMA journal_mode = DELETE")
+        found = _watched(copy, lambda: copy.execute("PRAGMA integrity_check(1)").fetchone(), progress)
+        if found != (b"ok",):
+            raise StoreError(f"{store} is damaged: {found[0].decode(errors='replace')}. Restore an older backup.")
+        last, events, texts = _watched(copy, lambda: _counts(copy), progress)
+    if (last, events, texts) != expected or last != events:
+        raise StoreError(f"{store} has a gap: its last event is {last:,}, and it has {events:,}. Restore a backup.")
+    _sync(path)
+    return Copied(events, texts, path.stat().st_size)
+
+
+def _counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """The number of the last event, how many events there are, and how many texts beside them."""
+    query = "SELECT (SELECT coalesce(max(number), 0) FROM events), (SELECT count(*) FROM events), count(*) FROM kept"
+    last, events, texts = connection.execute(query).fetchone()
+    return last, events, texts
+
+
+def _watched(connection: sqlite3.Connection, work: Callable[[], Any], progress: Progress) -> Any:
+    """Do something that takes long in a thread: it can be interrupted, and it is shown that it goes on."""
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(work)
+        try:
+            tenths = 0
+            while True:
+                with suppress(TimeoutError):
+                    return working.result(POLL_SECONDS)
+                tenths += 1
+                progress(tenths // 10, "seconds of checking the copy")
+        except BaseException:
+            connection.interrupt()
+            raise
+
+
+def _put(temporary: Path, target: Path) -> None:
+    """Move a finished copy to its place. A journal that is left of what was there must not be taken for its own."""
+    side_files = [target.with_name(f"{target.name}{end}") for end in SIDE_FILES]
+    if target.exists() and any(path.exists() for path in side_files):
+        # What was there stays whole until it is replaced.
+        with suppress(sqlite3.Error), closing(sqlite_schema.connect(target)) as replaced:
+            replaced.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for path in (head_path(target), *side_files):
+        path.unlink(missing_ok=True)
+    temporary.replace(target)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _failed(source: Path, target: Path, error: sqlite3.Error | OSError) -> StoreError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    remedy = f"Make room on the disk of {target.parent}, or name a file in another folder that this user may write to."
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        remedy = "The store is damaged: restore an older backup."
+    return StoreError(f"{source} cannot be copied to {target}: {reason}. {remedy}")

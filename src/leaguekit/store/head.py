@@ -1,0 +1,139 @@
+"""The head file: ``<store>.head`` holds the number of the last event that is durable in a SQLite store.
+
+The beginning of a log is a valid log. Only a number that is kept elsewhere shows that the end is missing, as in a copy
+of ``league.db`` without its journal ``league.db-wal``. The number is written after the commit: it may be too low after
+a crash, and is never too high.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from threading import Condition, Thread
+
+from leaguekit.store.addresses import is_postgres
+from leaguekit.store.base import StoreError
+from leaguekit.store.disk import DISK
+
+log = logging.getLogger(__name__)
+
+# The file is at most a second old. The rest of the second is for writing it.
+PAUSE_SECONDS = 0.7
+
+
+def head_path(store: Path) -> Path:
+    """Where the head file of a store lies."""
+    return store.with_name(f"{store.name}.head")
+
+
+def read_head(store: str | Path) -> int | None:
+    """The number in a store's head file, or None if there is no such file. PostgreSQL needs none.
+
+    Read it before the log: a manager may be writing both.
+    """
+    if is_postgres(store):
+        return None
+    path = head_path(Path(os.path.realpath(store)))
+    content = DISK.read(path)
+    # A power failure may leave an empty file.
+    if not content:
+        return None
+    try:
+        return int(content)
+    except ValueError:
+        raise StoreError(
+            f"{path} holds no event number: {content[:40]!r}. Remove it if the store beside it is complete."
+        ) from None
+
+
+def write_head(store: Path, number: int, *, durable: bool = False) -> None:
+    """Write the head file of a store, all of it or nothing."""
+    # Not synced for a running league: a number that is too low is no harm, and each sync delays those of the store.
+    DISK.write(head_path(store), b"%d\n" % number, private=durable)
+
+
+class MissingEnd(StoreError):
+    """The log of a store ends before the number in its head file."""
+
+
+def missing_end(store: str | Path, last: int, head: int) -> str:
+    """What to say of a log that ends before the number in its head file."""
+    name = Path(store).name
+    return (
+        f"{store} ends at event {last:,}, but {name}.head says that event {head:,} was written: the last "
+        f"{head - last:,} events are missing. If they are in the journal {name}-wal, put it back beside the store; if "
+        "not, restore a backup with `league restore`. Copy a store with `league backup`, not with cp."
+    )
+
+
+def check_head(store: Path, last: int) -> None:
+    """Refuse to go on with a log whose end is missing: what happened there would happen again in another way."""
+    if (head := read_head(store)) is not None and last < head:
+        raise StoreError(
+            f"{missing_end(store, last, head)} To go on without these events, remove {head_path(store).name}."
+        )
+
+
+def check_not_missing(store: Path) -> None:
+    """Refuse a store without tables that has a head file: all of its log is in a journal that is not there."""
+    if head := read_head(store):
+        raise MissingEnd(missing_end(store, 0, head))
+
+
+class HeadWriter:
+    """Keeps the head file of a store up to date, in a thread of its own: the writer of the store never waits for it.
+
+    A new number is written at once if the last writing was some time ago, and after a pause if not. A file that cannot
+    be written is logged, once until it can be again: it does not stop a league.
+    """
+
+    def __init__(self, store: Path, last: int) -> None:
+        self._store = store
+        self._last = last
+        self._written = read_head(store) or 0
+        self._is_urgent = self._is_closed = self._is_failing = False
+        self._changed = Condition()
+        self._thread = Thread(target=self._run, name="store-head", daemon=True)
+        self._thread.start()
+
+    def committed(self, number: int) -> None:
+        """Tell it the number of the last durable event."""
+        with self._changed:
+            self._last = number
+            self._changed.notify()
+
+    def hurry(self) -> None:
+        """Write the last number without a pause."""
+        with self._changed:
+            self._is_urgent = True
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Write the last number, and end."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            with self._changed:
+                self._changed.wait_for(lambda: self._last != self._written or self._is_closed)
+                number, is_last = self._last, self._is_closed
+            if number != self._written:
+                self._write(number)
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_urgent or self._is_closed, PAUSE_SECONDS)
+                self._is_urgent = False
+
+    def _write(self, number: int) -> None:
+        try:
+            write_head(self._store, number)
+        except StoreError as error:
+            if not self._is_failing:
+                log.warning("%s The league goes on, and `league verify` cannot tell if its log is complete", error)
+            self._is_failing = True
+        else:
+            self._written, self._is_failing = number, False

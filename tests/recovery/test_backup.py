@@ -1,0 +1,119 @@
+"""Copies of a league of real processes that is being played: by cp, which fails verify, and by ``league backup``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leaguekit.league import events as e
+from leaguekit.store.head import head_path, read_head
+from tests.cli.conftest import Said, command  # noqa: F401  a fixture
+from tests.recovery.yard import Yard
+
+# Real processes throughout: together they take too long for `make test`.
+pytestmark = pytest.mark.long
+
+Command = Callable[..., Said]
+MATCHES = 15
+
+
+def played_until(yard: Yard, matches: int) -> int:
+    """Wait until so many matches were played; how many results the manager has acknowledged then."""
+    while (status := yard.up())["matches_played"] < matches:
+        pass
+    return int(status["matches_played"])
+
+
+def results(yard: Yard, store: Path) -> Counter[str]:
+    yard.store = str(store)
+    return Counter(event.match_id for event in yard.log() if isinstance(event, e.ResultRecorded))
+
+
+def test_a_copy_by_cp_fails_verify_and_a_backup_of_the_same_moment_has_every_acknowledged_result(
+    command: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    store, copy, backup = tmp_path / "league.db", tmp_path / "copy" / "league.db", tmp_path / "backup.db"
+    copy.parent.mkdir()
+    yard = Yard(tmp_path, store, players=6)
+    # A manager that is stopped leaves everything in the store itself, and none of it in the journal.
+    yard.start(["manager"])
+    yard.up()
+    yard.processes["manager"].send_signal(signal.SIGINT)
+    assert yard.processes["manager"].wait(30) == 0
+    stopped_at = read_head(store)
+    assert "as league.db.head says" in command("verify", store).out
+    with yard:
+        acknowledged = played_until(yard, 4)
+        shutil.copy(store, copy)
+        shutil.copy(head_path(store), head_path(copy))
+        assert command("backup", store, "--out", backup).code == 0
+        assert yard.status()["state"] == "RUNNING_LEAGUE"  # type: ignore[index]
+        yard.until_over()
+    cut = command("verify", copy)
+    assert cut.code == 1
+    assert (
+        f"FAULT {copy} ends at event {stopped_at}, but league.db.head says that event {read_head(copy)} was" in cut.out
+    )
+    # Without the head file nothing would show.
+    head_path(copy).unlink()
+    assert "nothing to compare with\nOK" in command("verify", copy).out
+    whole = command("verify", backup)
+    assert (whole.code, whole.err) == (0, "")
+    assert f"complete as far as event {read_head(backup)}, as backup.db.head says" in whole.out
+    counted = results(yard, backup)
+    assert set(counted.values()) == {1}
+    assert acknowledged <= len(counted) <= MATCHES
+
+
+def test_a_killed_manager_goes_on_with_a_head_that_is_never_ahead(
+    command: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "league.db"
+    with Yard(tmp_path, store, players=6) as yard:
+        for matches in (0, 2, 5, 9):
+            played_until(yard, matches)
+            yard.kill(["manager"])
+            head = read_head(store)
+            assert head is not None
+            assert head <= len(yard.log())
+            assert command("verify", store).code == 0
+            yard.start(["manager"])
+        yard.until_over()
+        yard.processes["manager"].send_signal(signal.SIGINT)
+        assert yard.processes["manager"].wait(30) == 0
+    assert read_head(store) == len(yard.log())
+    assert command("verify", store).code == 0
+
+
+def test_a_restored_league_goes_on_with_the_same_agents_and_counts_each_match_once(
+    command: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    store, backup = tmp_path / "league.db", tmp_path / "backup.db"
+    with Yard(tmp_path, store, players=6) as yard:
+        played_until(yard, 3)
+        assert command("backup", store, "--out", backup).code == 0
+        known = len(results(yard, backup))
+        played_until(yard, known + 3)
+        killed = yard.kill(["manager", "referee 1", "referee 2"])
+        done = command("restore", backup, store, "--force", "--data-dir", tmp_path, "--json")
+        assert done.code == 0
+        told = json.loads(done.out)
+        assert (told["missing"], len(told["journals"])) == ([], 2)
+        for journal in told["journals"]:
+            Path(journal).unlink()
+        assert len(results(yard, store)) == known
+        yard.start(killed)
+        yard.until_over()
+        counted = results(yard, store)
+    assert len(counted) == MATCHES
+    assert set(counted.values()) == {1}
+    assert command("verify", store).code == 0
