@@ -15,7 +15,7 @@ from leaguekit.games import game
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
-from leaguekit.league.standings import WIN_POINTS, Table
+from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.protocol.fields import LeagueState
 from leaguekit.protocol.messages import Standing
@@ -130,7 +130,7 @@ def _ranks_before(league: League, ended: list[Match]) -> dict[str, int]:
     latest = max((match.round_id for match in ended), default=1)
     if latest == 1:
         return {}
-    table = Table(league.settings.tie_breaks)
+    table = league.new_table()
     for row in league.table.rows.values():
         table.enter(row.player_id, row.display_name)
     for match in ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -9,7 +10,7 @@ from msgspec import Meta, Struct
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
 
-TieBreak = Literal["head_to_head", "wins", "technical_losses"]
+TieBreak = Literal["head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot"]
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,9 +33,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry_seconds: Seconds = 2.0
     backoff: Literal["fixed", "exponential"] = "fixed"
     profile: Profile = "spec"
-    # What decides between players with equal points; the lower id decides at last.
-    tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "wins", "technical_losses")
+    # What decides between players with equal points, in this order; without a lot the lower id decides at last.
+    tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot")
+    # What draws and lots are made from; without one they can be foretold.
     seed_hex: str | None = None
+
+    @property
+    def seed_commitment(self) -> str:
+        """The SHA-256 of the seed as it is written: shown from the start, so that nobody can change the seed."""
+        return hashlib.sha256((self.seed_hex or "").encode()).hexdigest()
 
     @property
     def time_limits(self) -> TimeLimits:

@@ -136,7 +136,7 @@ class Projection:
         if wanted < 1:
             return {}
         if self._before is None or self._rounds_before > wanted:
-            self._before, self._rounds_before = Table(league.settings.tie_breaks), 0
+            self._before, self._rounds_before = league.new_table(), 0
         for row in league.table.rows.values():
             if row.player_id not in self._before.rows:
                 self._before.enter(row.player_id, row.display_name)
