@@ -12,7 +12,7 @@ could register several times and keep the best.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, KeysView, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -79,7 +79,7 @@ class Placing(Struct, kw_only=True, gc=False):
     sonneborn_berger: float | None = None
 
     @property
-    def rank_text(self) -> str:
+    def shown_rank(self) -> str:
         """The rank as people write it: ``1=`` if it is shared."""
         return f"{self.shared_rank}=" if self.is_shared else str(self.shared_rank)
 
@@ -250,12 +250,12 @@ class Table:
         if known < 0:
             points = self._points
             halves = sum(
-                [(taken // WIN_POINTS * 2 + taken % WIN_POINTS) * points[one] for one, taken in against.items() if taken]
+                [(won // WIN_POINTS * 2 + won % WIN_POINTS) * points[other] for other, won in against.items() if won]
             )
         else:
-            for one, change in self._changes[known:]:
-                if taken := against.get(one):
-                    halves += (taken // WIN_POINTS * 2 + taken % WIN_POINTS) * change
+            for other, change in self._changes[known:]:
+                if won := against.get(other):
+                    halves += (won // WIN_POINTS * 2 + won % WIN_POINTS) * change
         self._scored.add(player)
         self._halves[player] = halves, len(self._changes)
         return halves

@@ -52,7 +52,7 @@ def league(shown: Projection) -> LeaguePage:
     return LeaguePage(
         seq=shown.number,
         league=shown.league_view(),
-        tie_breaks=["points", *settings.tie_breaks, "id"],
+        tie_breaks=["points", *settings.tie_breaks, *([] if "lot" in settings.tie_breaks else ["id"])],
         schedule=settings.rounds,
         profile=settings.profile,
         limits={
@@ -228,7 +228,7 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
 
 def _record(shown: Projection, agent_id: str) -> StandingRow | None:
     row = shown.league.table.standings().get(agent_id)
-    return None if row is None else lines.standing_row(shown.league, row, shown.ranks_before().get(agent_id))
+    return None if row is None else shown.standings(row.rank - 1, 1)[0]
 
 
 def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], list[Match]]:
