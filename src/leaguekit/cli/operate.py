@@ -151,6 +151,7 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         f"round {shown['current_round']} of {shown['total_rounds']}, "
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{counted(shown['players'], 'player')}, {counted(shown['referees'], 'referee')}",
+        f"SHA-256 of the seed: {shown['seed_commitment']}",
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),

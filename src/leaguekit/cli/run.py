@@ -361,7 +361,8 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     # Of a league that was broken off nobody knows how long it has been played.
     pace = "" if show.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} a second)"
-    show.say(f"{status['total_matches']} matches{pace}")
+    matches = status["total_matches"]
+    show.say(f"{matches} {'match' if matches == 1 else 'matches'}{pace}")
     show.say(f"Log: {league.folder / 'log.jsonl'}\nEvents: {shown(league.store)}")
     if league.store != MEMORY:
         show.say(f"Every match, and what of it is chance: {shlex.join(['league', 'report', shown(league.store)])}")

@@ -58,6 +58,7 @@ def _as_json(audit: Audit) -> str:
         "league_id": audit.league_id,
         "state": audit.league.state,
         "ok": not audit.faults,
+        "seed_commitment": audit.league.settings.seed_commitment if audit.league_id else None,
         "faults": audit.faults,
         "warnings": audit.warnings,
         "counts": msgspec.to_builtins(audit.counts),
@@ -80,6 +81,8 @@ def _as_text(audit: Audit) -> Iterator[str]:
         (counts.transcripts, "transcripts held against the results"),
     ):
         yield f"{count:9,} {what}"
+    if audit.league_id:
+        yield f"{'':9} the seed's SHA-256, shown from the beginning: {audit.league.settings.seed_commitment}"
     for reason, count in counts.not_checkable.items():
         yield f"{count:9,} not checkable: {harmless(reason)}"
     for finding in audit.findings[:MOST_SHOWN]:

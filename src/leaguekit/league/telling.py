@@ -39,6 +39,7 @@ class Teller:
         match event:
             case e.LeagueCreated():
                 self._seed_hex = told["settings"].pop("seed_hex", None)
+                told["settings"]["seed_commitment"] = event.settings.seed_commitment
             case e.LeagueCompleted():
                 told["seed_hex"] = self._seed_hex
             case e.PlayerRegistered() | e.RefereeRegistered():
@@ -54,6 +55,7 @@ class Teller:
     def as_text(self, event: e.Event) -> str:
         if isinstance(event, e.LeagueCreated):
             self._seed_hex = event.settings.seed_hex
+            return f"{sentence(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
         seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
         return f"{sentence(event)}{seed}"
 

@@ -134,7 +134,7 @@ def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, TemporaryDirector
 
 def _checked(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     try:
-        check_readable(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))
+        check_readable(str(path), sqlite_schema.version_of(connection, path), sqlite_schema.MIGRATIONS)
     except BaseException:
         connection.close()
         raise

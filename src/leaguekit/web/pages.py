@@ -23,6 +23,7 @@ from leaguekit.web.page_shapes import (
     NewsPage,
     PointsLine,
     PointsPage,
+    RankedWho,
     RatingLine,
     RoundLine,
     RoundPage,
@@ -111,7 +112,11 @@ def _round(shown: Projection, round_id: int) -> RoundLine:
 
 def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
     state = shown.league
-    rows, columns = _ranked(state, offset, limit), _ranked(state, columns_offset, limit)
+    rows = [
+        RankedWho(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
+        for row in shown.placed_rows()[offset : offset + limit]
+    ]
+    columns = _ranked(state, columns_offset, limit)
     row_of, column_of = ({one.id: place for place, one in enumerate(some)} for some in (rows, columns))
     cells: list[list[Cell]] = [[] for _ in rows]
     for match in state.matches.values():
