@@ -202,13 +202,13 @@ def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.Mon
     assert lines[2].endswith("░ 3 of 15 matches")
     assert lines[-1] == "player 3 is started again"
     assert terminal.seen(0, 53)[4:11] == [
-        "  #     player                pl. won dr. lost points",
-        "  1 ▲2  P01  Alice              9   5   3    1     99",
-        "  2 ▼1  P02  李雷的机器人       9   5   3    1     98",
-        "  3     P03  שלום עולם          9   5   3    1     97",
-        "  4     P04  a very long name … 9   5   3    1     96",
-        "  5     P05  eclair             9   5   3    1     95",
-        "  6     P06  Zoë                9   5   3    1     94",
+        "   #     player               pl. won dr. lost points",
+        "   1 ▲2  P01  Alice             9   5   3    1     99",
+        "   2 ▼1  P02  李雷的机器人      9   5   3    1     98",
+        "   3     P03  שלום עולם         9   5   3    1     97",
+        "   4     P04  a very long name… 9   5   3    1     96",
+        "   5     P05  eclair            9   5   3    1     95",
+        "   6     P06  Zoë               9   5   3    1     94",
     ]
     rest = terminal.seen(56)[4:]
     assert rest[:3] == [
@@ -227,7 +227,7 @@ def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.Mon
 
 def test_a_narrow_terminal_shows_the_rest_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(live(players=30, results=0), 40, 24, monkeypatch=monkeypatch)
-    assert lines[4:6] == ["  #     player                  won  pts", "  1 ▲2  P01  Alice                5   99"]
+    assert lines[4:6] == ["   #     player                 won  pts", "   1 ▲2  P01  Alice               5   99"]
     assert (
         next(place for place, line in enumerate(lines) if re.fullmatch(r" +and \d+ more", line))
         < lines.index("In play")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import hashlib
 import io
 import json
 import os
@@ -140,6 +141,7 @@ def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, st
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
         "league_2025_even_odd: LEAGUE_COMPLETED",
+        f"SHA-256 of the seed, shown from the beginning: {hashlib.sha256(SEED.encode()).hexdigest()}",
         "       28 events in their order",
         "        4 players and 2 referees",
         "        6 matches in 3 rounds, 6 of them ended and counted once",
@@ -162,7 +164,7 @@ def test_verify_names_what_is_wrong_and_fails(command: Command, tmp_path: Path) 
     path = tampered(tmp_path / "league.db", lambda log: log.of("ResultRecorded")["result"].update(winner="P01"))
     done = command("verify", path)
     assert done.code == 1
-    fault, *others, end = done.out.splitlines()[9:]
+    fault, *others, end = done.out.splitlines()[10:]
     assert fault == (
         "    FAULT event 13 (R1M1): expected 3–0 for a win, 1–1 for a draw, 0–0 if both lose, "
         "found this: The winner P01, the score 1–1 and DRAW do not go together."

@@ -233,7 +233,7 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
 
     async def main() -> None:
         words = await refusal(durable.reader())
-        assert "older leaguekit: its version is 1, and this program reads 3. Start a manager on it once" in words
+        assert "older leaguekit: its version is 1, and this program reads 4. Start a manager on it once" in words
         for _ in range(2):
             await opened_and_closed(durable)
             reader = await durable.reader()
@@ -242,7 +242,7 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
 
     asyncio.run(main())
     monkeypatch.undo()
-    assert "newer leaguekit: its version is 3, and this program knows 1" in asyncio.run(refusal(durable.open()))
+    assert "newer leaguekit: its version is 4, and this program knows 2" in asyncio.run(refusal(durable.open()))
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(durable: Durable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,11 +264,11 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(durable: Durable, mon
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(durable: Durable) -> None:
     asyncio.run(opened_and_closed(durable))
-    durable.execute("UPDATE leaguekit SET version = 2")
+    durable.execute("UPDATE leaguekit SET version = 3")
     for opening in (durable.open, durable.reader):
         words = asyncio.run(refusal(opening()))
-        assert "newer leaguekit: its version is 2, and this program knows 1. Upgrade leaguekit" in words
-    durable.execute("UPDATE leaguekit SET version = 1")
+        assert "newer leaguekit: its version is 3, and this program knows 2. Upgrade leaguekit" in words
+    durable.execute("UPDATE leaguekit SET version = 2")
     asyncio.run(opened_and_closed(durable))
 
 

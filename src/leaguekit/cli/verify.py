@@ -70,6 +70,8 @@ def _as_json(audit: Audit) -> str:
 def _as_text(audit: Audit) -> Iterator[str]:
     counts = audit.counts
     yield harmless(f"{audit.league_id or 'No league'}: {audit.league.state}")
+    if audit.league_id:
+        yield f"SHA-256 of the seed, shown from the beginning: {audit.league.settings.seed_commitment}"
     for count, what in (
         (counts.events, "events in their order"),
         (counts.players, f"players and {counts.referees} referees"),
@@ -81,8 +83,6 @@ def _as_text(audit: Audit) -> Iterator[str]:
         (counts.transcripts, "transcripts held against the results"),
     ):
         yield f"{count:9,} {what}"
-    if audit.league_id:
-        yield f"{'':9} the seed's SHA-256, shown from the beginning: {audit.league.settings.seed_commitment}"
     for reason, count in counts.not_checkable.items():
         yield f"{count:9,} not checkable: {harmless(reason)}"
     for finding in audit.findings[:MOST_SHOWN]:

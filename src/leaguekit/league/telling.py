@@ -100,7 +100,8 @@ def _issued(event: e.SeatsIssued) -> str:
 
 def _started(event: e.LeagueStarted) -> str:
     matches = sum(map(len, event.rounds))
-    return f"The league starts: {len(event.rounds)} rounds, {matches} matches"
+    rounds = "1 round" if len(event.rounds) == 1 else f"{len(event.rounds)} rounds"
+    return f"The league starts: {rounds}, {matches} {'match' if matches == 1 else 'matches'}"
 
 
 def _forfeited(event: e.MatchForfeited) -> str:

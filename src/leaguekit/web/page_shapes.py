@@ -89,7 +89,7 @@ class Cell(Shape, array_like=True):
 class RankedWho(Who):
     """A player and its rank as people write it."""
 
-    shown_rank: str
+    shown_rank: str = ""
 
 
 class CrossTable(Shape):
