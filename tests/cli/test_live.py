@@ -235,6 +235,26 @@ def test_a_narrow_terminal_shows_the_rest_below_the_table(monkeypatch: pytest.Mo
     )
 
 
+def test_tie_breaks_that_were_needed_have_columns_and_shared_ranks_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live(players=3)
+    for number, rank in ((1, "1"), (2, "2="), (3, "2=")):
+        state.standings[f"P0{number}"].shown_rank = rank
+    for number in (2, 3):
+        state.standings[f"P0{number}"].head_to_head = 1
+        state.standings[f"P0{number}"].sonneborn_berger = 12.5
+    assert put(state, 130, 26, monkeypatch=monkeypatch).seen(0, 63)[4:9] == [
+        "   #     player              pl. won dr. lost  h2h    SB points",
+        "   1 ▲2  P01  Alice            9   5   3    1                99",
+        "  2= ▼1  P02  李雷的机器人     9   5   3    1    1  12.5     98",
+        "  2=     P03  שלום עולם        9   5   3    1    1  12.5     97",
+        "  = equal, and only the lot or the id decides",
+    ]
+    # Where there is less room they come before what does not decide.
+    assert shown(state, 50, 26, monkeypatch=monkeypatch)[6].split()[-4:] == ["5", "1", "12.5", "98"]
+    state.standings["P03"].decided_by = "technical_losses"
+    assert shown(state, 80, 26, monkeypatch=monkeypatch)[4].split()[-4:] == ["h2h", "SB", "tech.", "points"]
+
+
 @pytest.mark.parametrize("columns", [1, 5, 20, 39, 46, 80, 99, 100, 101, 250])
 @pytest.mark.parametrize("lines", [1, 3, 8, 24, 70])
 def test_in_a_terminal_of_any_size_nothing_is_written_beyond_its_edges(

@@ -71,7 +71,8 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     command: Callable[..., Said], tmp_path: Path
 ) -> None:
     base = _free_block()
-    program = league("run", "--port", str(base), "--data-dir", tmp_path, "--strategies", "always_even,always_odd")
+    seeded = ["--strategies", "always_even,always_odd", "--seed", "2"]
+    program = league("run", "--port", str(base), "--data-dir", tmp_path, *seeded)
     assert (program.process.returncode, program.stderr) == (0, "")
     lines = program.stdout.splitlines()
     assert re.fullmatch(r"League league_\w+: 4 players, 2 referees, even_odd", lines[0])
@@ -93,6 +94,31 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     assert sorted(ports) == [base + more for more in (1, 2, 101, 102, 103, 104)]
     for name, port in {"run": 8000, "manager": 8000, "referee": 8001, "player": 8101}.items():
         assert re.search(rf"--port.*?default\s+{port}", command(name, "--help").out, re.DOTALL)
+
+
+def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(tmp_path: Path) -> None:
+    two = ["--players", "2", "--referees", "1", "--strategies", "always_even", "--port", "0"]
+    program = league("run", *two, "--data-dir", tmp_path)
+    lines = program.stdout.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith("rank  player  name"))
+    assert lines[head].split()[-3:] == ["h2h", "SB", "points"]
+    ranks = [line.split() for line in lines[head + 2 : head + 4]]
+    assert [(row[0], *row[-3:]) for row in ranks] == [("1=", "1", "0.5", "1")] * 2
+    first, second = (f"always_even {row[3]} ({row[1]})" for row in ranks)
+    equal_in = "points, head-to-head, Sonneborn–Berger, wins and technical losses"
+    assert f"{first} and {second} are equal in {equal_in}; a lot decided." in lines
+    assert f"{first} and {second} share the first place with 1 point each; the lot names {first} champion" in lines
+    assert any(re.match(r"1 match in ", line) for line in lines)
+    # Every other place says the same.
+    store = next(tmp_path.glob("agents/*/manager/league.db"))
+    page = tmp_path / "report" / "index.html"
+    assert league("report", store, "--out", page.parent).process.returncode == 0
+    assert page.read_text().count('<td class="n">1=</td>') == 2
+    assert "share the first place with 1 point each; the lot names" in page.read_text()
+    assert "a lot decided." in page.read_text()
+    rows = json.loads(league("export", store, "--what", "standings").stdout)
+    assert [(row["rank"], row["shown_rank"], row["decided_by"]) for row in rows] == [(1, "1=", None), (2, "1=", "lot")]
+    assert [(row["head_to_head"], row["sonneborn_berger"]) for row in rows] == [(1, 0.5), (1, 0.5)]
 
 
 def _free_block() -> int:

@@ -285,31 +285,31 @@ def test_a_table_of_rows_that_were_counted_elsewhere_is_the_same_table() -> None
 Matches = Sequence[tuple[str, str, m.MatchResult]]
 
 
+def _points(player: str, matches: Matches, opponents: Sequence[str]) -> int:
+    return sum(
+        result.score[player] for a, b, result in matches if player in (a, b) and {a, b} - {player} <= {*opponents}
+    )
+
+
+def _score(player: str, matches: Matches, players: Sequence[str]) -> float:
+    worth = {3: 1.0, 1: 0.5, 0: 0.0}
+    opponents = [(b if player == a else a, result) for a, b, result in matches if player in (a, b)]
+    return sum(_points(one, matches, players) * worth[result.score[player]] for one, result in opponents)
+
+
 def _reference(
     players: Sequence[str], matches: Matches, tie_breaks: Sequence[str], seed: str | None
 ) -> list[list[str]]:
     """Groups of players who are equal in everything but the lot and the id, the best first, each in its order."""
-
-    def points(player: str, opponents: Sequence[str] = players) -> int:
-        return sum(
-            result.score[player] for a, b, result in matches if player in (a, b) and {a, b} - {player} <= {*opponents}
-        )
-
-    def score(player: str) -> float:
-        total = 0.0
-        for a, b, result in matches:
-            if player in (a, b):
-                opponent = b if player == a else a
-                total += points(opponent) * {3: 1.0, 1: 0.5, 0: 0.0}[result.score[player]]
-        return total
+    points = {player: _points(player, matches, players) for player in players}
 
     def value(player: str, name: str) -> float:
         mine = [result for a, b, result in matches if player in (a, b)]
         match name:
             case "head_to_head":
-                return points(player, [one for one in players if points(one) == points(player)])
+                return _points(player, matches, [one for one in players if points[one] == points[player]])
             case "sonneborn_berger":
-                return score(player)
+                return _score(player, matches, players)
             case "wins":
                 return sum(result.winner == player for result in mine)
             case _:
@@ -317,7 +317,7 @@ def _reference(
                 return -sum(result.score[player] == 0 for result in lost)
 
     def merit(player: str) -> list[float]:
-        return [points(player), *(value(player, name) for name in tie_breaks if name != "lot")]
+        return [points[player], *(value(player, name) for name in tie_breaks if name != "lot")]
 
     def chance(player: str) -> tuple[str, int]:
         drawn_lot = seed is not None and "lot" in tie_breaks

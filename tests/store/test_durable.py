@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import EventLog, Stored, StoreError
+from leaguekit.store.checks import check_version
 from tests.store.places import Durable
 
 WRITER = Path(__file__).with_name("writer_program.py")
@@ -219,6 +220,25 @@ def test_a_store_that_version_1_made_is_opened_and_has_everything(durable: Durab
         await log.close()
 
     asyncio.run(main())
+
+
+def test_a_store_of_version_1_can_be_read_as_it_is_and_is_of_version_2_once_it_is_written_to(durable: Durable) -> None:
+    durable.execute(*durable.version_1)
+
+    async def read() -> list[Stored]:
+        reader = await durable.reader()
+        try:
+            return await reader.read()
+        finally:
+            await reader.close()
+
+    assert asyncio.run(read()) == [Stored(1, b"{}")]
+    assert len(durable.schema.MIGRATIONS) == 2
+    asyncio.run(opened_and_closed(durable))
+    # An older release refuses it: to one that knows version 1 it is newer.
+    with pytest.raises(StoreError, match="written by a newer leaguekit: its version is 2, and this program knows 1"):
+        check_version("league.db", 2, 1)
+    assert asyncio.run(read()) == [Stored(1, b"{}")]
 
 
 def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
