@@ -202,13 +202,13 @@ def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.Mon
     assert lines[2].endswith("░ 3 of 15 matches")
     assert lines[-1] == "player 3 is started again"
     assert terminal.seen(0, 53)[4:11] == [
-        "  #     player                pl. won dr. lost points",
-        "  1 ▲2  P01  Alice              9   5   3    1     99",
-        "  2 ▼1  P02  李雷的机器人       9   5   3    1     98",
-        "  3     P03  שלום עולם          9   5   3    1     97",
-        "  4     P04  a very long name … 9   5   3    1     96",
-        "  5     P05  eclair             9   5   3    1     95",
-        "  6     P06  Zoë                9   5   3    1     94",
+        "   #     player               pl. won dr. lost points",
+        "   1 ▲2  P01  Alice             9   5   3    1     99",
+        "   2 ▼1  P02  李雷的机器人      9   5   3    1     98",
+        "   3     P03  שלום עולם         9   5   3    1     97",
+        "   4     P04  a very long name… 9   5   3    1     96",
+        "   5     P05  eclair            9   5   3    1     95",
+        "   6     P06  Zoë               9   5   3    1     94",
     ]
     rest = terminal.seen(56)[4:]
     assert rest[:3] == [
@@ -227,12 +227,32 @@ def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.Mon
 
 def test_a_narrow_terminal_shows_the_rest_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(live(players=30, results=0), 40, 24, monkeypatch=monkeypatch)
-    assert lines[4:6] == ["  #     player                  won  pts", "  1 ▲2  P01  Alice                5   99"]
+    assert lines[4:6] == ["   #     player                 won  pts", "   1 ▲2  P01  Alice               5   99"]
     assert (
         next(place for place, line in enumerate(lines) if re.fullmatch(r" +and \d+ more", line))
         < lines.index("In play")
         < lines.index("News")
     )
+
+
+def test_tie_breaks_that_were_needed_have_columns_and_shared_ranks_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = live(players=3)
+    for number, rank in ((1, "1"), (2, "2="), (3, "2=")):
+        state.standings[f"P0{number}"].shown_rank = rank
+    for number in (2, 3):
+        state.standings[f"P0{number}"].head_to_head = 1
+        state.standings[f"P0{number}"].sonneborn_berger = 12.5
+    assert put(state, 130, 26, monkeypatch=monkeypatch).seen(0, 63)[4:9] == [
+        "   #     player              pl. won dr. lost  h2h    SB points",
+        "   1 ▲2  P01  Alice            9   5   3    1                99",
+        "  2= ▼1  P02  李雷的机器人     9   5   3    1    1  12.5     98",
+        "  2=     P03  שלום עולם        9   5   3    1    1  12.5     97",
+        "  = equal, and only the lot or the id decides",
+    ]
+    # Where there is less room they come before what does not decide.
+    assert shown(state, 50, 26, monkeypatch=monkeypatch)[6].split()[-4:] == ["5", "1", "12.5", "98"]
+    state.standings["P03"].decided_by = "technical_losses"
+    assert shown(state, 80, 26, monkeypatch=monkeypatch)[4].split()[-4:] == ["h2h", "SB", "tech.", "points"]
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20, 39, 46, 80, 99, 100, 101, 250])

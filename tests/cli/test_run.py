@@ -40,7 +40,7 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_json_is_one_object_that_tells_how_the_league_went(seeded: dict[str, Any]) -> None:
     assert set(seeded) == {
-        "league_id", "champion", "final_standings", "rounds", "matches", "technical_losses", "seconds",
+        "league_id", "champion", "first", "ties", "final_standings", "rounds", "matches", "technical_losses", "seconds",
     }  # fmt: skip
     assert re.fullmatch(r"league_\d{8}_\d{6}_even_odd_[0-9a-f]{4}", seeded["league_id"])
     assert (seeded["rounds"], seeded["matches"], seeded["technical_losses"]) == (5, 15, 0)
@@ -71,7 +71,8 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     command: Callable[..., Said], tmp_path: Path
 ) -> None:
     base = _free_block()
-    program = league("run", "--port", str(base), "--data-dir", tmp_path, "--strategies", "always_even,always_odd")
+    seeded = ["--strategies", "always_even,always_odd", "--seed", "2"]
+    program = league("run", "--port", str(base), "--data-dir", tmp_path, *seeded)
     assert (program.process.returncode, program.stderr) == (0, "")
     lines = program.stdout.splitlines()
     assert re.fullmatch(r"League league_\w+: 4 players, 2 referees, even_odd", lines[0])
@@ -93,6 +94,31 @@ def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     assert sorted(ports) == [base + more for more in (1, 2, 101, 102, 103, 104)]
     for name, port in {"run": 8000, "manager": 8000, "referee": 8001, "player": 8101}.items():
         assert re.search(rf"--port.*?default\s+{port}", command(name, "--help").out, re.DOTALL)
+
+
+def test_players_who_are_equal_in_everything_share_the_first_place_and_that_is_said(tmp_path: Path) -> None:
+    two = ["--players", "2", "--referees", "1", "--strategies", "always_even", "--port", "0"]
+    program = league("run", *two, "--data-dir", tmp_path)
+    lines = program.stdout.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith("rank  player  name"))
+    assert lines[head].split()[-3:] == ["h2h", "SB", "points"]
+    ranks = [line.split() for line in lines[head + 2 : head + 4]]
+    assert [(row[0], *row[-3:]) for row in ranks] == [("1=", "1", "0.5", "1")] * 2
+    first, second = (f"always_even {row[3]} ({row[1]})" for row in ranks)
+    equal_in = "points, head-to-head, Sonneborn–Berger, wins and technical losses"
+    assert f"{first} and {second} are equal in {equal_in}; a lot decided." in lines
+    assert f"{first} and {second} share the first place with 1 point each; the lot names {first} champion" in lines
+    assert any(re.match(r"1 match in ", line) for line in lines)
+    # Every other place says the same.
+    store = next(tmp_path.glob("agents/*/manager/league.db"))
+    page = tmp_path / "report" / "index.html"
+    assert league("report", store, "--out", page.parent).process.returncode == 0
+    assert page.read_text().count('<td class="n">1=</td>') == 2
+    assert "share the first place with 1 point each; the lot names" in page.read_text()
+    assert "a lot decided." in page.read_text()
+    rows = json.loads(league("export", store, "--what", "standings").stdout)
+    assert [(row["rank"], row["shown_rank"], row["decided_by"]) for row in rows] == [(1, "1=", None), (2, "1=", "lot")]
+    assert [(row["head_to_head"], row["sonneborn_berger"]) for row in rows] == [(1, 0.5), (1, 0.5)]
 
 
 def _free_block() -> int:
@@ -211,7 +237,9 @@ def test_status_tells_where_the_league_stands(shared: Running, command: Callable
 def test_standings_and_schedule_are_tables(shared: Running, command: Callable[..., Said]) -> None:
     assert command("standings", *shared.here).out.splitlines()[0].split()[:3] == ["rank", "player", "name"]
     standings = json.loads(command("standings", *shared.here, "--json").out)["standings"]
-    assert [row["player_id"] for row in standings] == ["P01", "P02", "P03", "P04"]
+    # Nothing is played yet, so only the lot decides.
+    assert sorted(row["player_id"] for row in standings) == ["P01", "P02", "P03", "P04"]
+    assert [(row["rank"], row["shown_rank"]) for row in standings] == [(1, "1="), (2, "1="), (3, "1="), (4, "1=")]
     schedule = command("schedule", *shared.here).out.splitlines()
     assert schedule[0].split() == ["match", "A", "B", "result"]
     assert [line.split()[0] for line in schedule[2:]] == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]

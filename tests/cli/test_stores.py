@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import hashlib
 import io
 import json
 import os
@@ -143,6 +144,7 @@ def test_verify_says_what_was_checked_and_that_all_is_right(command: Command, st
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
         "league_2025_even_odd: LEAGUE_COMPLETED",
+        f"SHA-256 of the seed, shown from the beginning: {hashlib.sha256(SEED.encode()).hexdigest()}",
         "       28 events in their order",
         "        4 players and 2 referees",
         "        6 matches in 3 rounds, 6 of them ended and counted once",

@@ -93,6 +93,27 @@ def test_the_standings_have_a_row_a_player() -> None:
     ]
 
 
+def test_a_tie_break_that_was_needed_has_a_column_and_shared_ranks_are_shown() -> None:
+    equal = {"head_to_head": 1, "sonneborn_berger": 2.5}
+    rows = [
+        ROW | {"shown_rank": "1"},
+        ROW | equal | {"rank": 2, "shown_rank": "2=", "points": 4},
+        ROW | equal | {"rank": 3, "shown_rank": "2=", "points": 4, "decided_by": "lot"},
+    ]
+    assert standings_table(rows).splitlines() == [
+        "rank  player  name   played  won  drawn  lost  h2h   SB  points",
+        "───────────────────────────────────────────────────────────────",
+        "   1  P01     Alice       3    2      1     0                 7",
+        "  2=  P01     Alice       3    2      1     0    1  2.5       4",
+        "  2=  P01     Alice       3    2      1     0    1  2.5       4",
+    ]
+    rows[1] |= {"technical_losses": 0}
+    rows[2] |= {"technical_losses": 1, "decided_by": "technical_losses"}
+    assert standings_table(rows).splitlines()[0].split()[-4:] == ["tech.", "h2h", "SB", "points"]
+    unplayed = [row | {"played": 0} for row in rows]
+    assert standings_table(unplayed).splitlines()[0].split()[-1:] == ["points"]
+
+
 @pytest.mark.parametrize("columns", [40, 56, 200])
 def test_the_standings_fit_into_every_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

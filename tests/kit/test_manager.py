@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,21 @@ import pytest
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Outcome, Terms, examine
+from leaguekit.kit.checks import Check, Failed, Outcome, Terms, examine
+from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.manager import CHECKS, check_manager
 from leaguekit.kit.manager.scene import ManagerScene
+from leaguekit.kit.manager.tables import check_ties
 from leaguekit.kit.report import Report
+from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
+from leaguekit.transport.base import Peer
 from tests.kit.manager_mutants import MUTANTS, ack_of
 from tests.kit.memory_ground import MemoryGround
 from tests.kit.mutants import Faked, Json, Mutant, about, check_registry, failed, is_a, quick
+from tests.league.play import drawn, won
 
 URL = "http://127.0.0.1:7000/mcp"
 ADMIN = "adm-the-operators-own"
@@ -71,6 +78,29 @@ def test_a_manager_whose_league_has_started_is_not_said_to_be_wrong(tmp_path: Pa
     assert report.exit_code == 2
     assert report.hindrance == "its league has started; check a manager whose league is new and has nobody in it"
     assert [one.check.id for one in report.outcomes if one.state == "failed"] == []
+
+
+@pytest.mark.parametrize("order", [("P01", "P02", "P03", "P04"), ("P01", "P03", "P02", "P04")])
+def test_players_who_are_equal_in_everything_may_be_in_any_order(order: Sequence[str]) -> None:
+    ground = MemoryGround()
+    scene = ManagerScene(ground.world(), ground, URL)
+    for name in ("P01", "P02", "P03", "P04"):
+        scene.table.enter(name, name)
+    scene.table.count(won(Match(id="R1M1", round_id=1, a="P01", b="P04"), "P01"))
+    scene.table.count(drawn(Match(id="R1M2", round_id=1, a="P02", b="P03")))
+    rows = [{"rank": rank, "player_id": name} for rank, name in enumerate(order, start=1)]
+    check_ties(_arrived(rows), "standings", scene)
+    rows[1]["rank"] = 3
+    with pytest.raises(Failed):
+        check_ties(_arrived(rows), "standings", scene)
+    rows[1]["rank"], rows[0], rows[1] = 2, {"rank": 1, "player_id": order[1]}, {"rank": 2, "player_id": "P01"}
+    with pytest.raises(Failed):
+        check_ties(_arrived(rows), "standings", scene)
+
+
+def _arrived(rows: list[Json]) -> Arrived:
+    value = {"params": {"standings": rows}}
+    return Arrived(json.dumps(value).encode(), Peer("127.0.0.1"), datetime.now(UTC), 0.0, value)
 
 
 @pytest.mark.parametrize("check", quick(CHECKS, MUTANTS), ids=lambda check: check.id)

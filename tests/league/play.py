@@ -19,6 +19,8 @@ from leaguekit.protocol import times, tokens
 
 LEAGUE = "league_2025_even_odd"
 MANAGER = "http://localhost:8000/mcp"
+# The order of releases before the lot, for tests that must know which of two equal players is first.
+BY_ID = ("head_to_head", "wins", "technical_losses")
 _BEGIN = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 
 

@@ -15,8 +15,9 @@ from leaguekit.league import commands
 from leaguekit.league.audit import Audit, Counts
 from leaguekit.league.endpoints import place
 from leaguekit.league.order import faults_in_order
+from leaguekit.league.standings import lot
 from leaguekit.league.state import League
-from tests.league.play import Play, failed
+from tests.league.play import Play, drawn, failed
 from tests.played import Log, Played, audited, by_hand, played
 
 Tamper = Callable[[Log], None]
@@ -695,12 +696,27 @@ def test_a_table_that_is_not_what_the_results_make_is_found() -> None:
     audit = audited(played().log)
     assert audit.findings == []
     second, third = list(audit.league.table.standings())[1:3]
-    audit.league.table.rows[third].wins += 1
+    audit.league.table.rows[third].losses += 1
     audit.league.table.enter(third, "has been touched")
     scores = [str(finding) for finding in audit.close()]
     assert len(scores) == 1
     assert third in scores[0]
     assert second not in scores[0]
+
+
+def test_an_order_that_is_not_that_of_the_lots_is_found() -> None:
+    play = Play(players=2, referees=1, seed_hex="5e" * 32).begin()
+    play.record("R1M1", drawn(play.match("R1M1")))
+    audit = audited(play.log)
+    assert audit.findings == []
+    first, second = audit.league.table.standings()
+    assert lot("5e" * 32, first) < lot("5e" * 32, second)
+    other = next(seed for seed in map(str, range(99)) if lot(seed, first) > lot(seed, second))
+    audit.league.table.draw_lots(other)
+    at_rank = [str(finding) for finding in audit.close()]
+    assert len(at_rank) == 2
+    assert f"expected {first} with 1 points" in at_rank[0]
+    assert f"found {second} with 1 points" in at_rank[0]
 
 
 # What referees may leave out

@@ -10,7 +10,7 @@ import pytest
 
 from leaguekit.league.figures import Figures, figures
 from leaguekit.league.state import League
-from tests.league.play import Play, drawn, failed, whole, won
+from tests.league.play import BY_ID, Play, drawn, failed, whole, won
 
 
 def decided(play: Play, *winners: str) -> None:
@@ -25,7 +25,7 @@ def decided(play: Play, *winners: str) -> None:
 @pytest.fixture
 def four() -> Play:
     """Two of three rounds: P01–P02 and P03–P04, then P01–P03 and P02–P04."""
-    play = Play(players=4, referees=2).begin()
+    play = Play(players=4, referees=2, tie_breaks=BY_ID).begin()
     decided(play, "P01", "P04")
     play.announce()
     decided(play, "P03")
@@ -79,7 +79,7 @@ def test_technical_losses_are_counted_apart_and_not_rated() -> None:
 
 
 def test_a_second_without_a_match_played_out_is_not_compared() -> None:
-    play = Play(players=4, referees=2).begin()
+    play = Play(players=4, referees=2, tie_breaks=BY_ID).begin()
     play.record("R1M1", won(play.match("R1M1"), "P01"))
     play.record("R1M2", failed(play.match("R1M2"), "P04"))
     found = figures(as_game(play.league, "tic_tac_toe"))
@@ -159,7 +159,7 @@ def test_a_champion_clearly_above_the_second_is_called_the_stronger() -> None:
 
 
 def test_a_first_that_is_rated_like_the_second_is_said_to_be() -> None:
-    play = Play(players=2, referees=1).begin()
+    play = Play(players=2, referees=1, tie_breaks=BY_ID).begin()
     (name,) = play.in_play
     play.record(name, drawn(play.match(name)))
     found = figures(as_game(play.league, "tic_tac_toe"))
@@ -168,7 +168,7 @@ def test_a_first_that_is_rated_like_the_second_is_said_to_be() -> None:
 
 def test_a_first_that_is_rated_below_the_second_is_said_to_be() -> None:
     """P01 and P02 draw and have the same points, but P01 has the others' without play."""
-    play = Play(players=4, referees=2).begin()
+    play = Play(players=4, referees=2, tie_breaks=BY_ID).begin()
     while play.league.state == "RUNNING_LEAGUE":
         if not play.league.round_in_play:
             play.announce()

@@ -9,7 +9,7 @@ import pytest
 from leaguekit.league import commands, queries
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError, rpc_number
-from tests.league.play import Play, failed, won
+from tests.league.play import BY_ID, Play, failed, won
 
 
 def _params(**params: Any) -> dict[str, m.QueryParams]:
@@ -19,7 +19,7 @@ def _params(**params: Any) -> dict[str, m.QueryParams]:
 @pytest.fixture
 def play() -> Play:
     """Four players; in the first round P01 has won, and P04 has failed."""
-    play = Play(players=4, referees=2).begin()
+    play = Play(players=4, referees=2, tie_breaks=BY_ID).begin()
     play.record("R1M1", won(play.match("R1M1"), "P01", ruling="WIN", evidence={"late_ms": 0}))
     play.record("R1M2", failed(play.match("R1M2"), "P04"))
     return play

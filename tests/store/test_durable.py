@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import EventLog, Stored, StoreError
+from leaguekit.store.checks import check_version
 from tests.store.places import Durable
 
 WRITER = Path(__file__).with_name("writer_program.py")
@@ -221,6 +222,25 @@ def test_a_store_that_version_1_made_is_opened_and_has_everything(durable: Durab
     asyncio.run(main())
 
 
+def test_a_store_of_version_1_can_be_read_as_it_is_and_is_of_version_2_once_it_is_written_to(durable: Durable) -> None:
+    durable.execute(*durable.version_1)
+
+    async def read() -> list[Stored]:
+        reader = await durable.reader()
+        try:
+            return await reader.read()
+        finally:
+            await reader.close()
+
+    assert asyncio.run(read()) == [Stored(1, b"{}")]
+    assert len(durable.schema.MIGRATIONS) == 2
+    asyncio.run(opened_and_closed(durable))
+    # An older release refuses it: to one that knows version 1 it is newer.
+    with pytest.raises(StoreError, match="written by a newer leaguekit: its version is 2, and this program knows 1"):
+        check_version("league.db", 2, 1)
+    assert asyncio.run(read()) == [Stored(1, b"{}")]
+
+
 def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
     durable: Durable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,7 +253,7 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
 
     async def main() -> None:
         words = await refusal(durable.reader())
-        assert "older leaguekit: its version is 1, and this program reads 3. Start a manager on it once" in words
+        assert "older leaguekit: its version is 1, and this program reads 4. Start a manager on it once" in words
         for _ in range(2):
             await opened_and_closed(durable)
             reader = await durable.reader()
@@ -242,7 +262,7 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
 
     asyncio.run(main())
     monkeypatch.undo()
-    assert "newer leaguekit: its version is 3, and this program knows 1" in asyncio.run(refusal(durable.open()))
+    assert "newer leaguekit: its version is 4, and this program knows 2" in asyncio.run(refusal(durable.open()))
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(durable: Durable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,11 +284,11 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(durable: Durable, mon
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(durable: Durable) -> None:
     asyncio.run(opened_and_closed(durable))
-    durable.execute("UPDATE leaguekit SET version = 2")
+    durable.execute("UPDATE leaguekit SET version = 3")
     for opening in (durable.open, durable.reader):
         words = asyncio.run(refusal(opening()))
-        assert "newer leaguekit: its version is 2, and this program knows 1. Upgrade leaguekit" in words
-    durable.execute("UPDATE leaguekit SET version = 1")
+        assert "newer leaguekit: its version is 3, and this program knows 2. Upgrade leaguekit" in words
+    durable.execute("UPDATE leaguekit SET version = 2")
     asyncio.run(opened_and_closed(durable))
 
 

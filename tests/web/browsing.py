@@ -103,7 +103,7 @@ class Visit:
         rows = self.page.locator(".standings tbody tr").evaluate_all(
             "rows => rows.map(row => [row.dataset.key, ...[...row.cells].map(cell => cell.textContent)])"
         )
-        return [(rank, name, won, drawn, lost, points) for name, rank, _, _, _, won, drawn, lost, _, points in rows]
+        return [(row[1], row[0], *row[5:8], row[-1]) for row in rows]
 
     def ended(self) -> None:
         """Nothing happened that must not."""
@@ -119,7 +119,7 @@ def fetched(url: str) -> Any:
 def expected_table(base: str) -> list[tuple[str, ...]]:
     """The standings as the API tells them, in the form of ``Visit.table``."""
     return [
-        tuple(str(row[name]) for name in ("rank", "id", "wins", "draws", "losses", "points"))
+        tuple(str(row[name]) for name in ("shown_rank", "id", "wins", "draws", "losses", "points"))
         for row in fetched(f"{base}/api/standings")["rows"]
     ]
 

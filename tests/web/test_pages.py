@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.league.play import Play, whole
+from tests.league.play import Play, drawn, whole
 from tests.security.hostile_names import NAMES
-from tests.web.browsing import PHONE, Visit, chromium, expected_table, served
+from tests.web.browsing import DESK, PHONE, Visit, chromium, expected_table, served
 
 # Every page, of a league in which everything happened that can.
 ROUTES = ["", "rounds", "rounds/2", "cross", "figures", "agents", "agents/P01", "agents/REF01", "matches/R1M1"]
@@ -47,6 +48,35 @@ def test_every_page_opens_with_no_error_and_no_request_to_elsewhere(browser: Bro
         visit.faults = [one for one in visit.faults if "404 (Not Found)" not in one]
         visit.open()
         assert visit.table() == expected_table(base)
+        visit.ended()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_players_who_are_equal_share_a_rank_and_the_page_says_what_decided(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    play = Play(players=2, referees=1, seed_hex="5e" * 32).begin()
+    play.record("R1M1", drawn(play.match("R1M1")))
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base, size=size)
+        page = visit.open()
+        assert [row[0] for row in visit.table()] == ["1=", "1="]
+        for head in ("H2H", "SB"):
+            expect(page.locator(".standings thead").get_by_text(head)).to_be_visible()
+        first, second = (f"Agent {name[1:].lstrip('0')}" for name in play.league.table.standings())
+        expect(page.locator(".champion")).to_have_text(
+            f"{first} and {second} share the first place with 1 point each; the lot names {first} champion"
+        )
+        expect(page.locator(".standings")).to_contain_text(
+            f"{first} and {second} are equal in points, head-to-head, Sonneborn–Berger, wins and technical losses; "
+            "a lot decided."
+        )
+        page.get_by_text("How the order is decided").click()
+        committed = hashlib.sha256(b"5e" * 32).hexdigest()
+        expect(page.locator(".standings code").first).to_have_text(committed)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        assert visit.open("cross").locator("th .rank").all_text_contents() == ["1=", "1="]
+        expect(visit.open(f"agents/{next(iter(play.league.players))}").locator(".tiles")).to_contain_text("1=")
         visit.ended()
 
 

@@ -19,10 +19,19 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.rounds import living_referees
 from leaguekit.league.state import League
+from leaguekit.league.ties import first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import RoundId, Url
-from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, QueryError, QueryParams, ResultDetails
+from leaguekit.protocol.messages import (
+    MOST_STANDINGS,
+    BrokenRule,
+    MatchResult,
+    PlayerMeta,
+    QueryError,
+    QueryParams,
+    ResultDetails,
+)
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
@@ -31,6 +40,7 @@ from leaguekit.transport.base import Unreachable
 
 METHOD = "operator"
 MOST_SEATS = 1_000
+MAX_TIES = 10
 
 
 class Operation(msgspec.Struct, kw_only=True):
@@ -253,8 +263,19 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
     waits = [] if living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
     waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in league.held]
     flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
-    of_league = {"league_id": league.settings.league_id, "paused": league.paused}
+    settings = league.settings
+    of_league = {"league_id": settings.league_id, "paused": league.paused, "seed_commitment": settings.seed_commitment}
     return of_league | {"waits_for": waits, "flags": flags} | shown
+
+
+def _standings(league: League, _operation: Operation) -> dict[str, Any]:
+    rows = placed_rows(league.table)
+    return {
+        "standings": msgspec.to_builtins(rows[:MOST_STANDINGS]),
+        "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
+        "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
+        "order": order_in_words(league.settings.tie_breaks),
+    }
 
 
 def _agents(league: League, _operation: Operation) -> dict[str, Any]:
@@ -310,7 +331,7 @@ Look = Callable[[League, Operation], dict[str, Any]]
 _GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
 _LOOKS: dict[str, Look] = {
     "status": _status,
-    "standings": lambda league, _operation: {"standings": msgspec.to_builtins(queries.standings(league))},
+    "standings": _standings,
     "schedule": lambda league, operation: {
         "schedule": msgspec.to_builtins(queries.schedule(league, operation.round_id))
     },

@@ -242,7 +242,10 @@ class PlayerAgent:
         own = next((row for row in message.final_standings if row.player_id == self.player_id), None)
         self.final = {"standing": own, "champion": message.champion}
         self._save()
-        place = "" if own is None else f"{self.player.name} is number {own.rank} with {own.points} points"
+        place = ""
+        if own is not None:
+            points = f"{own.points} point{'' if own.points == 1 else 's'}"
+            place = f"{self.player.name} is number {own.rank} with {points}"
         log.info("The league is over%s.", place and f"; {place}", extra=about(message))
         if not self.finished.is_set():
             self._tell_the_end(place)

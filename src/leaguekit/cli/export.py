@@ -15,7 +15,7 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league.listing import AgentRow, Listing, ResultRow
 from leaguekit.league.telling import Teller, sentence
-from leaguekit.protocol.messages import Standing
+from leaguekit.league.ties import PlacedRow
 from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 # What there is, with the columns of its CSV file.
 HEADS: dict[str, tuple[str, ...]] = {
     "results": ResultRow.__struct_fields__,
-    "standings": Standing.__struct_fields__,
+    "standings": PlacedRow.__struct_fields__,
     "agents": AgentRow.__struct_fields__,
     "events": ("number", "at", "event", "match_id", "player_id", "referee_id", "text"),
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from leaguekit.cli.screen import Cell, right
 from leaguekit.cli.tables import counted, kept_in_place
 from leaguekit.league.telling import with_names
+from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
 from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
 
@@ -81,30 +82,59 @@ def _below(live: Live, now: datetime, columns: int, room: int) -> Lines:
 
 def _standings(live: Live, start: int, end: int, room: int) -> Lines:
     """The table, as many rows as fit."""
-    wide = end - start >= 46
-    ends = [end, end - 7, end - 12, end - 16, end - 20] if wide else [end, end - 5]
-    heads = ["points", "lost", "dr.", "won", "pl."] if wide else ["pts", "won"]
+    rows = sorted(live.standings.values(), key=lambda row: row.rank)
+    columns = _columns(rows, end - start)
+    # Where each column ends, from the left.
+    ends = [end - sum(wide for _, wide, _ in columns[place + 1 :]) for place in range(len(columns))]
     lines = [
         [
-            right(start + 3, "#", "dim"),
-            Cell(start + 8, "player", "dim"),
-            *(right(at, head, "dim") for at, head in reversed(list(zip(ends, heads, strict=True)))),
+            right(start + 4, "#", "dim"),
+            Cell(start + 9, "player", "dim"),
+            *(right(at, head, "dim") for at, (head, _, _) in zip(ends, columns, strict=True)),
         ]
     ]
-    rows = sorted(live.standings.values(), key=lambda row: row.rank)
     shown = rows[: max(0, room - 1)]
     if len(shown) < len(rows):
         shown = shown[:-1]
     for row in shown:
-        counts = [row.points, row.losses, row.draws, row.wins, row.played] if wide else [row.points, row.wins]
         numbers = [
-            right(at, count, "bold" if at == end else "")
-            for at, count in reversed(list(zip(ends, counts, strict=True)))
+            right(at, value(row), "bold" if at == end else "") for at, (_, _, value) in zip(ends, columns, strict=True)
         ]
-        lines.append([right(start + 3, row.rank), *_moved(row, start + 4), _named(row, start + 8), *numbers])
+        rank = row.shown_rank or row.rank
+        lines.append([right(start + 4, rank), *_moved(row, start + 5), _named(row, start + 9), *numbers])
     if len(shown) < len(rows):
-        lines.append([Cell(start + 8, f"and {len(rows) - len(shown)} more", "dim")])
+        lines.append([Cell(start + 9, f"and {len(rows) - len(shown)} more", "dim")])
+    elif len(lines) < room and any(row.shown_rank.endswith("=") and row.played for row in shown):
+        lines.append([Cell(start + 2, "= equal, and only the lot or the id decides", "dim")])
     return lines
+
+
+# A column: its head, its width, and what it shows of a row.
+_Column = tuple[str, int, Callable[[StandingRow], object]]
+
+
+def _columns(rows: list[StandingRow], room: int) -> list[_Column]:
+    """The columns that fit, the tie-breaks that were needed first."""
+    ties: list[_Column] = []
+    if any(row.played for row in rows):
+        if any(row.head_to_head is not None for row in rows):
+            ties.append(("h2h", 5, lambda row: "" if row.head_to_head is None else row.head_to_head))
+        if any(row.sonneborn_berger is not None for row in rows):
+            ties.append(("SB", 6, lambda row: score_text(row.sonneborn_berger)))
+        if any(row.decided_by == "technical_losses" for row in rows):
+            ties.append(("tech.", 6, lambda row: row.technical_losses))
+    room -= sum(wide for _, wide, _ in ties)
+    won: _Column = ("won", 4, lambda row: row.wins)
+    if room < 46:
+        return [won, *ties, ("pts", 5, lambda row: row.points)]
+    return [
+        ("pl.", 4, lambda row: row.played),
+        won,
+        ("dr.", 4, lambda row: row.draws),
+        ("lost", 5, lambda row: row.losses),
+        *ties,
+        ("points", 7, lambda row: row.points),
+    ]
 
 
 def _moved(row: StandingRow, at: int) -> Iterator[Cell]:

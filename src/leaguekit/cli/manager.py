@@ -204,6 +204,7 @@ async def _serve(
         kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
         program.say(
             f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard(endpoint)}\n"
+            f"  SHA-256 of the seed: {settings.seed_commitment}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
             f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
             f"{_OPEN if settings.profile == 'open' else ''}"

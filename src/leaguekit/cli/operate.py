@@ -12,6 +12,7 @@ import msgspec
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import counted, json_line, standings_table, table
+from leaguekit.league.telling import with_names
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.plain import escaped, harmless
@@ -134,7 +135,9 @@ def admin_token(options: argparse.Namespace) -> str:
 
 def _as_text(command: str, shown: dict[str, Any]) -> str:
     if command == "standings":
-        return standings_table(shown["standings"])
+        names = {row["player_id"]: row["display_name"] for row in shown["standings"]}
+        ties = [harmless(with_names(sentence, names)) for sentence in shown["ties"]]
+        return "\n".join([standings_table(shown["standings"]), *([""] if ties else []), *ties])
     if command == "schedule":
         rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in shown["schedule"]]
         return table(["match", "A", "B", "result"], rows) if rows else "There is no schedule yet."
@@ -148,6 +151,7 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         f"round {shown['current_round']} of {shown['total_rounds']}, "
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{counted(shown['players'], 'player')}, {counted(shown['referees'], 'referee')}",
+        f"SHA-256 of the seed: {shown['seed_commitment']}",
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),

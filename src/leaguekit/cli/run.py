@@ -25,6 +25,7 @@ from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import counted, json_line, standings_table
 from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
+from leaguekit.league.telling import with_names
 from leaguekit.protocol.plain import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
 from leaguekit.store.base import StoreError
@@ -333,7 +334,8 @@ def _sentence(match: dict[str, Any]) -> str:
 
 
 async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], show: _Show) -> int:
-    standings = (await _asked(caller, league.manager, {"command": "standings"}))["standings"]
+    found = await _asked(caller, league.manager, {"command": "standings"})
+    standings = found["standings"]
     schedule = (await _asked(caller, league.manager, {"command": "schedule"}))["schedule"]
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)
     first = standings[0]
@@ -342,6 +344,8 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
         told = {
             "league_id": status["league_id"],
             "champion": champion,
+            "first": found["first"],
+            "ties": found["ties"],
             "final_standings": standings,
             "rounds": status["total_rounds"],
             "matches": status["total_matches"],
@@ -351,11 +355,14 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
         print(json_line(told))
         return 0
     show.say(f"\n{standings_table(standings)}\n")
-    show.say(f"Champion: {champion['display_name']} ({champion['player_id']}) with {champion['points']} points")
+    names = {row["player_id"]: row["display_name"] for row in standings}
+    for sentence in [*found["ties"], found["first"]]:
+        show.say(with_names(sentence, names))
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     # Of a league that was broken off nobody knows how long it has been played.
     pace = "" if show.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} a second)"
-    show.say(f"{status['total_matches']} matches{pace}")
+    matches = status["total_matches"]
+    show.say(f"{matches} {'match' if matches == 1 else 'matches'}{pace}")
     show.say(f"Log: {league.folder / 'log.jsonl'}\nEvents: {shown(league.store)}")
     if league.store != MEMORY:
         show.say(f"Every match, and what of it is chance: {shlex.join(['league', 'report', shown(league.store)])}")

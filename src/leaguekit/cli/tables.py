@@ -6,9 +6,10 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from leaguekit.league.ties import score_text
 from leaguekit.protocol.plain import escaped, harmless
 
 # A name cut shorter says nothing.
@@ -29,8 +30,11 @@ def counted(count: int, one: str) -> str:
     return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns as wide as they need; numbers to the right. In a terminal that is too narrow the widest gives way."""
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], right: Collection[str] = ()) -> str:
+    """Columns as wide as they need; numbers to the right, and what is named in ``right``.
+
+    In a terminal that is too narrow the widest gives way.
+    """
     texts = [[harmless(cell) for cell in row] for row in rows]
     widths = [max(width(line[column]) for line in [list(heads), *texts]) for column in range(len(heads))]
     in_terminal = sys.stdout.isatty()
@@ -40,8 +44,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         room = shutil.get_terminal_size().columns - between - sum(widths) + widths[widest]
         widths[widest] = min(widths[widest], max(room, LEAST_COLUMN))
         texts = [[clipped(cell, room) for cell, room in zip(line, widths, strict=True)] for line in texts]
-    right = [bool(rows) and all(isinstance(row[column], int) for row in rows) for column in range(len(heads))]
-    head, *lines = [_line(line, widths, right, in_terminal=in_terminal) for line in [list(heads), *texts]]
+    to_right = [
+        head in right or (bool(rows) and all(isinstance(row[column], int) for row in rows))
+        for column, head in enumerate(heads)
+    ]
+    head, *lines = [_line(line, widths, to_right, in_terminal=in_terminal) for line in [list(heads), *texts]]
     return "\n".join([head, "─" * (sum(widths) + between), *lines])
 
 
@@ -96,6 +103,34 @@ def standings_table(standings: Sequence[dict[str, Any]]) -> str:
         "lost": "losses",
         "points": "points",
     }
-    if sys.stdout.isatty() and shutil.get_terminal_size().columns < LEAST_STANDINGS:
+    ties = _tie_columns(standings)
+    room = LEAST_STANDINGS + sum(len(head) + 2 for head in ties)
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < room:
         shown = {head: key for head, key in shown.items() if head not in ("played", "drawn", "lost")}
-    return table([*shown], [[row.get(key, "") for key in shown.values()] for row in standings])
+    points = shown.pop("points")
+    shown |= ties | {"points": points}
+    rows = [[_cell(key, row) for key in shown.values()] for row in standings]
+    return table([*shown], rows, right=("rank", *ties))
+
+
+def _tie_columns(standings: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The tie-breaks that were needed and have no column otherwise, by their heads."""
+    if not any(row.get("played") for row in standings):
+        return {}
+    columns = {
+        head: key
+        for head, key in (("h2h", "head_to_head"), ("SB", "sonneborn_berger"))
+        if any(row.get(key) is not None for row in standings)
+    }
+    if any(row.get("decided_by") == "technical_losses" for row in standings):
+        columns = {"tech.": "technical_losses"} | columns
+    return columns
+
+
+def _cell(key: str, row: dict[str, Any]) -> object:
+    if key == "rank":
+        return row.get("shown_rank") or row["rank"]
+    if key == "sonneborn_berger":
+        return score_text(row.get(key))
+    value = row.get(key, "")
+    return "" if value is None else value

@@ -97,6 +97,7 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
         "league_id": audit.league_id,
         "state": audit.league.state,
         "ok": not audit.faults and not complete.is_missing_end,
+        "seed_commitment": audit.league.settings.seed_commitment if audit.league_id else None,
         "last_event": complete.last,
         "head": complete.head,
         "completeness": complete.sentence,
@@ -111,6 +112,8 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
 def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     counts = audit.counts
     yield harmless(f"{audit.league_id or 'No league'}: {audit.league.state}")
+    if audit.league_id:
+        yield f"SHA-256 of the seed, shown from the beginning: {audit.league.settings.seed_commitment}"
     for count, what in (
         (counts.events, "events in their order"),
         (counts.players, f"players and {counts.referees} referees"),

@@ -18,6 +18,7 @@ from leaguekit.cli.operate import MANAGER
 from leaguekit.cli.screen import Cell, Screen, can_show
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
+from leaguekit.league.telling import with_names
 from leaguekit.protocol.plain import harmless
 from leaguekit.web.shapes import Live
 
@@ -145,6 +146,10 @@ def last_words(live: Live) -> Iterator[str]:
     """The table and the champion."""
     rows = [msgspec.to_builtins(row) for row in sorted(live.standings.values(), key=lambda row: row.rank)]
     yield standings_table([row | {"player_id": row["id"], "display_name": row["name"]} for row in rows])
-    if (champion := live.league.champion) is not None:
+    names = {row["id"]: row["name"] for row in rows}
+    if live.league.ties:
         yield ""
-        yield harmless(f"Champion: {champion.name} ({champion.id}) with {champion.points} points")
+    yield from (harmless(with_names(sentence, names)) for sentence in live.league.ties)
+    if live.league.champion is not None and live.league.first is not None:
+        yield ""
+        yield harmless(with_names(live.league.first, names))

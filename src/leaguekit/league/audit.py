@@ -228,7 +228,8 @@ class Audit:
 
     def _check_table(self) -> None:
         league = self.league
-        scratch = table(league.table.rows, self._standing.values(), league.settings.tie_breaks)
+        lot_seed = (league.settings.seed_hex or "") if league.rounds else None
+        scratch = table(league.table.rows, self._standing.values(), league.settings.tie_breaks, lot_seed)
         for made, row in zip(scratch, league.table.standings().values(), strict=True):
             line = Line(
                 row.player_id, row.played, row.wins, row.draws, row.losses, row.points, row.technical_losses or 0

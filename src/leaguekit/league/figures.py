@@ -15,11 +15,13 @@ from leaguekit.games import game
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
-from leaguekit.league.standings import WIN_POINTS, Table
+from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
+from leaguekit.league.ties import PlacedRow, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol.fields import LeagueState
-from leaguekit.protocol.messages import Standing
 
+# So many ties are told of.
+MAX_TIES = 20
 # What happens by chance less often than this is taken for more than chance.
 RARE = 0.05
 
@@ -34,7 +36,7 @@ class Meeting(NamedTuple):
     mark: Mark
 
 
-class Line(Standing, kw_only=True):
+class Line(PlacedRow, kw_only=True):
     """A player: its row of the table, the ranks that it gained in the last round, and its rating.
 
     There is no movement in the first round, and no rating for who has played nothing to its end.
@@ -67,6 +69,9 @@ class Figures(Struct, kw_only=True, frozen=True):
     equality: Equality | None
     champions_chance: float | None
     sentences: list[str]
+    # What decided between players with equal points, and all that can.
+    ties: list[str]
+    order: str
 
 
 def figures(league: League) -> Figures:
@@ -98,6 +103,8 @@ def figures(league: League) -> Figures:
             *_champion(league, lines, chance, ratings),
             *_technical(len(ended) - len(played)),
         ],
+        ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
+        order=order_in_words(league.settings.tie_breaks),
     )
 
 
@@ -112,7 +119,7 @@ def _played(match: Match) -> Played | None:
 
 def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Line]:
     before = _ranks_before(league, ended)
-    for row in league.table.standings().values():
+    for row in placed_rows(league.table):
         name = row.player_id
         rating = ratings.of(name) if name in ratings else None
         yield Line(
@@ -130,7 +137,7 @@ def _ranks_before(league: League, ended: list[Match]) -> dict[str, int]:
     latest = max((match.round_id for match in ended), default=1)
     if latest == 1:
         return {}
-    table = Table(league.settings.tie_breaks)
+    table = league.new_table()
     for row in league.table.rows.values():
         table.enter(row.player_id, row.display_name)
     for match in ended:

@@ -9,8 +9,9 @@ from msgspec import Struct
 from leaguekit.league import events as e
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
+from leaguekit.league.ties import PlacedRow, placed_rows
 from leaguekit.protocol.ids import match_numbers
-from leaguekit.protocol.messages import MatchResult, Standing
+from leaguekit.protocol.messages import MatchResult
 
 
 class ResultRow(Struct, kw_only=True):
@@ -107,9 +108,9 @@ class Listing:
         """Each match that has ended once, in the order of the schedule."""
         return sorted(self._rows.values(), key=lambda row: match_numbers(row.match_id))
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[PlacedRow]:
         """The whole table, however long."""
-        return list(self.league.table.standings().values())
+        return placed_rows(self.league.table)
 
     def agents(self, *, endpoints: bool = False) -> list[AgentRow]:
         agents: list[Player | Referee] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from leaguekit.league.settings import TieBreak
@@ -41,8 +42,10 @@ def counted(result: MatchResult) -> Counted:
     return Counted((one, other), is_technical(result))
 
 
-def table(players: Iterable[str], results: Iterable[Counted], tie_breaks: Sequence[TieBreak]) -> list[Line]:
-    """The lines of all players, the first first."""
+def table(
+    players: Iterable[str], results: Iterable[Counted], tie_breaks: Sequence[TieBreak], lot_seed: str | None
+) -> list[Line]:
+    """The lines of all players, the first first. ``lot_seed`` is the league's seed in hex once lots are drawn."""
     taken: dict[str, list[tuple[str, int, bool]]] = {player: [] for player in players}
     for (one, other), technical in results:
         taken[one[0]].append((other[0], one[1], technical))
@@ -53,10 +56,19 @@ def table(players: Iterable[str], results: Iterable[Counted], tie_breaks: Sequen
         rivals = (match for match in taken[line.player_id] if lines[match[0]].points == line.points)
         return -sum(points for _, points, _ in rivals)
 
-    by: dict[TieBreak, Callable[[Line], int]] = {
+    def sonneborn_berger(line: Line) -> float:
+        worth = {3: 1.0, 1: 0.5, 0: 0.0}
+        return -sum(worth[points] * lines[opponent].points for opponent, points, _ in taken[line.player_id])
+
+    def lot(line: Line) -> str:
+        return "" if lot_seed is None else sha256(f"{lot_seed}:lot:{line.player_id}".encode()).hexdigest()
+
+    by: dict[TieBreak, Callable[[Line], float | str]] = {
         "head_to_head": head_to_head,
+        "sonneborn_berger": sonneborn_berger,
         "wins": lambda line: -line.wins,
         "technical_losses": lambda line: line.technical_losses,
+        "lot": lot,
     }
     return sorted(
         lines.values(),

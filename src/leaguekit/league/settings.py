@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -12,7 +13,7 @@ from leaguekit.protocol.messages import TimeLimits
 
 # Stands for a setting that depends on another; nobody can set it.
 _NOT_SET = -1.0
-TieBreak = Literal["head_to_head", "wins", "technical_losses"]
+TieBreak = Literal["head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot"]
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,13 +39,19 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry_seconds: Seconds = _NOT_SET
     backoff: Literal["fixed", "exponential"] = "fixed"
     profile: Profile = "spec"
-    # What decides between players with equal points; the lower id decides at last.
-    tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "wins", "technical_losses")
+    # What decides between players with equal points, in this order; without a lot the lower id decides at last.
+    tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot")
+    # What draws and lots are made from; without one they can be foretold.
     seed_hex: str | None = None
 
     def __post_init__(self) -> None:
         if self.retry_seconds == _NOT_SET:
             force_setattr(self, "retry_seconds", 1.0 if self.backoff == "exponential" else 2.0)
+
+    @property
+    def seed_commitment(self) -> str:
+        """The SHA-256 of the seed as it is written: shown from the start, so that nobody can change the seed."""
+        return hashlib.sha256((self.seed_hex or "").encode()).hexdigest()
 
     @property
     def time_limits(self) -> TimeLimits:

@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from leaguekit import __version__
 from leaguekit.league.records import Match
-from leaguekit.league.standings import Row, Table
+from leaguekit.league.standings import Row
 from leaguekit.league.state import League
 
 # To be raised when the state or its fold changes between two releases.
-FORMAT = 2
+FORMAT = 3
 _WRITER = f"leaguekit-{__version__}-{FORMAT}"
 
 # All that a league consists of; of the table the rows are enough, and of the matches the length of each round's.
@@ -84,7 +84,7 @@ def _decoded(state: memoryview, matches: memoryview) -> League:
     league = League()
     for name in _FIELDS:
         setattr(league, name, getattr(saved, name))
-    league.table = Table.of(league.settings.tie_breaks, saved.rows)
+    league.table = league.new_table(saved.rows)
     # Equal texts are to be the same object again, wherever there are many.
     texts: dict[str, str] = {}
     for round_, length in zip(league.rounds, saved.lengths, strict=False):

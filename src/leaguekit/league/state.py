@@ -20,7 +20,7 @@ from leaguekit.league.endpoints import place
 from leaguekit.league.names import likenesses
 from leaguekit.league.records import Breach, Match, Out, Player, Referee, Round, Seat, failures_after
 from leaguekit.league.settings import Settings
-from leaguekit.league.standings import Table, is_technical
+from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import AgentState, LeagueState
 from leaguekit.protocol.ids import match_id, match_numbers, player_id
 from leaguekit.protocol.messages import MatchResult, ResultDetails
@@ -79,6 +79,11 @@ class League:
         """A fingerprint of the whole state: equal for equal leagues."""
         whole = vars(self) | {"table": self.table.rows}
         return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).hexdigest()
+
+    def new_table(self, rows: Iterable[Row] = ()) -> Table:
+        """A table by the rules of this league, of rows that were counted elsewhere."""
+        has_started = self.state in ("RUNNING_LEAGUE", "LEAGUE_COMPLETED")
+        return Table.of(self.settings.tie_breaks, rows, (self.settings.seed_hex or "") if has_started else None)
 
     def agent(self, agent_id: str) -> Player | Referee | None:
         return self.players.get(agent_id) or self.referees.get(agent_id)
@@ -177,6 +182,7 @@ class League:
                 for player in match.players:
                     self.players[player].todo[match.id] = None
         self.outstanding = len(self.matches)
+        self.table.draw_lots(self.settings.seed_hex or "")
         self._set_agents("REGISTERED", "ACTIVE")
 
     @_fold.register

@@ -39,6 +39,7 @@ class Teller:
         match event:
             case e.LeagueCreated():
                 self._seed_hex = told["settings"].pop("seed_hex", None)
+                told["settings"]["seed_commitment"] = event.settings.seed_commitment
             case e.LeagueCompleted():
                 told["seed_hex"] = self._seed_hex
             case e.PlayerRegistered() | e.RefereeRegistered():
@@ -54,6 +55,7 @@ class Teller:
     def as_text(self, event: e.Event) -> str:
         if isinstance(event, e.LeagueCreated):
             self._seed_hex = event.settings.seed_hex
+            return f"{sentence(event)}; the SHA-256 of its seed is {event.settings.seed_commitment}"
         seed = f"; its seed was {self._seed_hex}" if isinstance(event, e.LeagueCompleted) else ""
         return f"{sentence(event)}{seed}"
 
@@ -98,7 +100,8 @@ def _issued(event: e.SeatsIssued) -> str:
 
 def _started(event: e.LeagueStarted) -> str:
     matches = sum(map(len, event.rounds))
-    return f"The league starts: {len(event.rounds)} rounds, {matches} matches"
+    rounds = "1 round" if len(event.rounds) == 1 else f"{len(event.rounds)} rounds"
+    return f"The league starts: {rounds}, {matches} {'match' if matches == 1 else 'matches'}"
 
 
 def _forfeited(event: e.MatchForfeited) -> str:

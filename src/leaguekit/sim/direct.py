@@ -105,6 +105,7 @@ class DirectLeague:
         # Ours look at no table; for an author's strategy it is made after every round.
         self._shows_table = any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
+        self._seed = b""
 
     def play(self, seed: int, seen: Seen | None = None) -> list[Standing]:
         """Play the league of a seed: its final table. ``seen`` is called with every match and its result."""
@@ -117,7 +118,8 @@ class DirectLeague:
         for player in self.players.values():
             player.begin()
         self._standings = []
-        draws = self._draws(seed)
+        self._seed = league_seed(seed)
+        draws = self._draws()
         for matches in self._rounds:
             for planned in matches:
                 for player in (planned.a, planned.b):
@@ -133,13 +135,13 @@ class DirectLeague:
     def standings(self) -> list[Standing]:
         """The table of the league played last, as far as it was played."""
         rows = [player.row for player in self.players.values()]
-        return [*Table.of(self._settings.tie_breaks, rows).standings().values()]
+        return [*Table.of(self._settings.tie_breaks, rows, self._seed.hex()).standings().values()]
 
-    def _draws(self, seed: int) -> dict[str, int | None]:
+    def _draws(self) -> dict[str, int | None]:
         """The number of each match; none for a game without chance."""
         if not self._has_chance:
             return {}
-        seed_of = match_seeds(league_seed(seed))
+        seed_of = match_seeds(self._seed)
         return {
             planned.id: self.game.draw(seed_of(planned.id, _ATTEMPT)) for matches in self._rounds for planned in matches
         }

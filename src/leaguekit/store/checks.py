@@ -16,12 +16,13 @@ def check_version(store: str, version: int, known: int) -> None:
         )
 
 
-def check_readable(store: str, version: int, known: int) -> None:
+def check_readable(store: str, version: int, migrations: Sequence[Sequence[str]]) -> None:
     """Refuse what a reader, which changes nothing, cannot read."""
+    known = len(migrations)
     check_version(store, version, known)
     if version == 0:
         raise StoreError(f"{store} holds no league yet: a manager that is started with this store makes one.")
-    if version < known:
+    if any(migrations[version:]):
         raise StoreError(
             f"{store} was written by an older leaguekit: its version is {version}, and this program reads {known}. "
             "Start a manager on it once, which brings it up to date."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -99,8 +99,8 @@ def _opened(store: Path) -> Iterator[sqlite3.Connection]:
                 copies.cleanup()
 
 
-def _check_copyable(store: str, version: int, known: int) -> None:
-    check_version(store, version, known)
+def _check_copyable(store: str, version: int, migrations: Sequence[Sequence[str]]) -> None:
+    check_version(store, version, len(migrations))
     if version == 0:
         raise StoreError(f"{store} holds no league yet: there is nothing to copy.")
 

@@ -37,7 +37,7 @@ class PostgresReader:
         with postgres_schema.told_as(f"{name} cannot be read as a store"), ExitStack() as opened:
             connection = await postgres_schema.connect(address)
             opened.callback(connection.terminate)
-            check_readable(name, await postgres_schema.version_of(connection), len(postgres_schema.MIGRATIONS))
+            check_readable(name, await postgres_schema.version_of(connection), postgres_schema.MIGRATIONS)
             opened.pop_all()
         return PostgresReader(address, connection)
 

@@ -25,6 +25,8 @@ MIGRATIONS: list[Sequence[str]] = [
         "CREATE TABLE leaguekit_events (number bigint PRIMARY KEY, event text NOT NULL)",
         'CREATE TABLE leaguekit_kept (name text COLLATE "C" PRIMARY KEY, content bytea NOT NULL)',
     ),
+    # Version 2 has settings that older releases cannot read (tie_breaks with a lot). The tables are the same.
+    (),
 ]
 
 _SETTINGS = {

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import takewhile
@@ -112,7 +112,7 @@ def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
 
 
 def connect_readonly(
-    path: Path, check: Callable[[str, int, int], None] = check_readable
+    path: Path, check: Callable[[str, int, Sequence[Sequence[str]]], None] = check_readable
 ) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
     """A connection, and the folder that it needs. ``check`` is given the version of the tables."""
     try:
@@ -135,12 +135,14 @@ def connect_readonly(
         raise
 
 
-def _checked(connection: sqlite3.Connection, path: Path, check: Callable[[str, int, int], None]) -> sqlite3.Connection:
+def _checked(
+    connection: sqlite3.Connection, path: Path, check: Callable[[str, int, Sequence[Sequence[str]]], None]
+) -> sqlite3.Connection:
     try:
         version = sqlite_schema.version_of(connection, path)
         if version == 0:
             check_not_missing(path)
-        check(str(path), version, len(sqlite_schema.MIGRATIONS))
+        check(str(path), version, sqlite_schema.MIGRATIONS)
     except BaseException:
         connection.close()
         raise

@@ -18,6 +18,8 @@ MIGRATIONS: list[Sequence[str]] = [
         "CREATE TABLE events (number INTEGER PRIMARY KEY, event TEXT NOT NULL)",
         "CREATE TABLE kept (name TEXT PRIMARY KEY, content BLOB NOT NULL)",
     ),
+    # Version 2 has settings that older releases cannot read (tie_breaks with a lot). The tables are the same.
+    (),
 ]
 
 _WHAT_TO_DO = {

@@ -13,8 +13,9 @@ from leaguekit.games.base import Side, settled
 from leaguekit.league.records import Match, Outcome, Player, Referee
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
+from leaguekit.league.ties import PlacedRow
 from leaguekit.match.rulings import RULINGS, Ruling
-from leaguekit.protocol.messages import MatchProgress, Standing
+from leaguekit.protocol.messages import MatchProgress
 from leaguekit.web.shapes import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
 
 # Where an agent listens is nobody's business: addresses in words that we pass on are left out.
@@ -42,7 +43,7 @@ def who(league: League, agent_id: str) -> Who:
     return Who(id=agent_id, name=agent_id if agent is None else agent.meta.display_name)
 
 
-def standing_row(league: League, row: Standing, rank_before: int | None) -> StandingRow:
+def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> StandingRow:
     player = league.players[row.player_id]
     return StandingRow(
         rank=row.rank,
@@ -57,6 +58,10 @@ def standing_row(league: League, row: Standing, rank_before: int | None) -> Stan
         movement=None if rank_before is None else rank_before - row.rank,
         state=player.state,
         out=player.out,
+        shown_rank=row.shown_rank,
+        decided_by=row.decided_by,
+        head_to_head=row.head_to_head,
+        sonneborn_berger=row.sonneborn_berger,
     )
 
 

@@ -86,6 +86,12 @@ class Cell(Shape, array_like=True):
     mark: Mark | None
 
 
+class RankedWho(Who):
+    """A player and its rank as people write it."""
+
+    shown_rank: str = ""
+
+
 class CrossTable(Shape):
     """Everybody against everybody, in the order of ranks; beyond 100 players in windows of rows and columns."""
 
@@ -93,7 +99,7 @@ class CrossTable(Shape):
     total: int
     offset: int
     columns_offset: int
-    rows: list[Who]
+    rows: list[RankedWho]
     columns: list[Who]
     cells: Annotated[list[list[Cell]], told("For each row its matches against players in the columns")]
 

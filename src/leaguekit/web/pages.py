@@ -23,6 +23,7 @@ from leaguekit.web.page_shapes import (
     NewsPage,
     PointsLine,
     PointsPage,
+    RankedWho,
     RatingLine,
     RoundLine,
     RoundPage,
@@ -52,7 +53,7 @@ def league(shown: Projection) -> LeaguePage:
     return LeaguePage(
         seq=shown.number,
         league=shown.league_view(),
-        tie_breaks=["points", *settings.tie_breaks, "id"],
+        tie_breaks=["points", *settings.tie_breaks, *([] if "lot" in settings.tie_breaks else ["id"])],
         schedule=settings.rounds,
         profile=settings.profile,
         limits={
@@ -111,7 +112,11 @@ def _round(shown: Projection, round_id: int) -> RoundLine:
 
 def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
     state = shown.league
-    rows, columns = _ranked(state, offset, limit), _ranked(state, columns_offset, limit)
+    rows = [
+        RankedWho(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
+        for row in shown.placed_rows()[offset : offset + limit]
+    ]
+    columns = _ranked(state, columns_offset, limit)
     row_of, column_of = ({one.id: place for place, one in enumerate(some)} for some in (rows, columns))
     cells: list[list[Cell]] = [[] for _ in rows]
     for match in state.matches.values():
@@ -228,7 +233,7 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
 
 def _record(shown: Projection, agent_id: str) -> StandingRow | None:
     row = shown.league.table.standings().get(agent_id)
-    return None if row is None else lines.standing_row(shown.league, row, shown.ranks_before().get(agent_id))
+    return None if row is None else shown.standings(row.rank - 1, 1)[0]
 
 
 def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], list[Match]]:

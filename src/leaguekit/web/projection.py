@@ -21,6 +21,7 @@ from leaguekit.league.rounds import living_referees
 from leaguekit.league.standings import Table
 from leaguekit.league.state import League
 from leaguekit.league.telling import sentence
+from leaguekit.league.ties import PlacedRow, first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.web import lines
@@ -33,6 +34,7 @@ MOST_PLAYING = 200
 LATEST = 20
 # So many of the operators' acts are remembered, whatever else happened since.
 MOST_OPERATIONS = 100
+MAX_TIES = 5
 KEYED = ("standings", "playing", "results", "agents", "news")
 
 _BY_OPERATOR = (
@@ -90,6 +92,8 @@ class Projection:
         # The table as it was when all rounds before the latest one were over.
         self._before: Table | None = None
         self._rounds_before = 0
+        self._placed: list[PlacedRow] = []
+        self._placed_from: object = None
 
     def take(self, number: int, event: e.Event) -> None:
         self.number = number
@@ -136,7 +140,7 @@ class Projection:
         if wanted < 1:
             return {}
         if self._before is None or self._rounds_before > wanted:
-            self._before, self._rounds_before = Table(league.settings.tie_breaks), 0
+            self._before, self._rounds_before = league.new_table(), 0
         for row in league.table.rows.values():
             if row.player_id not in self._before.rows:
                 self._before.enter(row.player_id, row.display_name)
@@ -149,9 +153,15 @@ class Projection:
 
     def standings(self, offset: int = 0, limit: int = MOST_STANDINGS) -> list[StandingRow]:
         """Part of the table, with movement."""
-        before, table = self.ranks_before(), self.league.table.standings()
-        rows = islice(table.values(), offset, offset + limit)
+        before, rows = self.ranks_before(), self.placed_rows()[offset : offset + limit]
         return [lines.standing_row(self.league, row, before.get(row.player_id)) for row in rows]
+
+    def placed_rows(self) -> list[PlacedRow]:
+        """The whole table; made once after each change."""
+        standings = self.league.table.standings()
+        if standings is not self._placed_from:
+            self._placed_from, self._placed = standings, placed_rows(self.league.table)
+        return self._placed
 
     # The whole
 
@@ -161,6 +171,7 @@ class Projection:
         is_over = league.state == "LEAGUE_COMPLETED"
         game = GAMES.get(settings.game_type)
         first = queries.champion(league) if is_over else None
+        rows = self.placed_rows()
         return LeagueView(
             league_id=settings.league_id,
             game_type=settings.game_type,
@@ -182,6 +193,10 @@ class Projection:
             if first is None
             else Champion(id=first.player_id, name=first.display_name or first.player_id, points=first.points),
             seed_hex=settings.seed_hex if is_over else None,
+            seed_commitment=settings.seed_commitment,
+            order=order_in_words(settings.tie_breaks),
+            first=first_place(rows, is_over=is_over) if status.matches_played else None,
+            ties=tie_sentences(rows, settings.tie_breaks, MAX_TIES),
         )
 
     def _starts_at(self) -> str | None:

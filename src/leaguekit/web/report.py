@@ -6,13 +6,14 @@ same page.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import leaguekit
 from leaguekit.league.figures import Figures, Line, Meeting
 from leaguekit.league.records import Match
 from leaguekit.league.state import League
+from leaguekit.league.ties import first_place, score_text
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
@@ -37,6 +38,28 @@ _STATES = {
 }
 
 
+class _TieColumn(NamedTuple):
+    """A tie-break as a column of the table."""
+
+    head: str
+    title: str
+    value: Callable[[Line], str]
+
+
+_TIE_COLUMNS = (
+    _TieColumn(
+        "h2h",
+        "head-to-head: points in the matches among the players with equal points",
+        lambda line: "" if line.head_to_head is None else str(line.head_to_head),
+    ),
+    _TieColumn(
+        "SB",
+        "Sonneborn–Berger: the points of beaten opponents, half of those drawn with",
+        lambda line: score_text(line.sonneborn_berger),
+    ),
+)
+
+
 class Course(NamedTuple):
     """When a league was created, and when the last thing happened in it."""
 
@@ -58,6 +81,10 @@ class Report:
     def __init__(self, league: League, figures: Figures, course: Course, files: Iterable[str]) -> None:
         self._league, self._figures, self._course, self._files = league, figures, course, list(files)
         self._names = {line.player_id: line.display_name for line in figures.lines}
+        # The tie-breaks that were needed and have no column otherwise.
+        self._tie_columns = [
+            column for column in _TIE_COLUMNS if figures.played and any(column.value(line) for line in figures.lines)
+        ]
         self._room = MOST_REPLAYS
         # The first match whose replay had no room; from it on there are none.
         self.full_from: str | None = None
@@ -96,37 +123,41 @@ class Report:
             shown = "".join(f'<a href="#{place}">{said}</a>' for place, said in links.items())
             yield f"<nav>{shown}</nav>"
         if figures.played:
-            first = figures.lines[0]
-            role = "Champion" if figures.state == "LEAGUE_COMPLETED" else "In the lead"
-            who = f'<strong>{name(first.display_name)}</strong> <span class="id">{first.player_id}</span>'
-            yield f'<p class="champion">{role}: {who} with {first.points} points</p>'
+            first = first_place(figures.lines, is_over=figures.state == "LEAGUE_COMPLETED")
+            yield f'<p class="champion">{told(first, self._names)}</p>'
         said = "".join(f"<p>{told(sentence, self._names)}</p>" for sentence in figures.sentences)
         yield f'<section class="meaning" aria-label="What the figures mean">{said}</section>'
 
     def _table(self) -> Iterator[str]:
         scale = RatingScale(self._figures.lines)
         technical = '<th class="n less" title="lost technically">tech.</th>'
+        ties = "".join(f'<th class="n" title="{title}">{head}</th>' for head, title, _ in self._tie_columns)
         ends = f"<span><i>{scale.low:+}</i><i>{scale.high:+}</i></span>"
         yield (
             f'<h2 id="standings">{"Final table" if self._figures.state == "LEAGUE_COMPLETED" else "Table"}</h2>'
             '<div class="wide"><table class="standings"><thead><tr><th class="n"><s>rank</s></th>'
             '<th title="ranks gained or lost in the last round"><span class="less">moved</span></th><th>player</th>'
             '<th class="n less">played</th><th class="n">w<s>on</s></th><th class="n">d<s>rawn</s></th>'
-            f'<th class="n">l<s>ost</s></th>{technical}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
+            f'<th class="n">l<s>ost</s></th>{technical}{ties}<th class="n">p<s>oin</s>ts</th><th class="n">rating</th>'
             f'<th class="scale less">95 % interval{ends}</th></tr></thead><tbody>\n'
         )
         for line in self._figures.lines:
             yield self._standing(line, scale)
         yield "</tbody></table></div>"
+        for sentence in self._figures.ties:
+            yield f'<p class="small">{told(sentence, self._names)}</p>'
+        yield f'<p class="soft small">Order: {text(self._figures.order)}.</p>'
 
     def _standing(self, line: Line, scale: RatingScale) -> str:
         who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
+        counts += f'<td class="n less">{line.technical_losses or ""}</td>'
+        counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
         rating = "" if line.rating is None else f"{line.rating:+}"
         return (
-            f'<tr id="{line.player_id}"><td class="n">{line.rank}</td><td>{_movement(line.movement)}</td>'
+            f'<tr id="{line.player_id}"><td class="n">{line.shown_rank}</td><td>{_movement(line.movement)}</td>'
             f'<td class="who">{who}</td><td class="n less">{line.played}</td>{counts}'
-            f'<td class="n less">{line.technical_losses or ""}</td><td class="n points">{line.points}</td>'
+            f'<td class="n points">{line.points}</td>'
             f'<td class="n">{rating}</td><td class="scale less">{scale.bar(line)}</td></tr>\n'
         )
 

@@ -66,6 +66,10 @@ class LeagueView(Shape):
     ended_at: str | None
     champion: Annotated[Champion | None, told("Once the league is over")]
     seed_hex: Annotated[str | None, told("What all draws were made from; once the league is over")]
+    seed_commitment: Annotated[str, told("The SHA-256 of seed_hex, from the beginning")] = ""
+    order: Annotated[str, told("What decides the order of the table, in words")] = ""
+    first: Annotated[str | None, told("Which player is first, or which players are, in words; null before play")] = None
+    ties: Annotated[list[str], told("What decided between players with equal points, in words")] = []
 
 
 class StandingRow(Shape):
@@ -85,6 +89,16 @@ class StandingRow(Shape):
     ]
     state: AgentState
     out: Annotated[str | None, told("WITHDRAWAL or DISQUALIFICATION, for who has left")]
+    shown_rank: Annotated[str, told("1= for players who are equal in everything but the lot or the id")] = ""
+    decided_by: Annotated[
+        str | None, told("The tie-break between this player and the one before it; null if points decided")
+    ] = None
+    head_to_head: Annotated[
+        int | None, told("Points in the matches among the players with equal points; null where it was not needed")
+    ] = None
+    sonneborn_berger: Annotated[
+        float | None, told("Points of beaten opponents, half of those drawn with; null where it was not needed")
+    ] = None
 
 
 class MatchLine(Shape):

@@ -153,7 +153,7 @@ async def order(scene: ManagerScene) -> Evidence:
 
 @END.recommended(
     "ties",
-    "Equal points: points among those tied, wins, fewest technical losses, id; no two ranks are alike.",
+    "Equal points: head-to-head, Sonneborn–Berger, wins, fewest technical losses; no two ranks are alike.",
     "000-L1020",
     "decision 27",
     needs=[to_players, *_row_fields, rows, right, order],

@@ -42,10 +42,15 @@ def check_order(arrived: Arrived, path: str) -> Evidence:
 
 
 def check_ties(arrived: Arrived, path: str, scene: ManagerScene) -> Evidence:
-    """That players with equal points are ranked by our tie-breaks, and no two ranks are alike."""
+    """That players with equal points are ranked by our tie-breaks, and no two ranks are alike.
+
+    Players who are equal in all of them may be in any order: the kit does not know the manager's lot.
+    """
     rows = rows_of(arrived.message, path)
-    wanted = [(number, one) for number, one in enumerate(scene.table.standings(), start=1)]
-    expected = ", ".join(f"{number}. {one}" for number, one in wanted)
-    if [(row.get("rank"), row.get("player_id")) for row in rows] != wanted:
+    placings = scene.table.placings()
+    expected = ", ".join(f"{placing.shown_rank} {one}" for one, placing in placings.items())
+    shared = {one: placing.shared_rank for one, placing in placings.items()}
+    found = [shared.get(str(row.get("player_id"))) for row in rows]
+    if [row.get("rank") for row in rows] != [*range(1, len(rows) + 1)] or found != [*shared.values()]:
         raise Failed(evidence(arrived, expected))
     return evidence(arrived, expected)

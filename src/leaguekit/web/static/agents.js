@@ -73,7 +73,7 @@ function record({ record: row, counts }) {
   const tile = (label, value) => h("div", h("dt", label), h("dd", value));
   return h(
     "dl.tiles",
-    tile("Rank", [row.rank, " ", movement(row.movement)]),
+    tile("Rank", [row.shown_rank, " ", movement(row.movement)]),
     tile("Points", row.points),
     tile("Won", row.wins),
     tile("Drawn", row.draws),

@@ -53,7 +53,7 @@ function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
           return h(
             "tr",
             { "data-key": row.id },
-            h("th", { scope: "row" }, h("span.id.rank", offset + place + 1), " ", who(row)),
+            h("th", { scope: "row" }, h("span.id.rank", row.shown_rank), " ", who(row)),
             columns.map((agent, column) => cell(agent, met.get(column) ?? [], agent.id === row.id)),
           );
         }),

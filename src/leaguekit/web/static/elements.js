@@ -55,9 +55,15 @@ export const who = (agent) => [
 export const matchLink = (id) => h("a", { href: `#/matches/${id}` }, id);
 
 // A sentence that speaks of players by their ids, with their names in place of those.
-export function told(sentence, ...agents) {
-  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
-  return sentence.split(/\b(P\d{2,9})\b/).map((part) => (names.has(part) ? name(names.get(part)) : part));
+export const told = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name));
+
+// The same, and each name leads to its player.
+export const linked = (sentence, ...agents) =>
+  named(sentence, agents, (agent) => h("a", { href: `#/agents/${agent.id}` }, name(agent.name)));
+
+function named(sentence, agents, shown) {
+  const known = new Map(agents.map((agent) => [agent.id, agent]));
+  return sentence.split(/\b(P\d{2,9})\b/).map((part) => (known.has(part) ? shown(known.get(part)) : part));
 }
 
 // columns: [title, class]; rows: {key, kind, cells}, of which the cell at the place `headed` heads its row.

@@ -1,6 +1,6 @@
 // The front page: how the league stands, live.
 
-import { h, matchLink, name, show, table, told, unseen, who } from "./elements.js";
+import { h, linked, matchLink, name, show, table, told, unseen, who } from "./elements.js";
 import { agentState, countdown, gameOf, isAhead, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
 
 export const title = (live) => live.league.league_id;
@@ -40,13 +40,7 @@ function opening(league, rows) {
         h("progress", { max: league.total_matches, value: league.matches_played, "aria-label": "Matches played" }),
         h("span", `${league.matches_played} of ${plural(league.total_matches, "match", "matches")}`),
       ),
-    champion &&
-      h(
-        "p.champion",
-        "Champion: ",
-        h("a", { href: `#/agents/${champion.id}` }, name(champion.name)),
-        ` with ${plural(champion.points, "point")}`,
-      ),
+    champion && h("p.champion", linked(league.first, champion, ...rows)),
     next(league),
     waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
     league.pure_chance && rows.length > 0 && h(
@@ -70,11 +64,14 @@ function next({ state, paused, round, starts_at: starts }) {
 
 function standings(league, rows) {
   const heading = league.champion ? "Final table" : "Standings";
+  // On a small screen only those tie-breaks have a column that were needed.
+  const isNeeded = (value) => league.matches_played > 0 && rows.some((row) => row[value] !== null);
+  const isDecisive = (what) => rows.some((row) => row.decided_by === what);
   const shown = rows.map((row) => ({
     key: row.id,
     kind: row.out || row.state === "SUSPENDED" ? "absent" : null,
     cells: [
-      row.rank,
+      row.shown_rank,
       movement(row.movement),
       [who(row), " ", (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
       row.played,
@@ -82,6 +79,8 @@ function standings(league, rows) {
       row.draws,
       row.losses,
       row.technical_losses || "",
+      row.head_to_head ?? "",
+      row.sonneborn_berger ?? "",
       row.points,
     ],
   }));
@@ -102,12 +101,15 @@ function standings(league, rows) {
             [short("W", "on"), "n"],
             [short("D", "rawn"), "n"],
             [short("L", "ost"), "n"],
-            [h("span", { title: "Of those lost, without play" }, "Tech."), "n less"],
+            [h("span", { title: "Of those lost, without play" }, "Tech."), isDecisive("technical_losses") ? "n" : "n less"],
+            [abbreviation("H2H", HEAD_TO_HEAD), isNeeded("head_to_head") ? "n" : "n less"],
+            [abbreviation("SB", SONNEBORN_BERGER), isNeeded("sonneborn_berger") ? "n" : "n less"],
             [short("P", "oin", "ts"), "n points"],
           ],
           shown,
           { kind: "table", headed: 2, hidden: true },
         ),
+    rows.length > 0 && decisions(league, rows),
     more > 0 && h(
       "p.soft",
       `${plural(more, "more player")} further down: `,
@@ -115,6 +117,25 @@ function standings(league, rows) {
     ),
   );
 }
+
+const HEAD_TO_HEAD = "Head-to-head: points in the matches among the players with equal points";
+const SONNEBORN_BERGER = "Sonneborn–Berger: the points of beaten opponents, and half the points of those drawn with";
+const abbreviation = (text, title) => h("abbr", { title }, text);
+
+// What decided between players with equal points, and what can.
+const decisions = (league, rows) => [
+  league.ties.map((sentence) => h("p.small", told(sentence, ...rows))),
+  h(
+    "details.small.soft",
+    h("summary", "How the order is decided"),
+    h("p", `By ${league.order}. `, "H2H and SB are shown only where they were needed."),
+    h("p", `${HEAD_TO_HEAD}.`),
+    h("p", `${SONNEBORN_BERGER}.`),
+    h("p", "Players who are equal in all of that share a rank, written 1=."),
+    h("p", "SHA-256 of the seed, from which draws and lots are made: ", h("code.hash", league.seed_commitment)),
+    league.seed_hex && h("p", "The seed: ", h("code.hash", league.seed_hex)),
+  ),
+];
 
 // A heading that is short where there is little room.
 const short = (head, middle, tail = "") => [head, h("span.less", middle), tail];

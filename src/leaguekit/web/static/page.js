@@ -136,6 +136,8 @@ follow(
   },
 );
 
+const nameOf = (id) => live.standings[id]?.name ?? id;
+
 // A screen reader is told of the league's course, and not of every match.
 let before = null;
 function tell(league) {
@@ -143,7 +145,7 @@ function tell(league) {
   before = league;
   const isRunning = league.state === "RUNNING_LEAGUE" && league.round > 0;
   const round = isRunning ? `, round ${league.round} of ${league.total_rounds}` : "";
-  const champion = league.champion ? `. Champion: ${league.champion.name}` : "";
+  const champion = league.champion ? `. ${league.first.replace(/\bP\d{2,9}\b/g, nameOf)}` : "";
   said.textContent = `${stateOf(league)}${round}${champion}.`;
 }
 

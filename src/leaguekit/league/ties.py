@@ -1,0 +1,111 @@
+"""How the table was decided, row by row and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+
+from msgspec import structs
+
+from leaguekit.league.settings import TieBreak
+from leaguekit.league.standings import ARBITRARY, Decider, Table
+from leaguekit.protocol.messages import Standing
+
+MAX_NAMED = 6
+_WORDS: dict[Decider, str] = {
+    "head_to_head": "head-to-head",
+    "sonneborn_berger": "Sonneborn–Berger",
+    "wins": "wins",
+    "technical_losses": "technical losses",
+    "lot": "a lot",
+    "id": "the lower id",
+}
+
+
+class PlacedRow(Standing, kw_only=True):
+    """A row of the table, and how its player came to its rank."""
+
+    # As people write it: 1= for all who are equal in everything but the lot or the id.
+    shown_rank: str
+    # What decided between this player and the one before it; None if that was points.
+    decided_by: Decider | None = None
+    # Points in the matches among the players with equal points, and Sonneborn–Berger: only where they were needed.
+    head_to_head: int | None = None
+    sonneborn_berger: float | None = None
+
+
+def placed_rows(table: Table) -> list[PlacedRow]:
+    """The whole table in the order of ranks."""
+    return [
+        PlacedRow(
+            **structs.asdict(row),
+            shown_rank=placing.shown_rank,
+            decided_by=placing.decided_by,
+            head_to_head=placing.head_to_head,
+            sonneborn_berger=placing.sonneborn_berger,
+        )
+        for row, placing in zip(table.standings().values(), table.placings().values(), strict=True)
+    ]
+
+
+def order_in_words(tie_breaks: Sequence[TieBreak]) -> str:
+    """What decides the order of a league's table."""
+    fewest = {"technical_losses": "fewest technical losses"}
+    last: tuple[Decider, ...] = () if "lot" in tie_breaks else ("id",)
+    return ", ".join(["points", *(fewest.get(name, _WORDS[name]) for name in (*tie_breaks, *last))])
+
+
+def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], most: int) -> list[str]:
+    """What decided between players with equal points, the first ties of the table; players by their ids."""
+    found = _tie_sentences(rows, tie_breaks)
+    shown = list(islice(found, most))
+    if more := sum(1 for _ in found):
+        shown.append(f"There {'is 1 more tie' if more == 1 else f'are {more} more ties'} further down.")
+    return shown
+
+
+def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) -> Iterator[str]:
+    equal_in = _joined(["points", *(_WORDS[name] for name in tie_breaks if name != "lot")])
+    for points, level in groupby(rows, key=lambda row: row.points):
+        tied = list(level)
+        if len(tied) == 1 or not any(row.played for row in tied):
+            continue
+        deciders = {row.decided_by for row in tied[1:]}
+        if decisive := [_WORDS[name] for name in tie_breaks if name in deciders and name not in ARBITRARY]:
+            yield f"{_named(tied)} have {points_in_words(points)} each; {_joined(decisive)} decided."
+        for _, group in groupby(tied, key=lambda row: row.shown_rank):
+            equal = list(group)
+            if len(equal) > 1:
+                yield f"{_named(equal)} are equal in {equal_in}; {_WORDS[equal[1].decided_by or 'id']} decided."
+
+
+def first_place(rows: Sequence[PlacedRow], *, is_over: bool) -> str:
+    """Which player is first, or which players are; by their ids."""
+    first = rows[0]
+    points = points_in_words(first.points)
+    equal = [row for row in rows if row.shown_rank == first.shown_rank]
+    if len(equal) == 1:
+        return f"{'Champion' if is_over else 'In the lead'}: {first.player_id} with {points}"
+    if not is_over:
+        return f"{_named(equal)} share the lead with {points} each"
+    arbiter = "the lot" if equal[1].decided_by == "lot" else "the lower id"
+    return f"{_named(equal)} share the first place with {points} each; {arbiter} names {first.player_id} champion"
+
+
+def points_in_words(points: int) -> str:
+    return f"{points:,} point{'' if points == 1 else 's'}"
+
+
+def score_text(score: float | None) -> str:
+    """A Sonneborn–Berger score, which may end in a half."""
+    return "" if score is None else f"{score:.1f}".removesuffix(".0")
+
+
+def _named(rows: Sequence[PlacedRow]) -> str:
+    ids = [row.player_id for row in rows]
+    return _joined(ids if len(ids) <= MAX_NAMED else [*ids[: MAX_NAMED - 1], f"{len(ids) - MAX_NAMED + 1} more"])
+
+
+def _joined(words: Iterable[str]) -> str:
+    *before, last = words
+    return f"{', '.join(before)} and {last}" if before else last
