@@ -2,9 +2,9 @@
 
 python -m tests.sim.honest [--short]
 
-Every check is random, and each has fixed seeds: what passes once passes always. The full run has 1,000 comparisons a
-check and holds "better" to 5 % of them exactly. The short run has fewer, so it only refuses what 5 % would bring about
-less than once in a thousand runs.
+All checks are random and have fixed seeds: what passes once passes always. The full run has 1,000 comparisons for each
+check, and at most 5 % of them may claim something wrong. The short run has fewer. It fails only if so many are wrong
+that a true rate of 5 % brings that about less than once in a thousand runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leaguekit.sim.direct import Entrant
 from leaguekit.sim.estimates import POWER, _quantile
 
 WRONG = 0.05
-FULL, SHORT = 1_000, 25
+FULL, SHORT = 1_000, 16
 # How long a check may be silent.
 SHOW_EVERY = 1.0
 
@@ -96,22 +96,22 @@ ENOUGH_LEAGUES = 80
 
 
 def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[Found]:
-    """One strategy is better than four by a known difference, and this is what they differ by and no other claim."""
+    """A strategy that is better than four others by a known difference is called so, and no other is."""
     entrants = [Entrant("paper", paper), *(Entrant(f"rock {number}", often_rock) for number in range(4))]
-    stated = sum_found = wrong = 0.0
+    stated = found = 0.0
+    wrong = 0
     for number in range(comparisons):
         comparison = played(Comparison("rock_paper_scissors", entrants, 5), number, ENOUGH_LEAGUES)
         stated += (comparison.sums.detectable() or 3.0) / comparisons
         claimed = claims(comparison)
-        sum_found += sum(better == "paper" for better, _ in claimed) / 4
+        found += sum(better == "paper" for better, _ in claimed) / 4 / comparisons
         wrong += any(better != "paper" for better, _ in claimed)
         progress(number + 1, comparisons)
     what = f"an advantage of {ADVANTAGE:.3f}, {ENOUGH_LEAGUES} leagues"
-    yield Found(f"{what}: stated to be found", f"{stated:.3f}", f"at most {ADVANTAGE:.3f}", stated <= ADVANTAGE)
-    found = sum_found / comparisons
+    yield Found(f"{what}: stated as detectable", f"{stated:.3f}", f"at most {ADVANTAGE:.3f}", stated <= ADVANTAGE)
     yield Found(f"{what}: found", f"{found:.1%}", f"at least {POWER:.0%}", found >= POWER)
     most = most_wrong(comparisons)
-    yield Found(f"{what}: any other called better", f"{wrong:.0f} of {comparisons:,}", f"at most {most}", wrong <= most)
+    yield Found(f"{what}: any other called better", f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
 
 
 # With the seats as named, the points per match of rock are between 0.8 and 2.2.
@@ -147,6 +147,24 @@ def orders_agree(progress: Progress, leagues: int) -> Iterator[Found]:
     yield Found(f"{what}: farthest from it, in ±", f"{farthest:.2f}", f"at most {reach:.2f}", farthest <= reach)
 
 
+def differences_hold_together(progress: Progress, comparisons: int) -> Found:
+    """All intervals of a comparison hold the true differences, with strategies that learn and few leagues."""
+    entrants, leagues = [Entrant(*one) for one in ORDERED.items()], 20
+    # Its own error is small beside that of the comparisons. Its seeds are far from theirs.
+    truth = played(
+        Comparison("rock_paper_scissors", entrants, len(entrants)), 10_000, min(20 * comparisons, 20_000)
+    ).sums
+    wrong = 0
+    for number in range(comparisons):
+        sums = played(Comparison("rock_paper_scissors", entrants, len(entrants)), number, leagues).sums
+        pairs = [(sums.difference(a, b), truth.difference(a, b).mean) for a in range(sums.size) for b in range(a)]
+        wrong += any(one.bounds is None or not one.bounds[0] <= true <= one.bounds[1] for one, true in pairs)
+        progress(number + 1, comparisons)
+    most = most_wrong(comparisons)
+    name = f"{len(entrants)} strategies, {leagues} leagues: any difference outside its interval"
+    return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+
+
 def checks(progress: Progress, *, short: bool) -> Iterator[Found]:
     comparisons = SHORT if short else FULL
     leagues = 10 if short else 100
@@ -156,7 +174,9 @@ def checks(progress: Progress, *, short: bool) -> Iterator[Found]:
     yield copies_are_equal(progress, 4 * comparisons, "history_based", "rock_paper_scissors", 3, 5, 20)
     yield copies_are_equal(progress, 10 * comparisons, "random", "tic_tac_toe", 2, 2, 10)
     yield from an_advantage_is_found(progress, 2 * comparisons if short else comparisons)
-    yield from orders_agree(progress, 20 if short else 1_000)
+    # With fewer leagues the largest of 600 distances is farther out: Student's t is not exact in that tail.
+    yield from orders_agree(progress, 60 if short else 1_000)
+    yield differences_hold_together(progress, 4 * comparisons if short else comparisons)
 
 
 class _Shown:
