@@ -82,21 +82,23 @@ def _estimate_as_json(name: str, found: Estimate) -> dict[str, Any]:
 
 
 def as_text(comparison: Comparison) -> Iterator[str]:
-    """The tables, and what they mean; of a league with the seats as named, its final table."""
+    """The tables, and what they mean; of a league with the seats as named, its final table.
+
+    What matters most comes last, for with many strategies the rest does not fit on a screen.
+    """
     sums, order = comparison.sums, _best_first(comparison)
-    yield "\n" + (_players(comparison) if comparison.as_named else _strategies(comparison, order))
     if sums.pairs and not comparison.as_named:
         yield "\nPoints per match, row against column"
-        yield from _matrix(comparison, order, _cells(_met(comparison, order)), "–")
+        yield _matrix(comparison, order, _cells(_met(comparison, order)), "–")
         differences = _differences(comparison, order)
-        marks = {pair: "*" * (found.sign > 0) for pair, found in differences.items()}
-        cells = {pair: cell + marks[pair] for pair, cell in _cells(differences).items()}
-        has_marks = sums.leagues >= FEWEST_LEAGUES
-        yield "\nDifference in points per match, row less column" + (" (* more than chance)" if has_marks else "")
-        yield from _matrix(comparison, order, cells, "")
-    yield ""
-    for sentence in _meaning(comparison):
-        yield textwrap.fill(sentence, _columns(), break_on_hyphens=False)
+        cells = _cells(differences, digits=3)
+        marks = " (* more than chance)" if sums.leagues >= FEWEST_LEAGUES else ""
+        yield "\n" + wrapped(f"Difference in points per match, row less column{marks}")
+        yield _matrix(
+            comparison, order, {pair: cells[pair] + "*" * (found.sign > 0) for pair, found in differences.items()}, ""
+        )
+    yield "\n" + (_players(comparison) if comparison.as_named else _strategies(comparison, order)) + "\n"
+    yield from map(wrapped, _meaning(comparison))
     for name, moves, fault in zip(comparison.names, comparison.replaced, comparison.faults, strict=True):
         if moves:
             yield f"{harmless(name)}: {counted(moves, 'move')} played for it, first because {harmless(fault)}"
@@ -131,7 +133,7 @@ def _players(comparison: Comparison) -> str:
 
 def _strategies(comparison: Comparison, order: Sequence[int]) -> str:
     sums, places = comparison.sums, _places(order)
-    figures = _cells({one: sums.strategy(one) for one in order}, " ± ")
+    figures = _cells({one: sums.strategy(one) for one in order}, between=" ± ")
     has_claims = sums.pairs > 0 and sums.leagues >= FEWEST_LEAGUES
     is_whole = _columns() >= WHOLE_TABLE
     heads = ["", "strategy", "points per match"]
@@ -141,31 +143,33 @@ def _strategies(comparison: Comparison, order: Sequence[int]) -> str:
         counts = sums.all_counts(one)
         shares = [count / sum(counts) for count in counts] * is_whole + [sums.leagues_won[one] / sums.leagues]
         row = [places[one], comparison.names[one], figures[one], *(f"{share:6.1%}" for share in shares)]
-        rows.append(row + [ranges(sorted(places[other] for other in _worse(comparison, one)))] * has_claims)
+        rows.append(row + [ranges(sorted(places[other] for other in _worse(comparison, one))) or "–"] * has_claims)
     return table(heads, rows)
 
 
-def _matrix(
-    comparison: Comparison, order: Sequence[int], cells: Mapping[tuple[int, int], str], empty: str
-) -> Iterator[str]:
+def _matrix(comparison: Comparison, order: Sequence[int], cells: Mapping[tuple[int, int], str], empty: str) -> str:
     """A row and a column for each strategy that has cells there, in parts that the terminal has room for."""
     places = _places(order)
-    labels = {one: f"{places[one]} {comparison.names[one]}" for one in order}
+    digits = len(str(len(order)))
+    labels = {one: f"{places[one]:{digits}} {comparison.names[one]}" for one in order}
     columns = [one for one in order if any(one == b for _, b in cells)]
     room = _columns() - max(map(width, labels.values()))
     each = max(1, room // (2 + max(map(width, cells.values()))))
+    tables = []
     for first in range(0, len(columns), each):
         part = columns[first : first + each]
         rows = [
             [labels[a], *(cells.get((a, b), empty) for b in part)] for a in order if any((a, b) in cells for b in part)
         ]
-        yield table(["", *(str(places[b]) for b in part)], rows)
+        tables.append(table(["", *(str(places[b]) for b in part)], rows))
+    return "\n\n".join(tables)
 
 
-def _cells(found: Mapping[KeyT, Estimate], between: str = "±") -> dict[KeyT, str]:
-    """Figures with their margins, all with as many digits."""
+def _cells(found: Mapping[KeyT, Estimate], between: str = "±", digits: int | None = None) -> dict[KeyT, str]:
+    """Figures with their margins, all with the same number of digits."""
     margins = {key: one.margin for key, one in found.items()}
-    digits = 2 if all(margin is None or margin >= WIDE_MARGIN for margin in margins.values()) else 3
+    if digits is None:
+        digits = 2 if all(margin is None or margin >= WIDE_MARGIN for margin in margins.values()) else 3
     return {
         key: f"{one.mean:.{digits}f}" + ("" if (margin := margins[key]) is None else f"{between}{margin:.{digits}f}")
         for key, one in found.items()
@@ -207,6 +211,11 @@ def ranges(numbers: Sequence[int]) -> str:
         else:
             runs.append([number])
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
+def wrapped(sentence: str) -> str:
+    """A sentence in lines that the terminal has room for."""
+    return textwrap.fill(sentence, _columns(), break_on_hyphens=False)
 
 
 def _columns() -> int:

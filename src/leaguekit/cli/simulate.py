@@ -14,7 +14,7 @@ from typing import IO
 
 from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
 from leaguekit.cli import CommandError
-from leaguekit.cli.comparison import as_json, as_text
+from leaguekit.cli.comparison import as_json, as_text, wrapped
 from leaguekit.cli.tables import counted, json_line
 from leaguekit.games import GAMES
 from leaguekit.protocol.messages import MatchResult
@@ -245,9 +245,9 @@ def _told(options: argparse.Namespace, comparison: Comparison, progress: _Progre
     matches = leagues * comparison.league.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
     played = f"{counted(leagues, 'league')} of {options.game} ({seeds})"
-    yield f"{played}, {_matches(matches)} in {progress.seconds:.2f} s"
+    yield wrapped(f"{played}, {_matches(matches)} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
-    yield f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}"
+    yield wrapped(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
 
 
 def _matches(count: int) -> str:
