@@ -66,7 +66,7 @@ def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.Capture
 
 
 def test_the_order_in_which_strategies_are_named_changes_nothing(tmp_path: Path) -> None:
-    """With fixed seats, rock had between 0.8 and 2.2 points per match."""
+    """With fixed seats, rock had between 0.8 and 2.1 points per match."""
     found = []
     for order in ORDERS:
         names = order.replace("rock", "authors:rock")

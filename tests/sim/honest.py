@@ -1,4 +1,4 @@
-"""``make honest``: whether ``league simulate`` claims what is true, and nothing else. Some ten minutes.
+"""``make honest``: whether ``league simulate`` claims what is true, and nothing else. Some fifteen minutes.
 
 python -m tests.sim.honest [--short]
 
@@ -114,7 +114,7 @@ def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[Foun
     yield Found(f"{what}: any other called better", f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
 
 
-# With the seats as named, the points per match of rock are between 0.8 and 2.2.
+# With the seats as named, the points per match of rock are between 0.8 and 2.1.
 ORDERED: dict[str, Strategy] = {
     "rock": lambda _ctx: "rock",
     **{name: STRATEGIES[name] for name in ("frequency", "alternating", "history_based", "random")},

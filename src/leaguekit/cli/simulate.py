@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from math import inf
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -158,9 +159,12 @@ class _Rows:
         self.lines: list[str] = []
         self._comparison = comparison
         self._seed = seed
+        self._strategies: dict[str, str] = {}
 
     def __call__(self, match_id: str, result: MatchResult) -> None:
-        strategies, choices = self._comparison.strategy_of, result.details.choices
+        # The seats are known when the league has begun.
+        strategies = self._strategies = self._strategies or self._comparison.strategy_of
+        choices = result.details.choices
         a, b = result.score
         cells = [self._seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
         self.lines.append(csv_row([*cells, choices[a], choices[b], result.details.drawn_number]))
@@ -191,12 +195,12 @@ class _Progress:
         self._total = total
         self._done = 0
         self._is_bar = sys.stderr.isatty()
-        self._every = BAR_EVERY if self._is_bar else float("inf") if quiet else LINE_EVERY
+        self._every = BAR_EVERY if self._is_bar else inf if quiet else LINE_EVERY
         self._is_shown = False
 
     def __enter__(self) -> None:
         self._began, self._cpu_began = time.perf_counter(), time.process_time()
-        self._next = self._began + min(self._every, FIRST_LINE)
+        self._next = self._began + (self._every if self._every == inf else min(self._every, FIRST_LINE))
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._began

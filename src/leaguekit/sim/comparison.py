@@ -27,7 +27,6 @@ class Comparison:
         self, game: str, strategies: Sequence[Entrant], players: int, *, fresh: bool = False, as_named: bool = False
     ) -> None:
         self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
-        self._players = players
         self.as_named = as_named
         self.fresh = fresh
         self._chance = Chance()
@@ -37,10 +36,15 @@ class Comparison:
         # Moves that were played for each strategy, and what was wrong with the first.
         self.replaced = [0] * len(self.names)
         self.faults: list[str | None] = [None] * len(self.names)
+        # For each seat, all that may have it.
+        self._entrants = [
+            [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
+            for seat in range(1, players + 1)
+        ]
+        # For each seat, the one that has it.
+        self._seats = [seat % len(self._named) for seat in range(players)]
         settings = Settings(league_id="simulation", game_type=game)
-        self.league = DirectLeague(settings, self._entrants(self._seats_as_named()), fresh=fresh)
-        # The strategies of the players in the league played last.
-        self.strategy_of: dict[str, str] = {}
+        self.league = DirectLeague(settings, self._seated(), fresh=fresh)
         self.sums = Sums.of(len(self.names))
 
     def play(self, seed: int, seen: Seen | None = None) -> None:
@@ -50,32 +54,34 @@ class Comparison:
 
     def play_rounds(self, seed: int, seen: Seen | None = None) -> Iterator[int]:
         """The same round by round: how many matches each had. A league counts when it is over. Raises CannotAsk."""
-        seats = self._seats_as_named() if self.as_named else self._seats(seed)
-        self.league.seat(self._entrants(seats))
-        numbers = dict(zip(self.league.players, [self._numbers[one] for one in seats], strict=True))
-        self.strategy_of = {player: self.names[number] for player, number in numbers.items()}
+        if not self.as_named:
+            self._seats = self._shuffled(seed)
+            self.league.seat(self._seated())
         yield from self.league.play_rounds(seed, seen)
-        self._count(numbers)
+        self._count()
 
-    def _seats_as_named(self) -> list[int]:
-        return [seat % len(self._named) for seat in range(self._players)]
+    @property
+    def strategy_of(self) -> dict[str, str]:
+        """The strategy of each player in the league played last."""
+        return {player: self.names[number] for player, number in self._numbers_by_player().items()}
 
-    def _seats(self, seed: int) -> list[int]:
-        """For each seat, which of the named strategies has it."""
+    def _shuffled(self, seed: int) -> list[int]:
         self._chance.seed(("seats", seed))
-        each, more = divmod(self._players, len(self._named))
-        seats = [*range(len(self._named))] * each + self._chance.sample(range(len(self._named)), more)
+        each, more = divmod(len(self._seats), len(self._named))
+        seats = [*range(len(self._named))] * each
+        if more:
+            seats += self._chance.sample(range(len(self._named)), more)
         self._chance.shuffle(seats)
         return seats
 
-    def _entrants(self, seats: Sequence[int]) -> list[Entrant]:
-        return [
-            Entrant(f"{self._named[one].name.rpartition(':')[2]} {seat}", self._named[one].strategy)
-            for seat, one in enumerate(seats, start=1)
-        ]
+    def _seated(self) -> list[Entrant]:
+        return [entrants[one] for entrants, one in zip(self._entrants, self._seats, strict=True)]
 
-    def _count(self, numbers: dict[str, int]) -> None:
-        size = len(self.names)
+    def _numbers_by_player(self) -> dict[str, int]:
+        return dict(zip(self.league.players, [self._numbers[one] for one in self._seats], strict=True))
+
+    def _count(self) -> None:
+        size, numbers = len(self.names), self._numbers_by_player()
         points = [0] * size**2
         copies = [0] * size
         for player in self.league.players.values():
