@@ -307,6 +307,13 @@ def test_ctrl_c_shows_what_there_is_so_far(tmp_path: Path) -> None:
     assert "3 leagues of even_odd (seeds 1 to 3), 3 matches" in done.stdout
 
 
+def test_ctrl_c_leaves_a_file_with_the_matches_that_count(tmp_path: Path) -> None:
+    arguments = ("--strategies", "authors:interrupts,random", "--seeds", "50", "--out", "matches.csv", "--json")
+    done = with_authors(tmp_path, *arguments)
+    assert done.returncode == 130
+    assert (tmp_path / "matches.csv").read_text().count("\n") == 1 + json.loads(done.stdout)["matches"] == 4
+
+
 def test_ctrl_c_before_the_first_league_is_over_leaves_nothing_to_show(tmp_path: Path) -> None:
     interrupted = ("--strategies", "authors:interrupts_at_once,random", "--players", "2")
     done = with_authors(tmp_path, *interrupted)
