@@ -39,7 +39,7 @@ EXAMPLES = """examples:
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
   league simulate --seeds 1000 --out matches.csv        also write every match
   league simulate --fresh                               every match as if it were the first
-  league simulate --seed 7 --seeds 1                    the league of `league run --seed 7`, in no time
+  league simulate --seed 7 --seeds 1                    the league of `league run --players 6 --seed 7`
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
   league simulate --json                                one JSON object at the end, for programs
 
