@@ -7,7 +7,7 @@ STAMP := .venv/.ready
 # Compiled once and not at every start of every process, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test long check bench axelrod fuzz soak swap stress docs clean
+.PHONY: setup demo test long check bench axelrod fuzz soak swap honest stress docs clean
 
 setup: $(STAMP)
 
@@ -71,6 +71,10 @@ swap: setup
 # Real processes, some fifteen minutes: a besieged manager, ten thousand registrations, twenty thousand matches.
 stress: setup
 	@$(BIN)/python -m tests.stress
+
+# Whether `league simulate` claims what is true: thousands of comparisons, some fifteen minutes. The short form is a test.
+honest: setup
+	@$(BIN)/python -m tests.sim.honest
 
 docs: setup
 	@$(BIN)/python docs/tables.py

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
+import termios
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,26 +34,132 @@ def test_help_has_examples() -> None:
     assert "examples:" in league("simulate", "--help").stdout
 
 
-def test_the_tables_show_players_and_strategies(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = simulated(capsys, "--players", "4", "--strategies", "random,frequency", "--seeds", "20")
+ORDERS = ("rock,frequency,alternating,history_based,random", "random,alternating,frequency,history_based,rock")
+
+
+def test_the_tables_show_strategies_pairs_and_differences(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = simulated(
+        capsys, "--players", "4", "--strategies", "random,frequency", "--game", "tic_tac_toe", "--seeds", "30"
+    )
     assert (code, err) == (0, "")
+    pairs, differences, strategies, meaning = out.strip().split("\n\n")
+    assert pairs.startswith("Points per match, row against column\n")
+    assert [line.split()[:2] for line in pairs.splitlines()[3:]] == [["1", "frequency"], ["2", "random"]]
+    assert [line.count("±") for line in pairs.splitlines()[3:]] == [2, 2]
+    assert differences.startswith("Difference in points per match, row less column (* more than chance)\n")
+    assert re.search(r"^1 frequency  \d\.\d{3}±\d\.\d{3}\*$", differences, re.MULTILINE)
+    first, second = strategies.splitlines()[2:]
+    assert re.match(r"1  frequency  \d\.\d+ ± 0\.\d+ .*% +2$", first)
+    assert re.match(r"2  random     \d\.\d+ ± 0\.\d+ .*% +–$", second)
+    assert meaning.startswith(
+        "Points per match: the mean over leagues of 4 players, who are seated at random and remember the earlier "
+        "matches of their league.\n"
+    )
+    assert (
+        "In 95 of 100 comparisons the difference is within ±, so that no such claim is false (Bonferroni)." in meaning
+    )
+    assert re.search(r"A true difference of 0\.\d{3} is found in 9 of 10 comparisons like this\.", meaning)
     lines = out.splitlines()
-    players = [line.split() for line in lines if line.startswith("P0")]
-    assert {(line[0], line[1], line[2]) for line in players} == {
-        ("P01", "random", "60"),
-        ("P02", "frequency", "60"),
-        ("P03", "random", "60"),
-        ("P04", "frequency", "60"),
-    }
-    assert {line.split()[0]: line.split()[1] for line in lines if line.startswith(("random", "frequency"))} == {
-        "random": "120",
-        "frequency": "120",
-    }
-    assert " ± " in out
-    assert "chance alone decides which of two players wins" in out
-    assert "20 leagues of even_odd (seeds 1 to 20), 120 matches in " in out
-    assert " matches a second, " in lines[-1]
+    assert "30 leagues of tic_tac_toe (seeds 1 to 30), 180 matches in " in lines[-2]
+    assert " matches per second, " in lines[-1]
     assert lines[-1].endswith(" by processor time")
+
+
+def test_the_order_in_which_strategies_are_named_changes_nothing(tmp_path: Path) -> None:
+    """With fixed seats, rock had between 0.8 and 2.1 points per match."""
+    found = []
+    for order in ORDERS:
+        names = order.replace("rock", "authors:rock")
+        done = with_authors(tmp_path, "--strategies", names, "--game", "rock_paper_scissors", "--seeds", "50", "--json")
+        told = json.loads(done.stdout)
+        found.append([told[part] for part in ("strategies", "against", "differences")])
+    assert found[0] == found[1]
+
+
+def test_one_league_seats_strategies_as_named_and_shows_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--seeds", "1", "--seed", "7", "--strategies", "frequency,random", "--players", "3")
+    _, out, _ = simulated(capsys, *arguments)
+    assert {tuple(line.split()[1:3]) for line in out.splitlines() if re.match(r" +\d  P0", line)} == {
+        ("P01", "frequency"),
+        ("P02", "random"),
+        ("P03", "frequency"),
+    }
+    assert "row against column" not in out
+    assert "1 league of even_odd (seed 7), 3 matches in " in out
+    told = json.loads(simulated(capsys, *arguments, "--json")[1])
+    entrants = [Entrant("any", STRATEGIES[name]) for name in ("frequency", "random", "frequency")]
+    table = DirectLeague(Settings(league_id="any", game_type="even_odd"), entrants).play(7)
+    assert [(row["player_id"], row["rank"], row["points"]) for row in told["players"]] == [
+        (row.player_id, row.rank, row.points) for row in table
+    ]
+    assert told["seating"] == "as named"
+
+
+def test_by_default_there_is_a_player_for_each_strategy(capsys: pytest.CaptureFixture[str]) -> None:
+    def players(*arguments: str) -> object:
+        return json.loads(simulated(capsys, "--json", "--seeds", "2", *arguments)[1])["players_per_league"]
+
+    assert players("--strategies", "random,frequency,alternating") == 3
+    assert players("--strategies", "random") == 2
+    assert players() == len(STRATEGIES)
+
+
+def test_fresh_matches_know_no_history(tmp_path: Path) -> None:
+    """Alternating then always plays its first option, rock, and paper always wins."""
+    arguments = ("--strategies", "authors:paper,alternating,random", "--game", "rock_paper_scissors", "--json")
+    for fresh in ((), ("--fresh",)):
+        told = json.loads(with_authors(tmp_path, *arguments, *fresh).stdout)
+        pairs = {(one["strategy"], one["opponent"]): one for one in told["against"]}
+        share = pairs["authors:paper", "alternating"]["wins"] / told["leagues"]
+        assert (told["fresh"], share == 1) == (bool(fresh), bool(fresh))
+        assert ("see nothing of earlier matches" in told["points_per_match_is"]) == bool(fresh)
+
+
+def test_every_match_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "matches.csv"
+    arguments = ("--strategies", "random,frequency,alternating", "--players", "4", "--seeds", "20", "--seed", "5")
+    _, out, _ = simulated(capsys, *arguments, "--json", "--out", str(path))
+    told = json.loads(out)
+    with path.open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert len(rows) == told["matches"] == 120
+    assert {int(row["seed"]) for row in rows} == set(range(5, 25))
+    points: Counter[str] = Counter()
+    for row in rows:
+        points[row["strategy_a"]] += int(row["points_a"])
+        points[row["strategy_b"]] += int(row["points_b"])
+        assert {row["choice_a"], row["choice_b"]} <= {"even", "odd"}
+        assert 1 <= int(row["drawn_number"]) <= 10
+    assert points == {one["strategy"]: one["points"] for one in told["strategies"]}
+    assert {(row["match_id"], row["player_a"], row["player_b"]) for row in rows if row["seed"] == "5"} == {
+        (row["match_id"], row["player_a"], row["player_b"]) for row in rows if row["seed"] == "6"
+    }
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = simulated(capsys, "--out", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert err == f"league simulate: --out {tmp_path} cannot be written: Is a directory; name another file\n"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_tables_keep_within_the_terminal(columns: int) -> None:
+    controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, columns))
+    command = [sys.executable, "-m", "leaguekit", "simulate", "--seeds", "10", "--game", "rock_paper_scissors"]
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL, env=environment) as process:
+        os.close(terminal)
+        shown = b""
+        # On Linux a terminal ends with an error.
+        with contextlib.suppress(OSError):
+            while part := os.read(controller, 10_000):
+                shown += part
+        assert process.wait(timeout=60) == 0
+    os.close(controller)
+    assert max(map(len, shown.decode().splitlines())) <= columns
+    # Every pair is there, in however many parts.
+    assert shown.decode().count("±") >= len(STRATEGIES) * (len(STRATEGIES) - 1) * 3 // 2 + len(STRATEGIES)
 
 
 def test_few_leagues_show_no_interval_and_say_why(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,31 +171,38 @@ def test_few_leagues_show_no_interval_and_say_why(capsys: pytest.CaptureFixture[
 
 def test_json_has_the_same_and_nothing_else_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = simulated(
-        capsys, "--players", "5", "--seeds", "30", "--seed", "4", "--game", "rock_paper_scissors", "--json"
+        capsys, "--players", "8", "--seeds", "30", "--seed", "4", "--game", "rock_paper_scissors", "--json"
     )
     assert (code, err, out.count("\n")) == (0, "", 1)
     told = json.loads(out)
-    assert (told["leagues"], told["seeds"], told["first_seed"], told["matches"]) == (30, 30, 4, 300)
+    assert (told["leagues"], told["seeds"], told["first_seed"], told["matches"]) == (30, 30, 4, 30 * 28)
+    assert (told["seating"], told["fresh"], told["players_per_league"]) == ("random", False, 8)
     assert told["matches_per_second"] > 0
     assert 0 < told["cpu_seconds"] < told["seconds"] + 0.1
-    entrants = [Entrant(name, STRATEGIES[name]) for name in [*STRATEGIES][:5]]
-    direct = DirectLeague(Settings(league_id="any", game_type="rock_paper_scissors"), entrants)
-    tables = [direct.play(seed) for seed in range(4, 34)]
-    for player in told["players"]:
-        rows = [row for table in tables for row in table if row.player_id == player["player_id"]]
-        assert player["points"] == sum(row.points for row in rows)
-        assert player["wins"] + player["draws"] + player["losses"] == player["matches"] == 120
-        assert player["share_of_leagues_won"] == round(sum(row.rank == 1 for row in rows) / 30, 6)
-        low, high = player["interval_95"]
-        assert low < player["points_per_match"] < high
-    assert [player["strategy"] for player in told["players"]] == [*STRATEGIES][:5]
-    assert sum(one["points"] for one in told["strategies"]) == sum(one["points"] for one in told["players"])
+    assert {one["strategy"] for one in told["strategies"]} == set(STRATEGIES)
+    for one in told["strategies"]:
+        assert one["wins"] + one["draws"] + one["losses"] == one["matches"]
+        assert one["points"] == 3 * one["wins"] + one["draws"]
+        assert one["points_per_match"] == round(one["points"] / one["matches"], 6)
+        low, high = one["interval_95"]
+        assert low < one["points_per_match"] < high
+        pairs = [pair for pair in told["against"] if pair["strategy"] == one["strategy"]]
+        assert sum(pair["matches"] for pair in pairs) == one["matches"]
+        assert sum(pair["wins"] for pair in pairs) == one["wins"]
+    assert sum(one["share_of_leagues_won"] for one in told["strategies"]) == pytest.approx(1, abs=1e-5)
+    figures = {one["strategy"]: one["points_per_match"] for one in told["strategies"]}
+    assert len(told["differences"]) == 15
+    assert told["correction_of_differences"] == "Bonferroni over 15 pairs"
+    for one in told["differences"]:
+        assert one["difference"] == pytest.approx(figures[one["strategy"]] - figures[one["other"]], abs=2e-6)
+        assert one["is_better"] == (one["interval_95"][0] > 0)
+    assert told["detectable_difference"] > max(one["interval_95"][1] - one["difference"] for one in told["differences"])
 
 
 def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     def told(*arguments: str) -> object:
         found = json.loads(simulated(capsys, "--json", "--seeds", "10", *arguments)[1])
-        return found["players"], found["strategies"]
+        return found["against"], found["strategies"]
 
     assert told("--seed", "1") == told("--seed", "1") != told("--seed", "2")
 
@@ -97,6 +215,12 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
         (["--referees", "0"], "--referees 1"),
         (["--strategies", "random,brilliant"], "There is no strategy 'brilliant'"),
         (["--strategies", "nowhere:choose"], "The module 'nowhere' cannot be imported"),
+        (
+            ["--players", "3", "--strategies", "random,frequency,alternating,always_odd"],
+            "--players 3 is too few for 4 strategies: use --players 4 or more, or name fewer --strategies",
+        ),
+        (["--faults", "all", "--fresh"], "--fresh cannot be used with --faults all"),
+        (["--faults", "crash", "--out", "any.csv"], "--out cannot be used with --faults crash"),
         (["--faults", "all", "--strategies", "json:dumps"], "with faults, --strategies must be of random"),
     ],
 )
@@ -117,6 +241,12 @@ import os, signal
 
 def raises(ctx):
     raise LookupError("\\x1b[31mno idea")
+
+def rock(ctx):
+    return "rock"
+
+def paper(ctx):
+    return "paper"
 
 async def awaits(ctx):
     return "even"
@@ -157,9 +287,9 @@ def with_authors(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
 def test_moves_that_were_played_for_a_strategy_are_told_harmlessly(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2")
     assert done.returncode == 0
-    assert "P01 raises 1: 3 moves were played for it, first because the strategy raised LookupError(" in done.stdout
+    assert "authors:raises: 3 moves played for it, first because the strategy raised LookupError(" in done.stdout
     assert "\x1b" not in done.stdout
-    assert "P02 random 2:" not in done.stdout
+    assert "random: " not in done.stdout
 
 
 def test_a_strategy_that_must_be_awaited_is_refused(tmp_path: Path) -> None:
@@ -177,13 +307,20 @@ def test_ctrl_c_shows_what_there_is_so_far(tmp_path: Path) -> None:
     assert "3 leagues of even_odd (seeds 1 to 3), 3 matches" in done.stdout
 
 
+def test_ctrl_c_leaves_a_file_with_the_matches_that_count(tmp_path: Path) -> None:
+    arguments = ("--strategies", "authors:interrupts,random", "--seeds", "50", "--out", "matches.csv", "--json")
+    done = with_authors(tmp_path, *arguments)
+    assert done.returncode == 130
+    assert (tmp_path / "matches.csv").read_text().count("\n") == 1 + json.loads(done.stdout)["matches"] == 4
+
+
 def test_ctrl_c_before_the_first_league_is_over_leaves_nothing_to_show(tmp_path: Path) -> None:
     interrupted = ("--strategies", "authors:interrupts_at_once,random", "--players", "2")
     done = with_authors(tmp_path, *interrupted)
     assert (done.returncode, done.stderr) == (130, "")
     assert done.stdout == "Interrupted: 0 of 100 leagues are over, and only they count.\n"
     told = json.loads(with_authors(tmp_path, *interrupted, "--json").stdout)
-    assert (told["leagues"], told["players"][0]["matches"]) == (0, 0)
+    assert (told["leagues"], told["strategies"][0]["matches"], told["differences"]) == (0, 0, [])
 
 
 def test_a_second_ctrl_c_ends_even_a_strategy_that_does_not(tmp_path: Path) -> None:
@@ -202,7 +339,7 @@ def test_a_terminal_has_a_bar_with_rate_share_and_time_left() -> None:
     os.close(controller)
     assert shown.startswith("\r\x1b[K░")
     assert "0%  " in shown
-    assert " matches a second, " in shown
+    assert " matches per second, " in shown
     assert shown.rstrip().endswith("s left")
     assert process.returncode == 130
     assert " of 1000000 leagues are over, and only they count." in out
@@ -210,7 +347,7 @@ def test_a_terminal_has_a_bar_with_rate_share_and_time_left() -> None:
 
 def test_a_pipe_has_lines_instead(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("leaguekit.cli.simulate.LINE_EVERY", 0.0)
-    _, _, err = simulated(capsys, "--players", "2", "--seeds", "4")
+    _, _, err = simulated(capsys, "--strategies", "random,frequency", "--seeds", "4")
     lines = err.splitlines()
     assert [line.split()[0] for line in lines] == ["25%", "50%", "75%", "100%"]
-    assert lines[-1].endswith(" matches a second, 0 s left")
+    assert lines[-1].endswith(" matches per second, 0 s left")

@@ -1,74 +1,120 @@
-"""What many leagues come to: counted whole, and as sure as it is."""
+"""A comparison seats strategies by each league's seed, and its leagues are those of the direct engine."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from random import Random
+from collections import Counter
+from typing import Any
 
 import pytest
 
-from leaguekit.protocol.messages import Standing
-from leaguekit.sim.comparison import FEWEST_LEAGUES, Comparison, Tally, _t_quantile
+from leaguekit.agents.context import Context
+from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.league.settings import Settings
+from leaguekit.protocol.messages import MatchResult
+from leaguekit.sim.comparison import Comparison
+from leaguekit.sim.direct import DirectLeague, Entrant
+
+GAME = "rock_paper_scissors"
 
 
-def row(player: str, rank: int, wins: int = 0, draws: int = 0, losses: int = 0) -> Standing:
-    return Standing(
-        rank=rank,
-        player_id=player,
-        display_name=player,
-        played=wins + draws + losses,
-        wins=wins,
-        draws=draws,
-        losses=losses,
-        points=3 * wins + draws,
-    )
+def entrants(*names: str) -> list[Entrant]:
+    return [Entrant(name, STRATEGIES[name]) for name in names]
 
 
-def test_players_and_those_who_play_alike_are_tallied() -> None:
-    comparison = Comparison(["P01", "P02", "P03"], ["x", "y", "x"])
-    comparison.add([row("P02", 1, wins=2), row("P03", 2, draws=1, losses=1), row("P01", 3, draws=1, losses=1)])
-    comparison.add([row("P01", 1, wins=1, draws=1), row("P02", 2, wins=1, losses=1), row("P03", 3, draws=1, losses=1)])
-    assert comparison.leagues == 2
-    assert comparison.players["P01"] == Tally(2, 1, 4, 1, 2, 1, 5, 1 + 16)
-    assert comparison.players["P02"] == Tally(2, 1, 4, 3, 0, 1, 9, 36 + 9)
-    assert comparison.strategies["x"] == Tally(2, 1, 8, 1, 4, 3, 7, 4 + 25)
-    assert comparison.strategies["y"] == comparison.players["P02"]
-    assert (comparison.strategies["x"].points_per_match, comparison.strategies["x"].share_won) == (7 / 8, 0.5)
+def test_every_strategy_has_every_seat_equally_often() -> None:
+    comparison = Comparison(GAME, entrants("random", "frequency", "alternating"), 3)
+    seats: Counter[tuple[str, str]] = Counter()
+    orders: Counter[tuple[str, ...]] = Counter()
+    for seed in range(600):
+        comparison.play(seed)
+        seats.update(comparison.strategy_of.items())
+        orders[tuple(comparison.strategy_of.values())] += 1
+    assert len(seats) == 9
+    assert len(orders) == 6
+    # 200 and 100 are expected, with standard deviations of 12 and 9.
+    assert all(150 < count < 250 for count in seats.values())
+    assert all(64 < count < 136 for count in orders.values())
 
 
-def tally_of(points: list[int], matches: int) -> Tally:
-    """Leagues with those points, all won by draws."""
-    tally = Tally()
-    for each in points:
-        tally.add([row("P01", 2, draws=each, losses=matches - each)])
-    return tally
+def test_who_has_a_player_more_is_left_to_chance() -> None:
+    comparison = Comparison(GAME, entrants("random", "frequency", "alternating"), 5)
+    twice: Counter[str] = Counter()
+    for seed in range(300):
+        comparison.play(seed)
+        copies = Counter(comparison.strategy_of.values())
+        assert sorted(copies.values()) == [1, 2, 2]
+        twice.update(name for name, count in copies.items() if count == 2)
+    assert all(160 < twice[name] < 240 for name in comparison.names)
 
 
-def test_the_margin_is_students() -> None:
-    points = [3, 5, 4, 7, 2, 6, 5, 5, 4, 3]
-    tally = tally_of(points, matches=10)
-    # t for 9 degrees of freedom is 2.262.
-    expected = 2.262 * statistics.stdev(points) / math.sqrt(10) / 10
-    assert tally.margin == pytest.approx(expected, rel=1e-3)
+@pytest.mark.parametrize("players", [5, 8])
+def test_the_order_in_which_strategies_are_named_changes_nothing(players: int) -> None:
+    names = ("frequency", "alternating", "history_based", "random", "always_even")
+    first, second = (Comparison(GAME, entrants(*order), players) for order in (names, names[::-1]))
+    for seed in range(20):
+        first.play(seed)
+        second.play(seed)
+    assert first.names == second.names
+    assert first.sums == second.sums
 
 
-def test_too_few_leagues_say_nothing_of_chance() -> None:
-    assert tally_of([3, 5] * 4 + [4], 10).margin is None
-    assert tally_of([3] * FEWEST_LEAGUES, 10).margin == 0.0
+def test_as_named_it_is_the_league_of_the_direct_engine() -> None:
+    named = entrants("frequency", "random", "alternating")
+    comparison = Comparison(GAME, named, 4, as_named=True)
+    comparison.play(7)
+    strategies = ["frequency", "random", "alternating", "frequency"]
+    assert [*comparison.strategy_of.values()] == strategies
+    players = [Entrant(f"{name} {seat}", STRATEGIES[name]) for seat, name in enumerate(strategies, start=1)]
+    assert comparison.league.standings() == DirectLeague(Settings(league_id="any", game_type=GAME), players).play(7)
 
 
-# From the usual printed tables.
-@pytest.mark.parametrize(("freedom", "t"), [(9, 2.262), (14, 2.145), (29, 2.045), (99, 1.984), (100_000, 1.960)])
-def test_the_quantile_is_that_of_the_tables(freedom: int, t: float) -> None:
-    assert _t_quantile(freedom) == pytest.approx(t, abs=1e-3)
+def test_the_sums_are_those_of_the_matches() -> None:
+    comparison = Comparison(GAME, entrants("frequency", "random"), 5)
+    points: Counter[tuple[str, str]] = Counter()
+    ends: Counter[tuple[str, str, int]] = Counter()
+    won: Counter[str] = Counter()
+
+    def seen(_match: str, result: MatchResult) -> None:
+        a, b = result.score
+        for one, other in ((a, b), (b, a)):
+            pair = comparison.strategy_of[one], comparison.strategy_of[other]
+            points[pair] += result.score[one]
+            ends[(*pair, result.score[one])] += 1
+
+    for seed in range(30):
+        comparison.play(seed, seen)
+        won[comparison.strategy_of[comparison.league.standings()[0].player_id]] += 1
+    sums, names = comparison.sums, comparison.names
+    for a, one in enumerate(names):
+        for b, other in enumerate(names):
+            assert sums.points[a * 2 + b] == points[one, other]
+            assert sums.counts(a, b) == tuple(ends[one, other, score] for score in (3, 1, 0))
+        assert sums.total(a)[0] == points[one, names[0]] + points[one, names[1]]
+        assert sum(sums.all_counts(a)) == sums.total(a)[1]
+    assert sums.leagues_won == [won[name] for name in names]
+    assert sums.total(0)[1] + sums.total(1)[1] == 30 * 2 * 10
 
 
-def test_nineteen_of_twenty_intervals_hold_the_truth() -> None:
-    chance = Random(5)
-    held = 0
-    for _ in range(1_000):
-        tally = tally_of([sum(chance.random() < 0.3 for _ in range(20)) for _ in range(12)], matches=20)
-        assert tally.margin is not None
-        held += abs(tally.points_per_match - 0.3) <= tally.margin
-    assert 930 <= held <= 970
+def test_strategies_of_one_name_are_one_strategy() -> None:
+    comparison = Comparison(GAME, entrants("random", "frequency", "random"), 3)
+    comparison.play(1)
+    assert comparison.names == ["frequency", "random"]
+    assert [comparison.sums.total(number)[1] for number in (0, 1)] == [2, 4]
+
+
+def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None:
+    def fails(_ctx: Context) -> Any:
+        raise LookupError
+
+    comparison = Comparison(GAME, [Entrant("fails", fails), *entrants("random", "frequency")], 3)
+    for seed in range(5):
+        comparison.play(seed)
+    replaced = dict(zip(comparison.names, comparison.replaced, strict=True))
+    assert replaced == {"fails": 10, "frequency": 0, "random": 0}
+    assert comparison.faults[comparison.names.index("fails")] == "the strategy raised LookupError()"
+
+
+def test_a_league_that_is_broken_off_does_not_count() -> None:
+    comparison = Comparison(GAME, entrants("random", "frequency", "alternating"), 3)
+    next(comparison.play_rounds(1))
+    assert comparison.sums.leagues == 0

@@ -179,3 +179,36 @@ def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
 
     with pytest.raises(CannotAsk, match="the strategy of Player 1 is asynchronous"):
         direct("even_odd", (choose, "random")).play(1)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_fresh_matches_show_a_strategy_nothing_of_earlier_ones(game: str) -> None:
+    seen: list[dict[str, Any]] = []
+    league = direct(game, (seen_by(seen), "frequency", "random", "alternating"), fresh=True)
+    standings = league.play(1)
+    assert {(one["history"], one["record"].wins + one["record"].losses, len(one["standings"])) for one in seen} == {
+        ((), 0, 0)
+    }
+    assert {one["round_id"] for one in seen} == {1, 2, 3}
+    assert {row.played for row in standings} == {3}
+
+
+def test_the_first_round_is_the_same_in_fresh_matches() -> None:
+    fresh, as_ever = (directly(direct("rock_paper_scissors", ALL, fresh=fresh), 1)[0] for fresh in (True, False))
+    assert {name: fresh[name] for name in fresh if name.startswith("R1")} == {
+        name: as_ever[name] for name in as_ever if name.startswith("R1")
+    }
+    assert fresh != as_ever
+
+
+def test_entrants_in_other_seats_are_another_league() -> None:
+    league, other = direct("even_odd", ("always_even", "always_odd")), direct("even_odd", ("always_odd", "always_even"))
+    league.seat([Entrant("Player 1", STRATEGIES["always_odd"]), Entrant("Player 2", STRATEGIES["always_even"])])
+    assert directly(league, 3) == directly(other, 3)
+
+
+def test_replaced_moves_are_those_of_the_last_league() -> None:
+    league = direct("even_odd", (raises, "random"))
+    league.play(1)
+    league.play(2)
+    assert league.players["P01"].replaced == 1

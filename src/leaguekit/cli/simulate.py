@@ -7,32 +7,53 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from math import inf
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO
 
 from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import json_line, table
+from leaguekit.cli.comparison import as_json, as_text, wrapped
+from leaguekit.cli.tables import counted, json_line
 from leaguekit.games import GAMES
-from leaguekit.league.settings import Settings
-from leaguekit.protocol.plain import harmless
-from leaguekit.sim.comparison import FEWEST_LEAGUES, Comparison, Tally
-from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant
+from leaguekit.protocol.messages import MatchResult
+from leaguekit.sim.comparison import Comparison
+from leaguekit.sim.direct import CannotAsk, Entrant
+from leaguekit.store.sheets import csv_row
 
 BAR_WIDTH = 30
 # Seconds between two looks at the progress, on a terminal and elsewhere.
 BAR_EVERY = 0.1
 LINE_EVERY = 5.0
+# Elsewhere the first look comes earlier.
+FIRST_LINE = 1.0
+PLAYERS_WITH_FAULTS = 4
+HEADS = (
+    *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
+    *("points_a", "points_b", "choice_a", "choice_b", "drawn_number"),
+)
 EXAMPLES = """examples:
-  league simulate --players 50                          compare the strategies over 100 leagues
+  league simulate                                       compare our strategies over 100 leagues
   league simulate --strategies frequency,my_agent:choose --game rock_paper_scissors --seeds 1000
-  league simulate --seed 7 --seeds 1                    the league of `league run --seed 7`, in no time
+  league simulate --seeds 1000 --out matches.csv        also write every match
+  league simulate --fresh                               every match as if it were the first
+  league simulate --seed 7 --seeds 1                    the league of `league run --players 6 --seed 7`
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
   league simulate --json                                one JSON object at the end, for programs
 
-Without faults, schedule, referee's rules, games and strategies play by themselves: no messages, no clock. The results
-are those that `league run` has with the same seed and players. --strategies are given out in turn.
+Without faults, schedule, referee's rules, games and strategies play by themselves: no messages, no clock.
+
+What is estimated: a strategy's points per match in a league of these strategies, as a mean over all seatings. Players
+learn during a league, so it matters which strategies meet first. Each league's seed therefore decides which strategy
+has which seat, and the order in which strategies are named changes nothing. Each league is one observation.
+With --fresh the players see nothing of earlier matches, in whichever league.
+Better is claimed if the interval of a difference excludes 0. The more pairs there are, the wider are these intervals
+(Bonferroni), so that in 95 of 100 comparisons no such claim is false.
+--seeds 1 seats strategies in the order named: its results are those of `league run` with this seed and these players.
+More players than strategies are given out in turn. If they do not come out even, the seed decides which get one more.
+
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
 moment), all (these, and slow or full disks and clocks that jump). What fails is told with the command that replays it.
 Ctrl-C ends it, and shows what there is so far.
@@ -41,7 +62,12 @@ Ctrl-C ends it, and shows what there is so far.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
-    parser.add_argument("--players", metavar="N", type=int, default=4, help="default 4")
+    parser.add_argument(
+        "--players",
+        metavar="N",
+        type=int,
+        help=f"at least as many as strategies (default: as many as these; with faults {PLAYERS_WITH_FAULTS})",
+    )
     parser.add_argument("--referees", metavar="N", type=int, default=2, help="with faults (default 2)")
     parser.add_argument("--game", choices=sorted(GAMES), default="even_odd", help="default even_odd")
     parser.add_argument(
@@ -53,6 +79,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", metavar="N", type=int, default=100, help="how many leagues (default 100)")
     parser.add_argument("--seed", metavar="FIRST", type=int, default=1, help="the first league's seed (default 1)")
+    parser.add_argument("--fresh", action="store_true", help="play every match without earlier history")
+    parser.add_argument("--out", metavar="FILE.csv", type=Path, help="also write every match to this file")
     parser.add_argument(
         "--faults", choices=["none", "network", "crash", "all"], default="none", help="what goes wrong (default none)"
     )
@@ -61,19 +89,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    has_faults, named = options.faults != "none", len(options.strategies)
+    if options.players is None:
+        options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, named)
     if options.players < 2 or options.referees < 1 or options.seeds < 1:
         raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
     try:
         functions = [load(name) for name in options.strategies]
     except NoSuchStrategy as error:
         raise CommandError(str(error)) from None
-    if options.faults == "none":
-        names = [options.strategies[number % len(functions)] for number in range(options.players)]
-        entrants = [
-            Entrant(f"{name.rpartition(':')[2]} {number + 1}", functions[number % len(functions)])
-            for number, name in enumerate(names)
-        ]
-        return _compare(options, names, entrants)
+    if not has_faults:
+        if options.players < named:
+            raise CommandError(
+                f"--players {options.players} is too few for {named} strategies: "
+                f"use --players {named} or more, or name fewer --strategies"
+            )
+        return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
+    for option, is_given in (("--fresh", options.fresh), ("--out", options.out is not None)):
+        if is_given:
+            raise CommandError(f"{option} cannot be used with --faults {options.faults}: leave out one of them")
     if not set(options.strategies) <= set(STRATEGIES):
         raise CommandError(f"with faults, --strategies must be of {', '.join(STRATEGIES)}")
     from leaguekit.sim.campaign import run_campaign
@@ -81,15 +115,15 @@ def run(options: argparse.Namespace) -> int:
     return run_campaign(options)
 
 
-def _compare(options: argparse.Namespace, strategies: list[str], entrants: list[Entrant]) -> int:
+def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     """Play leagues without faults, and tell what they come to."""
-    league = DirectLeague(Settings(league_id="simulation", game_type=options.game), entrants)
-    comparison = Comparison([*league.players], strategies)
-    progress = _Progress(league.matches * options.seeds, quiet=options.json)
-    with _until_interrupted() as interrupted, progress:
+    comparison = Comparison(options.game, strategies, options.players, fresh=options.fresh, as_named=options.seeds == 1)
+    progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
+    with _written(options.out) as file, _until_interrupted() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
+            rows = None if file is None else _Rows(comparison, seed)
             try:
-                for matches in league.play_rounds(seed):
+                for matches in comparison.play_rounds(seed, rows):
                     progress.advance(matches)
                     if interrupted:
                         break
@@ -97,12 +131,43 @@ def _compare(options: argparse.Namespace, strategies: list[str], entrants: list[
                 raise CommandError(str(error)) from None
             if interrupted:
                 break
-            comparison.add(league.standings())
+            if file is not None and rows is not None:
+                file.write("".join(rows.lines))
     if options.json:
-        print(json_line(_as_json(options, league, comparison, progress)))
+        print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
-        print("\n".join(_as_text(options, league, comparison, progress)))
+        print("\n".join(_told(options, comparison, progress)))
     return 130 if interrupted else 0
+
+
+@contextmanager
+def _written(path: Path | None) -> Iterator[IO[str] | None]:
+    """The file for the matches, if there is one."""
+    try:
+        with nullcontext() if path is None else path.open("w", encoding="utf-8", newline="") as file:
+            if file is not None:
+                file.write(csv_row(HEADS))
+            yield file
+    except OSError as error:
+        raise CommandError(f"--out {path} cannot be written: {error.strerror}; name another file") from None
+
+
+class _Rows:
+    """The matches of a league as lines of CSV. They are written when it is over, for only then it counts."""
+
+    def __init__(self, comparison: Comparison, seed: int) -> None:
+        self.lines: list[str] = []
+        self._comparison = comparison
+        self._seed = seed
+        self._strategies: dict[str, str] = {}
+
+    def __call__(self, match_id: str, result: MatchResult) -> None:
+        # The seats are known when the league has begun.
+        strategies = self._strategies = self._strategies or self._comparison.strategy_of
+        choices = result.details.choices
+        a, b = result.score
+        cells = [self._seed, match_id, a, b, strategies[a], strategies[b], result.score[a], result.score[b]]
+        self.lines.append(csv_row([*cells, choices[a], choices[b], result.details.drawn_number]))
 
 
 @contextmanager
@@ -130,12 +195,12 @@ class _Progress:
         self._total = total
         self._done = 0
         self._is_bar = sys.stderr.isatty()
-        self._every = float("inf") if quiet else BAR_EVERY if self._is_bar else LINE_EVERY
+        self._every = BAR_EVERY if self._is_bar else inf if quiet else LINE_EVERY
         self._is_shown = False
 
     def __enter__(self) -> None:
         self._began, self._cpu_began = time.perf_counter(), time.process_time()
-        self._next = self._began + self._every
+        self._next = self._began + (self._every if self._every == inf else min(self._every, FIRST_LINE))
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._began
@@ -151,92 +216,43 @@ class _Progress:
         self._next = now + self._every
         self._is_shown = True
         rate, share = self._done / (now - self._began), self._done / self._total
-        told = f"{share:4.0%}  {rate:,.0f} matches a second, {(self._total - self._done) / rate:.0f} s left"
+        told = f"{share:4.0%}  {rate:,.0f} matches per second, {(self._total - self._done) / rate:.0f} s left"
         filled = round(share * BAR_WIDTH)
         bar = f"\r\x1b[K{'█' * filled}{'░' * (BAR_WIDTH - filled)} {told}"
         print(bar if self._is_bar else told.strip(), end="" if self._is_bar else "\n", file=sys.stderr, flush=True)
 
 
-def _as_json(
-    options: argparse.Namespace, league: DirectLeague, comparison: Comparison, progress: _Progress
-) -> dict[str, Any]:
-    matches = comparison.leagues * league.matches
+def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> dict[str, object]:
+    leagues = comparison.sums.leagues
+    matches = leagues * comparison.league.matches
     return {
         "game": options.game,
         "faults": "none",
         "first_seed": options.seed,
         "seeds": options.seeds,
-        "leagues": comparison.leagues,
+        "players_per_league": options.players,
+        "leagues": leagues,
         "matches": matches,
         "seconds": round(progress.seconds, 3),
         "cpu_seconds": round(progress.cpu_seconds, 3),
         "matches_per_second": round(matches / progress.seconds),
-        "players": [
-            {"player_id": player, "strategy": comparison.strategy_of[player]}
-            | _told(tally)
-            | {"replaced_moves": league.players[player].replaced, "first_fault": league.players[player].fault}
-            for player, tally in comparison.players.items()
-        ],
-        "strategies": [{"strategy": strategy} | _told(tally) for strategy, tally in comparison.strategies.items()],
     }
 
 
-def _told(tally: Tally) -> dict[str, Any]:
-    if not tally.leagues:
-        return {"matches": 0}
-    margin, per_match = tally.margin, tally.points_per_match
-    return {
-        "matches": tally.matches,
-        "wins": tally.wins,
-        "draws": tally.draws,
-        "losses": tally.losses,
-        "points": tally.points,
-        "points_per_match": round(per_match, 6),
-        "interval_95": None if margin is None else [round(per_match - margin, 6), round(per_match + margin, 6)],
-        "share_of_leagues_won": round(tally.share_won, 6),
-    }
-
-
-def _as_text(
-    options: argparse.Namespace, league: DirectLeague, comparison: Comparison, progress: _Progress
-) -> Iterator[str]:
-    played = comparison.leagues
-    if played < options.seeds:
-        yield f"Interrupted: {played} of {options.seeds} leagues are over, and only they count."
-    if not played:
+def _told(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> Iterator[str]:
+    leagues = comparison.sums.leagues
+    if leagues < options.seeds:
+        yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."
+    if not leagues:
         return
-    heads = ["matches", "won", "drawn", "lost", "points", "points a match", "leagues won"]
-    of_players = [
-        [player, comparison.strategy_of[player], *_cells(tally)] for player, tally in _best_first(comparison.players)
-    ]
-    yield f"\n{table(['player', 'strategy', *heads], of_players)}"
-    if len(comparison.strategies) < len(comparison.players):
-        of_strategies = [[strategy, *_cells(tally)] for strategy, tally in _best_first(comparison.strategies)]
-        yield f"\n{table(['strategy', *heads], of_strategies)}"
-    if played < FEWEST_LEAGUES:
-        yield f"\nHow much of this is chance shows from {FEWEST_LEAGUES} leagues on (--seeds)."
-    else:
-        yield "\n±: in 95 of 100 cases the points a match are within this of what they would be over endless leagues."
-    if league.game.luck:
-        yield league.game.luck
-    for player in league.players.values():
-        if player.replaced:
-            yield f"{player.id} {player.name}: {player.replaced:,} moves were played for it, first because " + harmless(
-                player.fault
-            )
-    matches = played * league.matches
-    seeds = f"seeds {options.seed} to {options.seed + played - 1}"
-    yield f"{played:,} leagues of {options.game} ({seeds}), {matches:,} matches in {progress.seconds:.2f} s"
+    yield from as_text(comparison)
+    matches = leagues * comparison.league.matches
+    seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
+    played = f"{counted(leagues, 'league')} of {options.game} ({seeds})"
+    yield wrapped(f"{played}, {_matches(matches)} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
-    yield f"{matches / progress.seconds:,.0f} matches a second, {by_cpu}"
+    yield wrapped(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
 
 
-def _best_first(tallies: dict[str, Tally]) -> list[tuple[str, Tally]]:
-    return sorted(tallies.items(), key=lambda one: -one[1].points_per_match)
-
-
-def _cells(tally: Tally) -> list[object]:
-    margin = tally.margin
-    per_match = f"{tally.points_per_match:.3f}" + ("" if margin is None else f" ± {margin:.3f}")
-    counts = [tally.matches, tally.wins, tally.draws, tally.losses, tally.points]
-    return [*counts, per_match, f"{tally.share_won:.1%}"]
+def _matches(count: int) -> str:
+    return f"{count:,} match{'' if count == 1 else 'es'}"

@@ -1,96 +1,96 @@
-"""What many leagues of the same players come to, and how sure that is.
+"""A comparison of strategies: many leagues, each with the strategies in other seats.
 
-The leagues of different seeds are independent of each other, the matches within one are not: players learn from match
-to match. So what is taken from chance is judged by how the leagues differ, and by nothing finer.
+The schedule fixes which seats meet and when, and so what a player has seen by then. If strategies kept their seats, a
+figure would be true of that seating only. So each league's seed also decides about the seats, and the figures are means
+over all seatings. In which order the strategies are named changes nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
-from leaguekit.protocol.messages import Standing
-
-# Fewer leagues tell too little of how they differ.
-FEWEST_LEAGUES = 10
-
-
-class Tally(Struct):
-    """The leagues of one player, or of all that play alike."""
-
-    leagues: int = 0
-    leagues_won: int = 0
-    matches: int = 0
-    wins: int = 0
-    draws: int = 0
-    losses: int = 0
-    points: int = 0
-    # The sum of the squares of each league's points.
-    squares: int = 0
-
-    def add(self, rows: Iterable[Standing]) -> None:
-        """Count one league."""
-        points = 0
-        for row in rows:
-            points += row.points
-            self.matches += row.played
-            self.wins += row.wins
-            self.draws += row.draws
-            self.losses += row.losses
-            self.leagues_won += row.rank == 1
-        self.leagues += 1
-        self.points += points
-        self.squares += points * points
-
-    @property
-    def points_per_match(self) -> float:
-        return self.points / self.matches
-
-    @property
-    def share_won(self) -> float:
-        """The share of the leagues that were won."""
-        return self.leagues_won / self.leagues
-
-    @property
-    def margin(self) -> float | None:
-        """Half of the 95 % interval around the points per match; None if the leagues are too few to tell."""
-        leagues = self.leagues
-        if leagues < FEWEST_LEAGUES:
-            return None
-        variance = (leagues * self.squares - self.points**2) / (leagues * (leagues - 1))
-        return _t_quantile(leagues - 1) * math.sqrt(variance / leagues) * leagues / self.matches
+from leaguekit.agents.chance import Chance
+from leaguekit.league.settings import Settings
+from leaguekit.sim.direct import DirectLeague, Entrant, Seen
+from leaguekit.sim.estimates import Sums
 
 
 class Comparison:
-    """A tally for each player and for each strategy; ``strategies`` has the players' in the order of their ids."""
+    """Plays leagues and adds them up.
 
-    def __init__(self, players: Sequence[str], strategies: Sequence[str]) -> None:
-        self.strategy_of = dict(zip(players, strategies, strict=True))
-        self.players = {player: Tally() for player in players}
-        self.strategies = {strategy: Tally() for strategy in strategies}
-        self.leagues = 0
+    Players are given to the strategies in turn; if they do not come out even, chance decides in each league which
+    strategies have a player more. With ``as_named`` there is no chance in either, as in ``league run``. Strategies of
+    one name are one strategy.
+    """
 
-    def add(self, standings: Iterable[Standing]) -> None:
-        """Count one league by its final table."""
-        rows = {row.player_id: row for row in standings}
-        alike: dict[str, list[Standing]] = {strategy: [] for strategy in self.strategies}
-        for player, strategy in self.strategy_of.items():
-            self.players[player].add((rows[player],))
-            alike[strategy].append(rows[player])
-        for strategy, tally in self.strategies.items():
-            tally.add(alike[strategy])
-        self.leagues += 1
+    def __init__(
+        self, game: str, strategies: Sequence[Entrant], players: int, *, fresh: bool = False, as_named: bool = False
+    ) -> None:
+        self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
+        self.as_named = as_named
+        self.fresh = fresh
+        self._chance = Chance()
+        self.names = [*dict.fromkeys(one.name for one in self._named)]
+        # The number of a strategy among the names.
+        self._numbers = [self.names.index(one.name) for one in self._named]
+        # Moves that were played for each strategy, and what was wrong with the first.
+        self.replaced = [0] * len(self.names)
+        self.faults: list[str | None] = [None] * len(self.names)
+        # For each seat, all that may have it.
+        self._entrants = [
+            [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
+            for seat in range(1, players + 1)
+        ]
+        # For each seat, the one that has it.
+        self._seats = [seat % len(self._named) for seat in range(players)]
+        settings = Settings(league_id="simulation", game_type=game)
+        self.league = DirectLeague(settings, self._seated(), fresh=fresh)
+        self.sums = Sums.of(len(self.names))
 
+    def play(self, seed: int, seen: Seen | None = None) -> None:
+        """Play the league of a seed and count it."""
+        for _ in self.play_rounds(seed, seen):
+            pass
 
-def _t_quantile(freedom: float) -> float:
-    """The 97.5 % quantile of Student's t, by the first terms of its expansion: right to 0.001 from 9 degrees on."""
-    z = 1.959964
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum(term * (1 / freedom) ** power for power, term in enumerate(terms))
+    def play_rounds(self, seed: int, seen: Seen | None = None) -> Iterator[int]:
+        """The same round by round: how many matches each had. A league counts when it is over. Raises CannotAsk."""
+        if not self.as_named:
+            self._seats = self._shuffled(seed)
+            self.league.seat(self._seated())
+        yield from self.league.play_rounds(seed, seen)
+        self._count()
+
+    @property
+    def strategy_of(self) -> dict[str, str]:
+        """The strategy of each player in the league played last."""
+        return {player: self.names[number] for player, number in self._numbers_by_player().items()}
+
+    def _shuffled(self, seed: int) -> list[int]:
+        self._chance.seed(("seats", seed))
+        each, more = divmod(len(self._seats), len(self._named))
+        seats = [*range(len(self._named))] * each
+        if more:
+            seats += self._chance.sample(range(len(self._named)), more)
+        self._chance.shuffle(seats)
+        return seats
+
+    def _seated(self) -> list[Entrant]:
+        return [entrants[one] for entrants, one in zip(self._entrants, self._seats, strict=True)]
+
+    def _numbers_by_player(self) -> dict[str, int]:
+        return dict(zip(self.league.players, [self._numbers[one] for one in self._seats], strict=True))
+
+    def _count(self) -> None:
+        size, numbers = len(self.names), self._numbers_by_player()
+        points = [0] * size**2
+        copies = [0] * size
+        for player in self.league.players.values():
+            number = numbers[player.id]
+            copies[number] += 1
+            for opponent, taken in player.row.against.items():
+                points[number * size + numbers[opponent]] += taken
+            if player.replaced:
+                self.replaced[number] += player.replaced
+                self.faults[number] = self.faults[number] or player.fault
+        champion = self.league.standings()[0].player_id
+        self.sums.add(tuple(copies), points, numbers[champion])

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from leaguekit.agents.chance import Chance, match_key
-from leaguekit.agents.context import Context, PastMatch, Result, Strategy
+from leaguekit.agents.context import Context, PastMatch, Result, Strategy, record_of
 from leaguekit.agents.strategies import STRATEGIES, Thought, judged
 from leaguekit.games import game
 from leaguekit.games.base import Game, Side
@@ -54,13 +54,14 @@ class Player(Struct):
     chance: Chance
     row: Row
     history: list[PastMatch] = []
-    # Moves in all leagues that were made for the strategy because its own were none, and what was wrong with the first.
+    # Moves that were made for the strategy because its own were none, and what was wrong with the first.
     replaced: int = 0
     fault: str | None = None
 
     def begin(self) -> None:
         """Enter a new league."""
         self.row, self.history = Row(self.id, self.name), []
+        self.replaced, self.fault = 0, None
 
 
 class _Planned(Struct, frozen=True):
@@ -83,10 +84,21 @@ class CannotAsk(ValueError):
 
 
 class DirectLeague:
-    """A league that can be played again and again, each seed giving another one."""
+    """A league that can be played again and again, each seed giving another one.
 
-    def __init__(self, settings: Settings, entrants: Sequence[Entrant], most_remembered: int = MOST_REMEMBERED) -> None:
+    With ``fresh`` no strategy is shown anything of earlier matches: no history, no record, no table.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        entrants: Sequence[Entrant],
+        most_remembered: int = MOST_REMEMBERED,
+        *,
+        fresh: bool = False,
+    ) -> None:
         self._settings = settings
+        self._fresh = fresh
         self.game = game(settings.game_type)
         self._courses = Courses(self.game, most_remembered)
         self.players = {
@@ -103,9 +115,14 @@ class DirectLeague:
         self.matches = sum(map(len, self._rounds))
         self._has_chance = type(self.game).draw is not Game.draw
         # Ours look at no table; for an author's strategy it is made after every round.
-        self._shows_table = any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
+        self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
         self._seed = b""
+
+    def seat(self, entrants: Sequence[Entrant]) -> None:
+        """Give the seats to the same entrants in another order, from the next league on."""
+        for player, entrant in zip(self.players.values(), entrants, strict=True):
+            player.name, player.strategy = entrant
 
     def play(self, seed: int, seen: Seen | None = None) -> list[Standing]:
         """Play the league of a seed: its final table. ``seen`` is called with every match and its result."""
@@ -164,7 +181,7 @@ class DirectLeague:
             round_id=planned.round_id,
             opponent_id=opponent.id,
             role=_ROLES[turn.side],
-            record=player.row.record,
+            record=record_of(()) if self._fresh else player.row.record,
             standings=[*self._standings],
             history=tuple(player.history),
             random=player.chance,
@@ -187,6 +204,8 @@ class DirectLeague:
         for side, player, opponent, other_side in sides:
             points = verdict.score[side]
             player.row.count(opponent.id, points)
+            if self._fresh:
+                continue
             player.history.append(
                 PastMatch(
                     match_id=planned.id,

@@ -24,6 +24,9 @@ _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT
 
 _T = TypeVar("_T")
 
+# Refuses a store by its name, its version and the migrations that there are.
+Check = Callable[[str, int, Sequence[Sequence[str]]], None]
+
 
 class SqliteReader:
     """A LogReader on one SQLite file. Made by ``open``; belongs to the event loop that opened it."""
@@ -112,7 +115,7 @@ def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
 
 
 def connect_readonly(
-    path: Path, check: Callable[[str, int, Sequence[Sequence[str]]], None] = check_readable
+    path: Path, check: Check = check_readable
 ) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
     """A connection, and the folder that it needs. ``check`` is given the version of the tables."""
     try:

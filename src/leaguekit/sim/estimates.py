@@ -1,0 +1,236 @@
+"""What the leagues of a comparison add up to, and what can be concluded from it.
+
+Leagues of different seeds are independent of each other. Matches within a league are not: players learn from match to
+match. So every interval follows from how leagues differ: a figure is a ratio of points to matches, and each league is
+one observation of both.
+
+An interval counts four matches more than were played: two won and two lost. Without them, ten wins in a row would look
+like certainty. With hundreds of matches they change nothing.
+
+The differences between strategies are a family: with many pairs some difference looks large by chance. Their intervals
+are wider (Bonferroni), so that in 95 of 100 comparisons all of them hold the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import product, starmap
+from operator import add, mul
+from statistics import NormalDist
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from leaguekit.match.rulings import WIN_POINTS
+
+# Fewer leagues show too little of how they differ.
+FEWEST_LEAGUES = 10
+CONFIDENCE = 0.95
+# How often a difference is found that is called detectable.
+POWER = 0.9
+# Matches won, and as many lost, that an interval counts besides those played.
+_ADDED = 2
+
+
+class Estimate(NamedTuple):
+    """A figure and the bounds of its interval; None if the leagues are too few."""
+
+    mean: float
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def margin(self) -> float | None:
+        """The distance from the figure to the farther bound."""
+        return None if self.bounds is None else max(self.mean - self.bounds[0], self.bounds[1] - self.mean)
+
+    @property
+    def sign(self) -> int:
+        """1 if the whole interval is above 0, -1 if it is below; otherwise, or without an interval, 0."""
+        low, high = self.bounds or (0, 0)
+        return (low > 0) - (high < 0)
+
+
+class Counts(NamedTuple):
+    """How a strategy's matches ended."""
+
+    wins: int
+    draws: int
+    losses: int
+
+
+class Sums(Struct):
+    """The sums over leagues, all of them integers. Lists by pair hold strategy ``a`` against ``b`` at ``a * size + b``.
+
+    A match between two players of one strategy counts twice, once for each.
+    """
+
+    # The number of strategies.
+    size: int
+    leagues: int
+    # By strategy.
+    leagues_won: list[int]
+    # By pair, of the matches between them in a league: points and matches, and the products of both.
+    points: list[int]
+    matches: list[int]
+    points_squared: list[int]
+    points_matches: list[int]
+    matches_squared: list[int]
+    # By pair, of all matches of each in a league: points of both, points of one and matches of the other, matches.
+    products: list[int]
+    mixed_products: list[int]
+    match_products: list[int]
+
+    @classmethod
+    def of(cls, size: int) -> Sums:
+        """The sums over no leagues."""
+        return cls(size, 0, [0] * size, *([0] * size**2 for _ in range(8)))
+
+    def add(self, copies: tuple[int, ...], points: list[int], champion: int) -> None:
+        """Count a league with so many players of each strategy, by the points taken by pair and its champion."""
+        size, meetings = self.size, _meetings(copies)
+        totals = [sum(points[first : first + size]) for first in range(0, size**2, size)]
+        self.leagues += 1
+        self.leagues_won[champion] += 1
+        self.points = [*map(add, self.points, points)]
+        self.matches = [*map(add, self.matches, meetings.matches)]
+        self.points_squared = [*map(add, self.points_squared, map(mul, points, points))]
+        self.points_matches = [*map(add, self.points_matches, map(mul, points, meetings.matches))]
+        self.matches_squared = [*map(add, self.matches_squared, meetings.squares)]
+        self.products = [*map(add, self.products, starmap(mul, product(totals, totals)))]
+        self.mixed_products = [*map(add, self.mixed_products, starmap(mul, product(totals, meetings.totals)))]
+        self.match_products = [*map(add, self.match_products, meetings.products)]
+
+    @property
+    def pairs(self) -> int:
+        """How many differences between two strategies there are."""
+        return self.size * (self.size - 1) // 2
+
+    def total(self, a: int) -> tuple[int, int]:
+        """The points and the matches of a strategy."""
+        of = slice(a * self.size, (a + 1) * self.size)
+        return sum(self.points[of]), sum(self.matches[of])
+
+    def counts(self, a: int, b: int) -> Counts:
+        """How the matches of ``a`` against ``b`` ended: points alone tell, for a draw gives one point less in all."""
+        points, matches = self.points[a * self.size + b], self.matches[a * self.size + b]
+        draws = WIN_POINTS * matches - points - self.points[b * self.size + a]
+        wins = (points - draws) // WIN_POINTS
+        return Counts(wins, draws, matches - wins - draws)
+
+    def all_counts(self, a: int) -> Counts:
+        """How all matches of a strategy ended."""
+        return Counts(*map(sum, zip(*(self.counts(a, b) for b in range(self.size)), strict=True)))
+
+    def strategy(self, a: int) -> Estimate:
+        """The points per match of a strategy."""
+        points, matches = self.total(a)
+        return self._ratio(points, matches, self._spread(a, a))
+
+    def against(self, a: int, b: int) -> Estimate | None:
+        """The points per match of ``a`` against ``b``; None if they did not meet."""
+        at = a * self.size + b
+        points, matches = self.points[at], self.matches[at]
+        if not matches:
+            return None
+        products = self.points_squared[at], self.points_matches[at], self.points_matches[at], self.matches_squared[at]
+        return self._ratio(points, matches, _spread((points, matches), (points, matches), products, is_same=True))
+
+    def difference(self, a: int, b: int) -> Estimate:
+        """The points per match of ``a`` less those of ``b``; all such intervals hold together."""
+        (points_a, matches_a), (points_b, matches_b) = self.total(a), self.total(b)
+        mean = points_a / matches_a - points_b / matches_b
+        centre = _centre(points_a, matches_a) - _centre(points_b, matches_b)
+        return self._estimate(mean, centre, self._error(a, b), self.pairs, -WIN_POINTS)
+
+    def detectable(self) -> float | None:
+        """A true difference of this size is found with POWER, between whichever two strategies."""
+        if self.leagues < FEWEST_LEAGUES or not self.pairs:
+            return None
+        error = max(self._error(a, b) for a in range(self.size) for b in range(a))
+        return error * (_quantile(self.pairs, self.leagues - 1) + NormalDist().inv_cdf(POWER))
+
+    def _ratio(self, points: int, matches: int, spread: float) -> Estimate:
+        error = math.sqrt(self._correction * spread)
+        return self._estimate(points / matches, _centre(points, matches), error, 1, 0)
+
+    def _estimate(self, mean: float, centre: float, error: float, family: int, least: int) -> Estimate:
+        if self.leagues < FEWEST_LEAGUES:
+            return Estimate(mean)
+        margin = _quantile(family, self.leagues - 1) * error
+        low, high = min(centre - margin, mean), max(centre + margin, mean)
+        return Estimate(mean, (max(low, least), min(high, WIN_POINTS)))
+
+    def _error(self, a: int, b: int) -> float:
+        """The standard error of a difference."""
+        spread = self._spread(a, a) + self._spread(b, b) - 2 * self._spread(a, b)
+        return math.sqrt(self._correction * max(spread, 0.0))
+
+    def _spread(self, a: int, b: int) -> float:
+        there, back = a * self.size + b, b * self.size + a
+        mixed = self.mixed_products[there], self.mixed_products[back]
+        products = self.products[there], *mixed, self.match_products[there]
+        return _spread(self.total(a), self.total(b), products, is_same=a == b)
+
+    @property
+    def _correction(self) -> float:
+        observations = self.leagues + 2 * _ADDED
+        return observations / (observations - 1)
+
+
+class _Meetings(NamedTuple):
+    """The matches of a league by pair of strategies, their squares, those of each strategy, and their products."""
+
+    matches: list[int]
+    squares: list[int]
+    totals: list[int]
+    products: list[int]
+
+
+@lru_cache(maxsize=64)
+def _meetings(copies: tuple[int, ...]) -> _Meetings:
+    players = sum(copies)
+    matches = [a * (b - (at == to)) for at, a in enumerate(copies) for to, b in enumerate(copies)]
+    totals = [count * (players - 1) for count in copies]
+    return _Meetings(matches, [*map(mul, matches, matches)], totals, [*starmap(mul, product(totals, totals))])
+
+
+def _centre(points: int, matches: int) -> float:
+    """The middle of an interval."""
+    return (points + _ADDED * WIN_POINTS) / (matches + 2 * _ADDED)
+
+
+def _spread(a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, int, int], *, is_same: bool) -> float:
+    """The covariance of two ratios of points to matches, by the sums over leagues.
+
+    ``products`` are the sums of points by points, points of a by matches of b, points of b by matches of a, and matches
+    by matches. Each added match is a league of its own, won by one of the two. All is exact up to the division.
+    """
+    (points_a, matches_a), (points_b, matches_b) = (
+        (points + _ADDED * WIN_POINTS, matches + 2 * _ADDED) for points, matches in (a, b)
+    )
+    both, a_by_b, b_by_a, matches = products
+    both += _ADDED * WIN_POINTS**2 * is_same
+    a_by_b += _ADDED * WIN_POINTS
+    b_by_a += _ADDED * WIN_POINTS
+    matches += 2 * _ADDED
+    scale = matches_a * matches_b
+    above = both * scale - a_by_b * matches_a * points_b - b_by_a * points_a * matches_b + matches * points_a * points_b
+    return above / scale**2
+
+
+@lru_cache(maxsize=64)
+def _quantile(family: int, freedom: int) -> float:
+    """How many standard errors an interval reaches if that many hold together: the quantile of Student's t.
+
+    By the first terms of its expansion: right to 0.001 from 9 degrees of freedom on, in large families to 2 %.
+    """
+    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (2 * family))
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return sum(term * (1 / freedom) ** power for power, term in enumerate(terms))

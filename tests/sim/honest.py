@@ -1,0 +1,215 @@
+"""``make honest``: whether ``league simulate`` claims what is true, and nothing else. Some fifteen minutes.
+
+python -m tests.sim.honest [--short]
+
+All checks are random and have fixed seeds: what passes once passes always. The full run has 1,000 comparisons for each
+check, and at most 5 % of them may claim something wrong. The short run has fewer. It fails only if so many are wrong
+that a true rate of 5 % brings that about less than once in a thousand runs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import Any, NamedTuple
+
+from leaguekit.agents.context import Context, Strategy
+from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.cli.tables import table
+from leaguekit.sim.comparison import Comparison
+from leaguekit.sim.direct import Entrant
+from leaguekit.sim.estimates import POWER, _quantile
+
+WRONG = 0.05
+FULL, SHORT = 1_000, 16
+# How long a check may be silent.
+SHOW_EVERY = 1.0
+
+
+class Found(NamedTuple):
+    """What a check found, what was required, and whether it holds."""
+
+    check: str
+    found: str
+    required: str
+    holds: bool
+
+
+# Called with how much of the whole is done.
+Progress = Callable[[int, int], None]
+
+
+def most_wrong(comparisons: int) -> int:
+    """How many of the comparisons may claim something wrong."""
+    if comparisons >= FULL:
+        return int(comparisons * WRONG)
+    chance = below = (1 - WRONG) ** comparisons
+    most = 0
+    while below < 0.999:
+        chance *= (comparisons - most) / (most + 1) * WRONG / (1 - WRONG)
+        most += 1
+        below += chance
+    return most
+
+
+def played(comparison: Comparison, number: int, leagues: int) -> Comparison:
+    """The comparison of a number, which has seeds of its own."""
+    for seed in range(number * leagues, (number + 1) * leagues):
+        comparison.play(seed)
+    return comparison
+
+
+def claims(comparison: Comparison) -> list[tuple[str, str]]:
+    """Each pair of strategies of which the first is called better."""
+    sums, names = comparison.sums, comparison.names
+    signs = {(a, b): sums.difference(a, b).sign for a in range(sums.size) for b in range(a)}
+    return [(names[a], names[b]) if sign > 0 else (names[b], names[a]) for (a, b), sign in signs.items() if sign]
+
+
+def copies_are_equal(
+    progress: Progress, comparisons: int, strategy: str, game: str, copies: int, players: int, leagues: int
+) -> Found:
+    """Nothing is better than its own copies."""
+    entrants = [Entrant(f"copy {number}", STRATEGIES[strategy]) for number in range(copies)]
+    wrong = 0
+    for number in range(comparisons):
+        wrong += bool(claims(played(Comparison(game, entrants, players), number, leagues)))
+        progress(number + 1, comparisons)
+    most = most_wrong(comparisons)
+    name = f"{copies} copies of {strategy}, {players} players, {game}, {leagues} leagues: any called better"
+    return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+
+
+def often_rock(ctx: Context) -> Any:
+    return ctx.random.choice(["rock", "rock", "paper", "scissors"])
+
+
+def paper(_ctx: Context) -> Any:
+    return "paper"
+
+
+# Paper has 7/4 points per match against often_rock, which has 1 against paper and 21/16 against its like.
+ADVANTAGE = 7 / 4 - (3 * 21 / 16 + 1) / 4
+ENOUGH_LEAGUES = 80
+
+
+def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[Found]:
+    """A strategy that is better than four others by a known difference is called so, and no other is."""
+    entrants = [Entrant("paper", paper), *(Entrant(f"rock {number}", often_rock) for number in range(4))]
+    stated = found = 0.0
+    wrong = 0
+    for number in range(comparisons):
+        comparison = played(Comparison("rock_paper_scissors", entrants, 5), number, ENOUGH_LEAGUES)
+        stated += (comparison.sums.detectable() or 3.0) / comparisons
+        claimed = claims(comparison)
+        found += sum(better == "paper" for better, _ in claimed) / 4 / comparisons
+        wrong += any(better != "paper" for better, _ in claimed)
+        progress(number + 1, comparisons)
+    what = f"an advantage of {ADVANTAGE:.3f}, {ENOUGH_LEAGUES} leagues"
+    yield Found(f"{what}: stated as detectable", f"{stated:.3f}", f"at most {ADVANTAGE:.3f}", stated <= ADVANTAGE)
+    yield Found(f"{what}: found", f"{found:.1%}", f"at least {POWER:.0%}", found >= POWER)
+    most = most_wrong(comparisons)
+    yield Found(f"{what}: any other called better", f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+
+
+# With the seats as named, the points per match of rock are between 0.8 and 2.1.
+ORDERED: dict[str, Strategy] = {
+    "rock": lambda _ctx: "rock",
+    **{name: STRATEGIES[name] for name in ("frequency", "alternating", "history_based", "random")},
+}
+
+
+def orders_agree(progress: Progress, leagues: int) -> Iterator[Found]:
+    """Whatever the order in which strategies are named, the figures are those of all orders together."""
+    orders = [*permutations(ORDERED)]
+    figures: dict[str, list[tuple[float, tuple[float, float]]]] = {name: [] for name in ORDERED}
+    for number, order in enumerate(orders):
+        # Names are sorted before they are seated; so they begin with their place here.
+        entrants = [Entrant(f"{place} {name}", ORDERED[name]) for place, name in enumerate(order)]
+        comparison = played(Comparison("rock_paper_scissors", entrants, len(order)), number, leagues)
+        for place, name in enumerate(order):
+            found = comparison.sums.strategy(place)
+            assert found.bounds is not None
+            figures[name].append((found.mean, found.bounds))
+        progress(number + 1, len(orders))
+    held, farthest, intervals = 0, 0.0, len(orders) * len(ORDERED)
+    for found_in_orders in figures.values():
+        mean = sum(one for one, _ in found_in_orders) / len(orders)
+        held += sum(low <= mean <= high for _, (low, high) in found_in_orders)
+        farthest = max(farthest, *(2 * abs(one - mean) / (high - low) for one, (low, high) in found_in_orders))
+    what = f"{len(orders)} orders of {len(ORDERED)} strategies, {leagues:,} leagues each"
+    share = held / intervals
+    yield Found(f"{what}: intervals with the common mean", f"{share:.1%}", "at least 93 %", share >= 0.93)
+    # All at once, they may reach this many times as far as each of them alone.
+    reach = _quantile(intervals, leagues - 1) / _quantile(1, leagues - 1)
+    yield Found(f"{what}: farthest from it, in ±", f"{farthest:.2f}", f"at most {reach:.2f}", farthest <= reach)
+
+
+def differences_hold_together(progress: Progress, comparisons: int) -> Found:
+    """All intervals of a comparison hold the true differences, with strategies that learn and few leagues."""
+    entrants, leagues = [Entrant(*one) for one in ORDERED.items()], 20
+    # Its own error is small beside that of the comparisons. Its seeds are far from theirs.
+    truth = played(
+        Comparison("rock_paper_scissors", entrants, len(entrants)), 10_000, min(20 * comparisons, 20_000)
+    ).sums
+    wrong = 0
+    for number in range(comparisons):
+        sums = played(Comparison("rock_paper_scissors", entrants, len(entrants)), number, leagues).sums
+        pairs = [(sums.difference(a, b), truth.difference(a, b).mean) for a in range(sums.size) for b in range(a)]
+        wrong += any(one.bounds is None or not one.bounds[0] <= true <= one.bounds[1] for one, true in pairs)
+        progress(number + 1, comparisons)
+    most = most_wrong(comparisons)
+    name = f"{len(entrants)} strategies, {leagues} leagues: any difference outside its interval"
+    return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+
+
+def checks(progress: Progress, *, short: bool) -> Iterator[Found]:
+    comparisons = SHORT if short else FULL
+    leagues = 10 if short else 100
+    yield copies_are_equal(progress, comparisons, "frequency", "rock_paper_scissors", 20, 20, leagues)
+    if not short:
+        yield copies_are_equal(progress, comparisons, "random", "even_odd", 20, 20, 10)
+    yield copies_are_equal(progress, 4 * comparisons, "history_based", "rock_paper_scissors", 3, 5, 20)
+    yield copies_are_equal(progress, 10 * comparisons, "random", "tic_tac_toe", 2, 2, 10)
+    yield from an_advantage_is_found(progress, 2 * comparisons if short else comparisons)
+    # With fewer leagues the largest of 600 distances is farther out: Student's t is not exact in that tail.
+    yield from orders_agree(progress, 60 if short else 1_000)
+    yield differences_hold_together(progress, 4 * comparisons if short else comparisons)
+
+
+class _Shown:
+    """How far a check is: a line on a terminal that changes, or lines."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + SHOW_EVERY
+        self._is_terminal = sys.stderr.isatty()
+
+    def __call__(self, done: int, whole: int) -> None:
+        if (now := time.monotonic()) < self._next and done < whole:
+            return
+        self._next = now + SHOW_EVERY * (1 if self._is_terminal else 10)
+        before, after = ("\r\x1b[K", "" if done < whole else "\r\x1b[K") if self._is_terminal else ("", "\n")
+        sys.stderr.write(f"{before}{done:,} of {whole:,}{after}")
+        sys.stderr.flush()
+
+
+def main() -> int:
+    found: list[Found] = []
+    try:
+        for one in checks(_Shown(), short="--short" in sys.argv):
+            found.append(one)
+            sys.stderr.write(f"{one.check}: {one.found} ({one.required})\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted.\n")
+        return 130
+    finally:
+        if found:
+            rows = [[one.check, one.found, one.required, "holds" if one.holds else "FAILS"] for one in found]
+            sys.stdout.write(table(["check", "found", "required", ""], rows) + "\n")
+    return 0 if all(one.holds for one in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""What is concluded from the leagues of a comparison: means, intervals, differences, and how large they must be."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from random import Random
+
+import pytest
+
+from leaguekit.sim.estimates import FEWEST_LEAGUES, Estimate, Sums, _quantile
+
+WON, DRAWN, LOST = [0, 3, 0, 0], [0, 1, 1, 0], [0, 0, 3, 0]
+
+
+def sums_of(leagues: list[list[int]], copies: tuple[int, ...] = (1, 1)) -> Sums:
+    """Leagues of two strategies with these points by pair."""
+    sums = Sums.of(2)
+    for points in leagues:
+        sums.add(copies, points, champion=0)
+    return sums
+
+
+def test_a_mean_has_the_interval_of_student_with_two_wins_and_two_losses_more() -> None:
+    sums = sums_of([WON] * 6 + [DRAWN] * 3 + [LOST] * 5)
+    found = sums.strategy(0)
+    assert found.mean == pytest.approx(21 / 14)
+    points = [3] * 6 + [1] * 3 + [0] * 5 + [3, 3, 0, 0]
+    # t for 13 degrees of freedom is 2.160.
+    margin = 2.160 * statistics.stdev(points) / math.sqrt(18)
+    centre = statistics.mean(points)
+    assert found.bounds == pytest.approx((centre - margin, centre + margin), abs=1e-3)
+    assert sums.against(0, 1) == found
+    assert sums.against(0, 0) is None
+
+
+def test_a_difference_is_paired_within_leagues() -> None:
+    sums = sums_of([WON] * 9 + [DRAWN] * 3 + [LOST] * 2)
+    found = sums.difference(0, 1)
+    assert found.mean == pytest.approx((30 - 9) / 14)
+    differences = [3] * 9 + [0] * 3 + [-3] * 2 + [3, 3, -3, -3]
+    margin = 2.160 * statistics.stdev(differences) / math.sqrt(18)
+    centre = statistics.mean(differences)
+    assert found.bounds == pytest.approx((centre - margin, centre + margin), abs=1e-3)
+    mirrored = sums.difference(1, 0)
+    assert found.bounds is not None
+    assert mirrored.bounds == pytest.approx((-found.bounds[1], -found.bounds[0]))
+    assert (sums.difference(0, 1).sign, sums_of([WON] * 10).difference(1, 0).sign) == (0, -1)
+
+
+def test_leagues_with_more_matches_weigh_more() -> None:
+    """The ratio of sums, with the usual error of a ratio: checked against the definition."""
+    chance = Random(3)
+    leagues = []
+    for _ in range(40):
+        copies = chance.choice([(2, 1), (1, 2)])
+        points = [0, 0, 0, 0]
+        for _ in range(2):
+            a, b = chance.choice([(3, 0), (1, 1), (0, 3)])
+            points[1] += a
+            points[2] += b
+        points[0 if copies[0] == 2 else 3] = chance.choice([2, 3])
+        leagues.append((copies, points))
+    sums = Sums.of(2)
+    for copies, points in leagues:
+        sums.add(copies, points, champion=1)
+    observed = [
+        (points[0] + points[1], 2 * copies[0], points[2] + points[3], 2 * copies[1]) for copies, points in leagues
+    ]
+    observed += [(3, 1, 0, 1), (0, 1, 3, 1)] * 2
+    ratios = [sum(one[at] for one in observed) / sum(one[at + 1] for one in observed) for at in (0, 2)]
+    mean_matches = [statistics.mean(one[at] for one in observed) for at in (1, 3)]
+    residuals = [
+        (a - ratios[0] * m) / mean_matches[0] - (b - ratios[1] * n) / mean_matches[1] for a, m, b, n in observed
+    ]
+    error = math.sqrt(sum(one**2 for one in residuals) / (len(residuals) - 1) / len(residuals))
+    found = sums.difference(0, 1)
+    assert found.bounds is not None
+    assert (found.bounds[1] - found.bounds[0]) / 2 == pytest.approx(_quantile(1, 39) * error)
+
+
+def test_many_wins_in_a_row_are_no_certainty() -> None:
+    found = sums_of([WON] * 10).against(0, 1)
+    assert found is not None
+    assert found.bounds is not None
+    low, high = found.bounds
+    # The exact interval of 10 wins in 10 matches begins at 0.69, which is 2.07 points.
+    assert (found.mean, high) == (3.0, 3.0)
+    assert 1.7 < low < 2.1
+    assert found.margin == 3.0 - low
+
+
+def test_too_few_leagues_have_no_interval_and_claim_nothing() -> None:
+    sums = sums_of([WON] * (FEWEST_LEAGUES - 1))
+    assert sums.strategy(0) == Estimate(3.0)
+    assert (sums.difference(0, 1).margin, sums.difference(0, 1).sign) == (None, 0)
+    assert sums.detectable() is None
+    assert sums_of([WON] * FEWEST_LEAGUES).difference(0, 1).sign == 1
+
+
+def test_one_strategy_has_no_difference_to_detect() -> None:
+    sums = Sums.of(1)
+    for _ in range(20):
+        sums.add((2,), [3], champion=0)
+    assert (sums.pairs, sums.detectable()) == (0, None)
+    assert sums.counts(0, 0) == (20, 0, 20)
+    assert sums.strategy(0).mean == 1.5
+
+
+# From the usual printed tables, for intervals of 95 %, 99 % (a family of 5) and 99.98 % (a family of 250).
+@pytest.mark.parametrize(
+    ("family", "freedom", "t"),
+    [
+        *((1, 9, 2.262), (1, 14, 2.145), (1, 29, 2.045), (1, 99, 1.984), (1, 100_000, 1.960)),
+        *((5, 9, 3.250), (5, 29, 2.756), (5, 100_000, 2.576), (250, 9, 6.010), (250, 30, 4.234)),
+    ],
+)
+def test_the_quantile_is_that_of_the_tables(family: int, freedom: int, t: float) -> None:
+    assert _quantile(family, freedom) == pytest.approx(t, abs=1e-3, rel=0.01)
+
+
+def test_the_stated_difference_is_that_of_the_widest_interval() -> None:
+    sums = sums_of([WON, LOST, DRAWN, DRAWN] * 25)
+    margin, detectable = sums.difference(0, 1).margin, sums.detectable()
+    assert margin is not None
+    assert detectable is not None
+    # 1.28 more standard errors for a power of 90 %.
+    assert detectable / margin == pytest.approx((1.984 + 1.2816) / 1.984, rel=0.01)

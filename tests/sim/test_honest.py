@@ -1,0 +1,16 @@
+"""The short form of ``make honest``."""
+
+from __future__ import annotations
+
+from tests.sim.honest import checks, most_wrong
+
+
+def test_what_a_comparison_claims_is_true() -> None:
+    found = [*checks(lambda _done, _whole: None, short=True)]
+    assert len(found) == 9
+    assert not [one for one in found if not one.holds]
+
+
+def test_a_thousand_comparisons_may_have_fifty_wrong_claims_and_few_have_a_little_slack() -> None:
+    assert most_wrong(1_000) == 50
+    assert most_wrong(100) == 13
