@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from tests.agents.scene import (
     REFEREE_TOKEN,
     REFEREE_URL,
     Json,
+    Player,
     Refusal,
     Scene,
     after,
@@ -816,6 +819,67 @@ async def test_a_referee_can_be_closed_in_the_middle_of_everything(scene: Scene)
     await scene.post("notify_league_completed", _league_completed(scene))
     await referee.close()
     assert asyncio.all_tasks() - {asyncio.current_task()} == set(scene.network._answering)
+
+
+@in_virtual_time
+async def test_closing_breaks_off_what_a_replaced_attempt_still_tells_its_players(scene: Scene) -> None:
+    """The further attempt begins while the ruling on the first is still being written down."""
+    scene.player("P01", game_over=silent, choose_parity_call=[after(10), good]), scene.player("P02")
+    referee = await scene.start(max_concurrent=1)
+    await scene.assign()
+    await asyncio.sleep(5)
+    await scene.assign("R1M1", 2)
+    await scene.ended()
+    assert [one.params["conversation_id"] for one in scene.to("P01", "GAME_OVER")] == ["conv-r1m1-001", "conv-r1m1-002"]
+    await referee.close()
+    assert asyncio.all_tasks() - {asyncio.current_task()} == set(scene.network._answering)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowWorld(World):
+    """A world whose disk takes a second."""
+
+    async def blocking(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        await asyncio.sleep(1)
+        return work(*arguments)
+
+
+@in_virtual_time
+async def test_closing_breaks_off_what_a_forgotten_match_still_tells_its_players(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The match is forgotten for a newer one while the ruling on it is still being written down."""
+    monkeypatch.setattr("leaguekit.agents.referee.MOST_REMEMBERED", 1)
+    world = scene.world()
+    slow = SlowWorld(world.caller, world.data_root, world.now, world.entropy, inline=True)
+    monkeypatch.setattr(scene, "world", lambda: slow)
+    scene.player("P01", game_over=silent), scene.player("P02")
+    referee = await scene.start()
+    await scene.assign()
+    await asyncio.sleep(0.5)
+    await scene.assign("R1M2")
+    assert list(referee._matches) == ["R1M2"]
+    await scene.ended()
+    await referee.close()
+    assert asyncio.all_tasks() - {asyncio.current_task()} == set(scene.network._answering)
+
+
+@in_virtual_time
+async def test_a_match_is_not_at_rest_while_a_message_waits_for_the_one_before_it(scene: Scene) -> None:
+    """GAME_OVER waits for GAME_ERROR, which is acknowledged late. Looked at between the two."""
+    at_rest: list[bool] = []
+
+    async def slow(player: Player, call: Json) -> Json:
+        match = scene.referee._matches["R1M1"]
+        match._handed["A"].add_done_callback(lambda _handed: at_rest.append(match.is_at_rest))
+        return await after(0.05)(player, call)
+
+    scene.player("P01", game_invitation=silent, game_error=slow), scene.player("P02")
+    await scene.start()
+    await scene.assign()
+    await scene.ended()
+    assert [one.kind for one in scene.to("P01")][-2:] == ["GAME_ERROR", "GAME_OVER"]
+    assert at_rest == [False] * 4
 
 
 # For real

@@ -52,6 +52,8 @@ class ScriptedManager:
         self.before: list[ProtocolError] = []
         self.rejecting: list[str] = []
         self.said: dict[str, Any] = {}
+        # What the first pings are answered with, and all others; None for no answer.
+        self.pongs: list[Any] = []
         self.pong: Any = PONG
         self.came: list[m.Request] = []
 
@@ -60,9 +62,10 @@ class ScriptedManager:
 
     async def _answer(self, call: Call) -> Any:
         if call.method == PING:
-            if self.pong is None:
+            pong = self.pongs.pop(0) if self.pongs else self.pong
+            if pong is None:
                 await asyncio.Event().wait()
-            return self.pong
+            return pong
         method, request = read_call(call, "league_manager")
         assert isinstance(request, m.Request)
         self.came.append(request)
@@ -81,12 +84,14 @@ class ScriptedManager:
 class Office:
     """A manager, and an agent of either role that registers with it."""
 
-    def __init__(self, root: Path, role: str, manager: ScriptedManager | None = None, name: str = "Alpha") -> None:
+    def __init__(
+        self, root: Path, role: str, manager: ScriptedManager | None = None, name: str = "Alpha", entropy: bytes = b"e"
+    ) -> None:
         network = MemoryNetwork()
         self.role = role
         self.manager = manager or ScriptedManager()
         network.listen(MANAGER_URL, self.manager.handle)
-        world = World(MemoryCaller(network), root, now, lambda size: b"e" * size, inline=True)
+        world = World(MemoryCaller(network), root, now, lambda size: entropy * size, inline=True)
         self.agent: PlayerAgent | RefereeAgent = (
             PlayerAgent(Player(name, STRATEGIES["random"]), world, MANAGER_URL, AGENT_URL)
             if role == "player"
@@ -162,12 +167,77 @@ def test_a_manager_that_does_not_repeat_a_token_means_the_one_that_it_was_shown(
 
 
 def test_a_manager_that_knows_no_ping_is_registered_with_without_a_token(office: Callable[..., Office]) -> None:
+    deaf = office()
+    deaf.manager.pong, deaf.manager.said = None, {"league_id": "another_league"}
+    assert deaf.register()[1] == 10
+    assert deaf.manager.came[0].auth_token is msgspec.UNSET
+
+
+def test_who_has_a_token_of_another_league_registers_without_it_where_no_ping_is_known(
+    office: Callable[..., Office],
+) -> None:
     office().register()
     deaf = office()
-    deaf.manager.pong = None
-    _, seconds = deaf.register()
-    assert seconds == 10
+    deaf.manager.pong, deaf.manager.said = None, {"league_id": "another_league"}
+    assert deaf.register()[1] == 5 * 10 + 0.25 + 0.5 + 1 + 2
     assert deaf.manager.came[0].auth_token is msgspec.UNSET
+
+
+@pytest.mark.parametrize("said_league", [True, False])
+def test_a_request_whose_answer_is_kept_is_never_repeated_without_the_token(
+    office: Callable[..., Office], *, said_league: bool
+) -> None:
+    """The manager would take that for the retry of a lost answer, and replace the token that the agent has."""
+    first = office()
+    first.manager.pong = PONG if said_league else None
+    first.register()
+    back = office(entropy=b"f")
+    back.manager.pong = None
+    back.register()
+    (asked,), (again,) = first.manager.came, back.manager.came
+    assert again.auth_token is msgspec.UNSET
+    assert again.conversation_id != asked.conversation_id
+
+
+def test_a_manager_of_another_scheme_that_knows_no_ping_is_not_pinged_again(office: Callable[..., Office]) -> None:
+    for _ in range(2):
+        deaf = office()
+        deaf.manager.pong, deaf.manager.said = None, {"token_scheme": msgspec.UNSET}
+        assert deaf.register()[1] == 10
+
+
+def test_who_is_registered_renews_its_token_although_a_ping_is_lost(office: Callable[..., Office], role: str) -> None:
+    renewing = office()
+
+    async def main() -> float:
+        await renewing.registrar.register()
+        renewing.manager.pong = None
+        await renewing.registrar.renew(token_of(role))
+        await renewing.agent.close()
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == 10
+    assert [one.auth_token for one in renewing.manager.came] == [msgspec.UNSET, token_of(role)]
+
+
+def test_a_request_whose_answer_was_lost_is_repeated_by_the_next_run(office: Callable[..., Office]) -> None:
+    first = office()
+    first.manager.before = [ProtocolError("E019")]
+    with pytest.raises(RegistrationRefused):
+        first.register()
+    back = office(entropy=b"f")
+    back.manager.pong = None
+    back.register()
+    assert encode(back.manager.came[0]) == encode(first.manager.came[0])
+
+
+def test_who_has_a_token_waits_for_the_manager_to_say_its_league(office: Callable[..., Office], role: str) -> None:
+    office().register()
+    back = office(entropy=b"f")
+    back.manager.pongs = [None, None]
+    _, seconds = back.register()
+    assert seconds == 10 + 0.25 + 10 + 0.5
+    assert [one.auth_token for one in back.manager.came] == [token_of(role)]
 
 
 def test_a_state_file_that_cannot_be_written_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

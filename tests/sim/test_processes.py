@@ -154,3 +154,54 @@ def test_the_dead_are_buried_without_a_sound(capsys: pytest.CaptureFixture[str])
     play(main)
     gc.collect()
     assert capsys.readouterr() == ("", "")
+
+
+def unread(loop: ProcessLoop) -> list[str]:
+    """What the loop reports, as it comes."""
+    reported: list[str] = []
+    loop.set_exception_handler(lambda _loop, context: reported.append(context["message"]))
+    return reported
+
+
+async def fail() -> None:
+    raise ValueError("planted")
+
+
+async def fail_a_future() -> None:
+    asyncio.get_running_loop().create_future().set_exception(ValueError("planted"))
+
+
+@pytest.mark.parametrize("work", [fail, fail_a_future])
+def test_a_failure_that_a_living_process_never_reads_is_reported(work: Callable[[], Any]) -> None:
+    async def main(loop: ProcessLoop) -> list[str]:
+        reported = unread(loop)
+        Process(loop, "a").start(work())
+        await asyncio.sleep(1)
+        return reported
+
+    (message,) = play(main)
+    assert message.endswith("exception was never retrieved")
+
+
+@pytest.mark.parametrize("kind", ["task", "future"])
+def test_a_failure_that_a_process_could_not_read_before_its_crash_is_not_reported(kind: str) -> None:
+    """The process crashes when the failure has happened, and before the callback that would read it."""
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        failing = loop.create_task(fail()) if kind == "task" else loop.create_future()
+        failing.add_done_callback(lambda failed: failed.exception())
+        if kind == "future":
+            failing.set_exception(ValueError("planted"))
+
+    async def main(loop: ProcessLoop) -> list[str]:
+        reported = unread(loop)
+        process = Process(loop, "a")
+        # Its turns: the work, the task, and the callback.
+        process.crash_at = 3 if kind == "task" else 2
+        process.start(work())
+        await asyncio.sleep(1)
+        assert not process.alive
+        return reported
+
+    assert play(main) == []

@@ -92,7 +92,7 @@ class RefereeAgent:
         self._attempts: dict[str, int] = {}
         self._in_play: dict[str, Refereeing] = {}
         self._matches: dict[str, Refereeing] = {}
-        # Earlier attempts whose players are still being told.
+        # Matches that are not in ``_matches`` any more, but whose players are still being told.
         self._earlier: list[Refereeing] = []
         # Set whenever a match is no longer in play.
         self._has_room = asyncio.Event()
@@ -345,6 +345,9 @@ class RefereeAgent:
             await self._reports.hand_in(match.messages.transcript(match.transcript.text()))
             return
         verdict, ruling = ruled
+        if self._matches.get(ruling.match_id) is not match:
+            # It was replaced or forgotten while its ruling was written down.
+            self._earlier.append(match)
         await match.tell_result(verdict, ruling)
         await self._deliver(ruling)
         transcript = match.messages.transcript(match.transcript.text())

@@ -103,8 +103,8 @@ class Refereeing:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it is over and everybody has been told."""
-        return self._ended.done() and not self._posting
+        """Whether it is over, and no message to a player is under way or waits for the one before it."""
+        return self._ended.done() and not self._posting and all(handed.done() for handed in self._handed.values())
 
     async def play(self) -> Ended:
         """Play the match to its end."""

@@ -49,6 +49,8 @@ UNNAMED = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
 # knows better.
 MOST_UNREACHABLE = 4
+# How often an agent that has a token pings again before it believes that the manager knows no ping.
+MAX_PING_RETRIES = 4
 # How long a file waits that could not be written.
 WRITE_AGAIN_SECONDS = 5.0
 
@@ -157,6 +159,9 @@ class Registrar:
         self.role = kind.role
         self._meta = meta
         self._prepare = prepare
+        # Not among the files of its league, which a manager that was slow to say has not named.
+        self._asked_file = self.folder(None) / "asked.json"
+        self._unanswered_pings = 0
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
         self._sender = sender_of(kind.role, wanted_id or self._slug)
         self._doubting: asyncio.Task[None] | None = None
@@ -276,8 +281,14 @@ class Registrar:
         try:
             body = await reachable(self._world.caller, self._address, PING_SECONDS)
         except TimedOut:
+            self._unanswered_pings += 1
+            may_retry = self.identity is None and self._unanswered_pings <= MAX_PING_RETRIES
+            if may_retry and await self._world.blocking(self._has_token):
+                # Only the league that it came from may see the token, and this may be that league.
+                raise
             # It may know no ping.
             return None
+        self._unanswered_pings = 0
         league_id = league_in(body)
         if league_id is not None and self.identity is not None and self.identity.league_id not in (None, league_id):
             raise Unreachable(f"another league, {league_id}, is at {self._address}")
@@ -289,6 +300,16 @@ class Registrar:
             return None
         kept = self._read(self._state_file(league_id), Identity)
         return kept if kept is not None and kept.league_id == league_id else None
+
+    def _asked(self) -> _Asked | None:
+        """The request without a token that was sent last."""
+        return self._read(self._asked_file, _Asked)
+
+    def _has_token(self) -> bool:
+        """Whether the answer to that request is kept, from a manager that knows pings."""
+        asked = self._asked()
+        kept = None if asked is None else self._kept(asked.league_id)
+        return kept is not None and kept.derived
 
     def _read(self, path: Path, kind: type[T]) -> T | None:
         """What an earlier run wrote to a file of its own; None if there is nothing, or nothing of use."""
@@ -302,16 +323,17 @@ class Registrar:
         return None
 
     async def _request(self, token: str | UnsetType, league_id: str | None) -> m.Request:
-        """A request; without a token, the one that an earlier run sent and perhaps did not see answered."""
+        """A request; without a token, the one that an earlier run sent and did not see answered.
+
+        A manager that was restarted gives the repeat of a request a new token, and the one that is kept is void.
+        """
         conversation = f"conv-{self._slug}-reg-{self._world.entropy(4).hex()}"
         envelope = m.envelope(self._sender, self._world.now(), conversation)
         if token is UNSET:
-            # Not among the files of its league, which a manager that was slow to say has not named.
-            path = self.folder(None) / "asked.json"
-            asked = await self._world.blocking(self._read, path, _Asked)
+            asked = await self._world.blocking(self._asked)
             if asked is None or (league_id and asked.league_id not in (None, league_id)):
-                await self._write(path, _Asked(conversation, envelope["timestamp"], league_id))
-            else:
+                await self._write(self._asked_file, _Asked(conversation, envelope["timestamp"], league_id))
+            elif not await self._world.blocking(self._has_token):
                 envelope |= {"conversation_id": asked.conversation_id, "timestamp": asked.timestamp}
         return self._kind.request(**envelope, auth_token=token, **{f"{self._kind.role}_meta": self._meta})
 
@@ -330,6 +352,8 @@ class Registrar:
         )
         if token and league_id:
             await self._write(self._state_file(league_id), identity)
+            if pinged is None and request.auth_token is UNSET:
+                await self._write(self._asked_file, _Asked(request.conversation_id, request.timestamp, league_id))
         log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
         await self._prepare(identity, self._before(kept, identity))
         # Not before: nothing is answered under an identity that is not prepared for it.

@@ -31,6 +31,8 @@ class Process:
     def __init__(self, loop: ProcessLoop, name: str) -> None:
         self.name = name
         self.alive = True
+        # A program that ended by itself has not crashed.
+        self.crashed = False
         # How often it has been given its turn so far, and at which turn it crashes.
         self.turns = 0
         self.crash_at: int | None = None
@@ -45,11 +47,16 @@ class Process:
         return self._loop.create_task(work, context=self.context.copy())
 
     def kill(self) -> None:
-        """End it here and now."""
+        """Crash it here and now."""
+        self.crashed = True
         self._loop.kill(self)
 
 
 class _Task(NumberedTask[T]):
+    owner: Process | None
+
+
+class _Future(asyncio.Future[T]):
     owner: Process | None
 
 
@@ -86,6 +93,17 @@ class ProcessLoop(VirtualLoop):
         if owner is not None and not owner.alive:
             handle.cancel()
         return handle
+
+    def create_future(self) -> asyncio.Future[Any]:
+        future: _Future[Any] = _Future(loop=self)
+        future.owner = OWNER.get()
+        return future
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Report what went wrong, but not that a crash came before the callback that would have read a failure."""
+        owner: Process | None = getattr(context.get("future"), "owner", None)
+        if owner is None or not owner.crashed:
+            super().call_exception_handler(context)
 
     def tasks_of(self, process: Process) -> list[asyncio.Task[Any]]:
         """What a process has still to do."""
