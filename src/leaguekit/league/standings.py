@@ -237,8 +237,7 @@ class Table:
             case "lot":
                 seed = self._lot_seed
                 return [(player, 0 if seed is None else -lot(seed, player)) for player in tied]
-            case "id":
-                return [(player, -int(player[1:])) for player in tied]
+        return [(player, -int(player[1:])) for player in tied]
 
     def _score(self, player: str) -> int:
         """Twice the Sonneborn–Berger score: the points of beaten opponents, and half the points of those drawn with.
