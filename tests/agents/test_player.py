@@ -990,12 +990,12 @@ def test_the_author_is_told_of_every_move_that_was_played_for_the_strategy_and_o
     assert (stage.agent.origins.replaced, [one.match_id for one in stage.agent.replaced]) == (2, ["R1M1", "R2M1"])
 
 
-def answer_of(tmp_path: Path, choose: Any, call: m.Message) -> Any:
+def answer_of(tmp_path: Path, choose: Any, call: Callable[[], m.Message] = parity_call) -> Any:
     answers: list[Any] = []
 
     async def scene(stage: Stage) -> None:
         await stage.call(invitation())
-        answers.append(await stage.call(call))
+        answers.append(await stage.call(call()))
 
     played(scene, Stage(tmp_path, choose))
     return answers[0]
@@ -1012,10 +1012,8 @@ def answer_of(tmp_path: Path, choose: Any, call: m.Message) -> Any:
         (lambda ctx: "EVEN", None),
     ],
 )
-def test_every_answer_states_where_its_move_came_from(
-    tmp_path: Path, choose: Any, info: m.MoveInfo | None
-) -> None:
-    for call in (parity_call(), move_call("X........", [3, 5])):
+def test_every_answer_states_where_its_move_came_from(tmp_path: Path, choose: Any, info: m.MoveInfo | None) -> None:
+    for call in (parity_call, lambda: move_call("X........", [3, 5])):
         stated = answer_of(tmp_path, choose, call).move_info
         if info is None:
             assert (stated.origin, "which is none of" in stated.reason) == ("replaced", True)
@@ -1027,12 +1025,12 @@ def test_a_stated_reason_is_short_on_one_line_and_without_tokens(tmp_path: Path)
     def choose(ctx: Context) -> Any:
         raise ValueError(f"line\n\nline {TOKEN} " + "x" * 500)
 
-    reason = answer_of(tmp_path, choose, parity_call()).move_info.reason
+    reason = answer_of(tmp_path, choose).move_info.reason
     assert len(reason) == 200
     assert reason.endswith("x…")
     assert TOKEN not in reason
 
-    stated = answer_of(tmp_path, lambda ctx: Move("odd", "retried", "a\nb"), parity_call())
+    stated = answer_of(tmp_path, lambda ctx: Move("odd", "retried", "a\nb"))
     assert stated.move_info.reason == "a b"
 
 

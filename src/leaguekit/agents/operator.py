@@ -266,11 +266,17 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "display_name": agent.meta.display_name,
                 "state": agent.state,
                 "endpoint": agent.meta.contact_endpoint,
+                **_where_moves_came_from(league, agent),
                 **_how_it_speaks(league, agent),
             }
             for agent in agents
         ]
     }
+
+
+def _where_moves_came_from(league: League, agent: Player | Referee) -> dict[str, Any]:
+    origins = league.move_origins.get(agent.id)
+    return {} if origins is None else {"moves": msgspec.to_builtins(origins)}
 
 
 def _how_it_speaks(league: League, agent: Player | Referee) -> dict[str, Any]:
@@ -310,6 +316,7 @@ Look = Callable[[League, Operation], dict[str, Any]]
 _GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
 _LOOKS: dict[str, Look] = {
     "status": _status,
+    "moves": lambda league, _operation: {"moves": msgspec.to_builtins(league.move_origins)},
     "standings": lambda league, _operation: {"standings": msgspec.to_builtins(queries.standings(league))},
     "schedule": lambda league, operation: {
         "schedule": msgspec.to_builtins(queries.schedule(league, operation.round_id))

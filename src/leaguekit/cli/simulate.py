@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
+import msgspec
+
+from leaguekit.agents.strategies import STRATEGIES, CannotPlay, NoSuchStrategy, check_fit, fitting, load
 from leaguekit.cli import CommandError
-from leaguekit.cli.tables import json_line, table
+from leaguekit.cli.tables import json_line, table, warn_of_replaced
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
-from leaguekit.protocol.plain import harmless
 from leaguekit.sim.comparison import FEWEST_LEAGUES, Comparison, Tally
 from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant
 
@@ -48,8 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--strategies",
         metavar="A,B,…",
         type=lambda text: text.split(","),
-        default=[*STRATEGIES],
-        help=f"of {', '.join(STRATEGIES)}, or without faults module:function (default: all of ours)",
+        help=f"of {', '.join(STRATEGIES)}, or without faults module:function (default: all of ours that fit the game)",
     )
     parser.add_argument("--seeds", metavar="N", type=int, default=100, help="how many leagues (default 100)")
     parser.add_argument("--seed", metavar="FIRST", type=int, default=1, help="the first league's seed (default 1)")
@@ -63,9 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.players < 2 or options.referees < 1 or options.seeds < 1:
         raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
+    options.strategies = options.strategies or fitting(options.game)
     try:
         functions = [load(name) for name in options.strategies]
-    except NoSuchStrategy as error:
+        for name, function in zip(options.strategies, functions, strict=True):
+            check_fit(name, function, options.game)
+    except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
     if options.faults == "none":
         names = [options.strategies[number % len(functions)] for number in range(options.players)]
@@ -102,6 +105,7 @@ def _compare(options: argparse.Namespace, strategies: list[str], entrants: list[
         print(json_line(_as_json(options, league, comparison, progress)))
     else:
         print("\n".join(_as_text(options, league, comparison, progress)))
+    warn_of_replaced({f"{one.name} ({one.id})": one.origins for one in league.players.values()})
     return 130 if interrupted else 0
 
 
@@ -174,7 +178,7 @@ def _as_json(
         "players": [
             {"player_id": player, "strategy": comparison.strategy_of[player]}
             | _told(tally)
-            | {"replaced_moves": league.players[player].replaced, "first_fault": league.players[player].fault}
+            | {"moves": msgspec.to_builtins(league.players[player].origins)}
             for player, tally in comparison.players.items()
         ],
         "strategies": [{"strategy": strategy} | _told(tally) for strategy, tally in comparison.strategies.items()],
@@ -219,11 +223,6 @@ def _as_text(
         yield "\n±: in 95 of 100 cases the points a match are within this of what they would be over endless leagues."
     if league.game.luck:
         yield league.game.luck
-    for player in league.players.values():
-        if player.replaced:
-            yield f"{player.id} {player.name}: {player.replaced:,} moves were played for it, first because " + harmless(
-                player.fault
-            )
     matches = played * league.matches
     seeds = f"seeds {options.seed} to {options.seed + played - 1}"
     yield f"{played:,} leagues of {options.game} ({seeds}), {matches:,} matches in {progress.seconds:.2f} s"

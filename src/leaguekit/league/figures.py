@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import game
 from leaguekit.league.ratings import Played, Ratings
@@ -18,7 +18,7 @@ from leaguekit.league.significance import Equality, champions_chance, equality
 from leaguekit.league.standings import WIN_POINTS, Table
 from leaguekit.league.state import League
 from leaguekit.protocol.fields import LeagueState
-from leaguekit.protocol.messages import Standing
+from leaguekit.protocol.messages import MoveOrigins, Standing
 
 # What happens by chance less often than this is taken for more than chance.
 RARE = 0.05
@@ -66,6 +66,8 @@ class Figures(Struct, kw_only=True, frozen=True):
     # How often players who are all alike would differ as much, and one of them get as many points as the first.
     equality: Equality | None
     champions_chance: float | None
+    # By player, as it states, without a reason; a player that states nothing is not in it.
+    move_origins: dict[str, MoveOrigins]
     sentences: list[str]
 
 
@@ -92,11 +94,13 @@ def figures(league: League) -> Figures:
         points=points_after_rounds(league),
         equality=in_doubt,
         champions_chance=chance,
+        move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
         sentences=[
             *_luck(league),
             *_differences(in_doubt, sum(line.rated_matches > 0 for line in lines)),
             *_champion(league, lines, chance, ratings),
             *_technical(len(ended) - len(played)),
+            *_replaced(league),
         ],
     )
 
@@ -214,6 +218,13 @@ def _technical(count: int) -> Iterator[str]:
     if count:
         matches = "1 match was" if count == 1 else f"{count} matches were"
         yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
+
+
+def _replaced(league: League) -> Iterator[str]:
+    for player, origins in league.move_origins.items():
+        if origins.replaced:
+            share = f"{origins.replaced} of {origins.total} moves"
+            yield f"{share} of {player} were replaced by other legal moves, by its own statement."
 
 
 def _often(chance: float, at_most: str = "") -> str:

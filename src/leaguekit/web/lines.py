@@ -14,7 +14,9 @@ from leaguekit.league.records import Match, Outcome, Player, Referee
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.match.rulings import RULINGS, Ruling
-from leaguekit.protocol.messages import MatchProgress, Standing
+from leaguekit.protocol.messages import MatchProgress, MoveOrigins, Standing
+from leaguekit.protocol.tokens import redacted
+from leaguekit.web.page_shapes import Moves
 from leaguekit.web.shapes import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
 
 # Where an agent listens is nobody's business: addresses in words that we pass on are left out.
@@ -35,6 +37,11 @@ def without_places(value: Any) -> Any:
     if isinstance(value, list):
         return [without_places(inner) for inner in value]
     return value
+
+
+def moves(origins: MoveOrigins) -> Moves:
+    reason = without_places(redacted(origins.reason)) if origins.reason else None
+    return Moves(own=origins.own, retried=origins.retried, replaced=origins.replaced, reason=reason)
 
 
 def who(league: League, agent_id: str) -> Who:

@@ -34,6 +34,7 @@ SHOWN = (
     "parity_choice",
     "move_request",
     "move_data",
+    "move_info",
     "error_code",
     "error_name",
     "error_description",
@@ -68,6 +69,7 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
         evidence=None,
         draw=None,
         verification=None,
+        moves={},
         steps=[] if match.outcome is None else steps(league.settings.game_type, match.outcome),
         messages=[],
         news=[],
@@ -83,6 +85,7 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
             details = recorded.result.details
             page.evidence = None if details.evidence is UNSET else lines.without_places(details.evidence)
             page.draw = _draw(details)
+            page.moves = {name: lines.moves(origins) for name, origins in (details.move_origins or {}).items()}
             page.verification = _verified(shown, match, recorded, transcript)
     return page
 

@@ -185,6 +185,15 @@ class Step(Shape):
     view: Annotated[dict[str, Any], told("The game's plain view; tic_tac_toe has board and moves")]
 
 
+class Moves(Shape):
+    """Where moves came from, by the agent's own statement."""
+
+    own: Annotated[int, told("Its strategy chose them")]
+    retried: Annotated[int, told("Its strategy chose them when it was asked again")]
+    replaced: Annotated[int, told("Other legal moves were played for it")]
+    reason: Annotated[str | None, told("Why the first was replaced")]
+
+
 class MatchPage(Shape):
     """All that is known of one match. What was said in it is shown once it has ended."""
 
@@ -197,6 +206,7 @@ class MatchPage(Shape):
     evidence: Annotated[dict[str, Any] | None, told("What the ruling rests on, as the referee tells it")]
     draw: Draw | None
     verification: Verification | None
+    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")]
     steps: Annotated[list[Step], told("The game from its beginning, position by position")]
     messages: Annotated[list[Message], told("Empty if the referee handed no transcript in")]
     news: list[News]
@@ -248,6 +258,7 @@ class AgentPage(Shape):
     out_reason: str | None
     record: Annotated[StandingRow | None, told("Of a player in the table")]
     counts: Counts | None
+    moves: Annotated[Moves | None, told("Of all its matches that were reported; null if it states nothing")]
     times: Times | None
     times_bounds: list[float]
     errors: list[ErrorLine]
@@ -267,6 +278,7 @@ class AgentsPage(Shape):
     total: int
     offset: int
     agents: list[AgentLine]
+    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")]
 
 
 class NewsPage(Shape):

@@ -13,7 +13,8 @@ import leaguekit
 from leaguekit.league.figures import Figures, Line, Meeting
 from leaguekit.league.records import Match
 from leaguekit.league.state import League
-from leaguekit.protocol.messages import MatchTranscript
+from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
+from leaguekit.protocol.tokens import redacted
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
 from leaguekit.web.lines import match_line, without_places
@@ -118,6 +119,16 @@ class Report:
         for line in self._figures.lines:
             yield self._standing(line, scale)
         yield "</tbody></table></div>"
+        yield from self._moves()
+
+    def _moves(self) -> Iterator[str]:
+        """Where moves came from, of players that state it."""
+        found = self._league.move_origins
+        if not found:
+            return
+        said = "".join(f"<li>{told(player, self._names)}: {text(_plainly(found[player]))}</li>" for player in found)
+        summary = "Where moves came from, by the agents’ own statement"
+        yield f"<details><summary>{summary}</summary><ul>{said}</ul></details>"
 
     def _standing(self, line: Line, scale: RatingScale) -> str:
         who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
@@ -226,6 +237,11 @@ def _entry(said: Message) -> str:
     way = f"{_WAYS[said.what]} {said.player_id or ''}"
     kind = f"{said.message_type}: " if said.message_type else ""
     return text(f"{said.seconds:7.3f}  {way:10} {kind}{said.text}".rstrip(": "))
+
+
+def _plainly(origins: MoveOrigins) -> str:
+    """Counts and a reason, without addresses and tokens."""
+    return str(without_places(redacted(str(origins))))
 
 
 def _movement(ranks: int | None) -> str:
