@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.agents.strategies import STRATEGIES, fitting
 from leaguekit.cli import main
 from leaguekit.league.settings import Settings
 from leaguekit.sim.direct import DirectLeague, Entrant
@@ -59,25 +59,27 @@ def test_few_leagues_show_no_interval_and_say_why(capsys: pytest.CaptureFixture[
 
 
 def test_json_has_the_same_and_nothing_else_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = simulated(
-        capsys, "--players", "5", "--seeds", "30", "--seed", "4", "--game", "rock_paper_scissors", "--json"
-    )
+    names = fitting("rock_paper_scissors")
+    game = ("--game", "rock_paper_scissors")
+    code, out, err = simulated(capsys, "--players", str(len(names)), "--seeds", "30", "--seed", "4", *game, "--json")
     assert (code, err, out.count("\n")) == (0, "", 1)
     told = json.loads(out)
-    assert (told["leagues"], told["seeds"], told["first_seed"], told["matches"]) == (30, 30, 4, 300)
+    assert (told["leagues"], told["seeds"], told["first_seed"], told["matches"]) == (30, 30, 4, 180)
     assert told["matches_per_second"] > 0
     assert 0 < told["cpu_seconds"] < told["seconds"] + 0.1
-    entrants = [Entrant(name, STRATEGIES[name]) for name in [*STRATEGIES][:5]]
+    entrants = [Entrant(name, STRATEGIES[name]) for name in names]
     direct = DirectLeague(Settings(league_id="any", game_type="rock_paper_scissors"), entrants)
     tables = [direct.play(seed) for seed in range(4, 34)]
     for player in told["players"]:
         rows = [row for table in tables for row in table if row.player_id == player["player_id"]]
         assert player["points"] == sum(row.points for row in rows)
-        assert player["wins"] + player["draws"] + player["losses"] == player["matches"] == 120
+        assert player["wins"] + player["draws"] + player["losses"] == player["matches"] == 90
         assert player["share_of_leagues_won"] == round(sum(row.rank == 1 for row in rows) / 30, 6)
         low, high = player["interval_95"]
         assert low < player["points_per_match"] < high
-    assert [player["strategy"] for player in told["players"]] == [*STRATEGIES][:5]
+        assert player["moves"] == {"own": 90}
+    # All of ours that can play the game.
+    assert [player["strategy"] for player in told["players"]] == names
     assert sum(one["points"] for one in told["strategies"]) == sum(one["points"] for one in told["players"])
 
 
@@ -97,6 +99,14 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
         (["--referees", "0"], "--referees 1"),
         (["--strategies", "random,brilliant"], "There is no strategy 'brilliant'"),
         (["--strategies", "nowhere:choose"], "The module 'nowhere' cannot be imported"),
+        (
+            ["--game", "tic_tac_toe", "--strategies", "random,always_even"],
+            "strategy always_even cannot play tic_tac_toe; these can: random, alternating, history_based, frequency",
+        ),
+        (
+            ["--faults", "all", "--game", "tic_tac_toe", "--strategies", "always_odd"],
+            "always_odd cannot play tic_tac_toe",
+        ),
         (["--faults", "all", "--strategies", "json:dumps"], "with faults, --strategies must be of random"),
     ],
 )
@@ -157,9 +167,16 @@ def with_authors(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
 def test_moves_that_were_played_for_a_strategy_are_told_harmlessly(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2")
     assert done.returncode == 0
-    assert "P01 raises 1: 3 moves were played for it, first because the strategy raised LookupError(" in done.stdout
-    assert "\x1b" not in done.stdout
-    assert "P02 random 2:" not in done.stdout
+    (warning,) = done.stderr.splitlines()
+    because = "the first because the strategy raised LookupError("
+    assert warning.startswith(f"Warning: 3 of 3 moves of raises 1 (P01) were replaced by other legal moves, {because}")
+    assert "\x1b" not in done.stdout + done.stderr
+    as_json = with_authors(
+        tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2", "--json"
+    )
+    assert as_json.stderr == done.stderr
+    raising, at_random = (player["moves"] for player in json.loads(as_json.stdout)["players"])
+    assert (raising["replaced"], at_random) == (3, {"own": 3})
 
 
 def test_a_strategy_that_must_be_awaited_is_refused(tmp_path: Path) -> None:

@@ -206,10 +206,12 @@ class MatchPage(Shape):
     evidence: Annotated[dict[str, Any] | None, told("What the ruling rests on, as the referee tells it")]
     draw: Draw | None
     verification: Verification | None
-    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")]
     steps: Annotated[list[Step], told("The game from its beginning, position by position")]
     messages: Annotated[list[Message], told("Empty if the referee handed no transcript in")]
     news: list[News]
+    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")] = field(
+        default_factory=dict
+    )
 
 
 class Counts(Shape):
@@ -258,7 +260,6 @@ class AgentPage(Shape):
     out_reason: str | None
     record: Annotated[StandingRow | None, told("Of a player in the table")]
     counts: Counts | None
-    moves: Annotated[Moves | None, told("Of all its matches that were reported; null if it states nothing")]
     times: Times | None
     times_bounds: list[float]
     errors: list[ErrorLine]
@@ -269,6 +270,7 @@ class AgentPage(Shape):
     total_played: int
     offset: int
     played: Annotated[list[MatchLine], told("Matches that have ended, the latest first")]
+    moves: Annotated[Moves | None, told("Of all its matches that were reported; null if it states nothing")] = None
 
 
 class AgentsPage(Shape):
@@ -278,7 +280,9 @@ class AgentsPage(Shape):
     total: int
     offset: int
     agents: list[AgentLine]
-    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")]
+    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")] = field(
+        default_factory=dict
+    )
 
 
 class NewsPage(Shape):
