@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ def raises(_ctx: Context) -> Any:
     raise ValueError(SECRET)
 
 
-def asked_again(ctx: Context) -> Move:
+async def asked_again(ctx: Context) -> Move:
+    # So long that the referee reports its progress.
+    await asyncio.sleep(1)
     return Move(ctx.valid_options[0], "retried", "too busy")
 
 
@@ -82,6 +85,7 @@ async def test_no_opponent_is_sent_where_a_move_came_from(tmp_path: Path) -> Non
             for one in to_players:
                 assert not any(word in json.dumps(one.params) for word in FORBIDDEN), one.params
             # Nor does the manager tell it in answer to a query, or the referee in its progress.
+            assert hall.sent("MATCH_PROGRESS")
             progress = json.dumps([one.params for one in hall.sent("MATCH_PROGRESS")])
             schedule = json.dumps(await hall.operate("query", query_type="GET_SCHEDULE"))
             assert not any(word in progress + schedule for word in FORBIDDEN)

@@ -251,7 +251,9 @@ class PlayerAgent:
         if place:
             self._tell(place)
         if self.origins.total:
-            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
+            said = f"Moves of {self.player.name} since it was started: {self.origins}"
+            log.info("%s", said)
+            self._tell(said)
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
         me = self._me
