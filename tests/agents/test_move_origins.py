@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from leaguekit.agents.context import Context, Move
+from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.league import snapshot
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.figures import figures
@@ -208,3 +211,23 @@ async def test_pages_show_the_counts_as_the_agents_own_statement_without_address
         texts = [one["text"] for one in page["messages"] if one["message_type"] == "GAME_MOVE_RESPONSE"]
         assert sum("(by its own statement replaced: " in text for text in texts) == 1
         assert "10.1.2.3" not in json.dumps(page)
+
+
+@in_virtual_time
+async def test_a_strategy_that_cannot_play_a_leagues_game_is_not_taken(tmp_path: Path) -> None:
+    async with Hall(tmp_path, game_type="tic_tac_toe") as hall:
+        with pytest.raises(RegistrationRefused, match="this league plays tic_tac_toe"):
+            await hall.player("always_even")
+
+
+@in_virtual_time
+async def test_a_player_that_is_given_another_game_says_so_and_its_moves_are_replaced(tmp_path: Path) -> None:
+    async with Hall(tmp_path, game_type="rock_paper_scissors") as hall:
+        await hall.fill("random", "random", referees=1)
+        # As a program does that has registered for every game.
+        hall.players[0].player.strategy = STRATEGIES["always_odd"]
+        await hall.operate("start")
+        await hall.end()
+        origins = hall.league.move_origins["P01"]
+        assert (origins.own, origins.replaced) == (0, 1)
+        assert "CannotPlay('always_odd cannot play rock_paper_scissors')" in str(origins.reason)
