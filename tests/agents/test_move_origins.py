@@ -25,7 +25,7 @@ from tests.played import Played, Transcripts
 from tests.web.visitors import get
 
 SECRET = "my reason is at http://10.1.2.3:9999/ai"
-REPLACED = f"the strategy raised ValueError('{SECRET}')"
+REPLACED = "the strategy raised ValueError('my reason is at …')"
 # What a message that reaches an opponent must not contain.
 FORBIDDEN = ("move_info", "move_origins", "origin", "my reason", "too busy")
 
@@ -197,11 +197,12 @@ async def test_pages_show_the_counts_as_the_agents_own_statement_without_address
     async with Hall(tmp_path, game_type="rock_paper_scissors") as hall:
         await (await play(hall)).played()
         visitor = Dashboard(hall.manager)
-        reason = "the strategy raised ValueError('my reason is at …')"
-        replaced = {"own": 0, "retried": 0, "replaced": 3, "reason": reason}
+        replaced = {"own": 0, "retried": 0, "replaced": 3, "reason": REPLACED}
         page = (await get(visitor, "/api/agents/P01")).json
         assert page["moves"] == replaced
-        assert page["to_fix"][0] == (f"3 of 3 moves were replaced by other legal moves, by its own statement: {reason}")
+        assert page["to_fix"][0] == (
+            f"3 of 3 moves were replaced by other legal moves, by its own statement: {REPLACED}"
+        )
         assert (await get(visitor, "/api/agents/P04")).json["moves"] is None
         listed = (await get(visitor, "/api/agents")).json["moves"]
         assert (listed["P01"], sorted(listed)) == (replaced, ["P01", "P02", "P03"])
@@ -231,3 +232,17 @@ async def test_a_player_that_is_given_another_game_says_so_and_its_moves_are_rep
         origins = hall.league.move_origins["P01"]
         assert (origins.own, origins.replaced) == (0, 1)
         assert "CannotPlay('always_odd cannot play rock_paper_scissors')" in str(origins.reason)
+
+
+@in_virtual_time
+async def test_an_address_that_another_program_states_is_not_passed_on(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill("random", "random", referees=1)
+        stated = MoveOrigins(replaced=1, reason=SECRET)
+        hall.league.move_origins["P01"] = stated
+        for shown in (
+            await hall.operate("moves"),
+            (await get(Dashboard(hall.manager), "/api/agents/P01")).json["moves"],
+        ):
+            assert "my reason is at …" in json.dumps(shown, ensure_ascii=False)
+            assert "10.1.2.3" not in json.dumps(shown)

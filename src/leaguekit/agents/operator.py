@@ -24,6 +24,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import RoundId, Url
 from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, QueryError, QueryParams, ResultDetails
 from leaguekit.protocol.patterns import valid
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
@@ -316,7 +317,8 @@ Look = Callable[[League, Operation], dict[str, Any]]
 _GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
 _LOOKS: dict[str, Look] = {
     "status": _status,
-    "moves": lambda league, _operation: {"moves": msgspec.to_builtins(league.move_origins)},
+    # What an agent states may hold an address.
+    "moves": lambda league, _operation: {"moves": without_places(msgspec.to_builtins(league.move_origins))},
     "standings": lambda league, _operation: {"standings": msgspec.to_builtins(queries.standings(league))},
     "schedule": lambda league, operation: {
         "schedule": msgspec.to_builtins(queries.schedule(league, operation.round_id))

@@ -36,6 +36,7 @@ from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.messages.matches import MAX_REASON
 from leaguekit.protocol.methods import BY_NAME, PING, read_call
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
 from leaguekit.protocol.tokens import redacted
@@ -241,7 +242,8 @@ class PlayerAgent:
         self.final = {"standing": own, "champion": message.champion}
         self._save()
         place = "" if own is None else f"{self.player.name} is number {own.rank} with {own.points} points"
-        log.info("The league is over%s.", place and f"; {place}", extra=about(message))
+        moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
+        log.info("The league is over%s.%s", place and f"; {place}", moves, extra=about(message))
         if not self.finished.is_set():
             self._tell_the_end(place)
         self.finished.set()
@@ -251,9 +253,7 @@ class PlayerAgent:
         if place:
             self._tell(place)
         if self.origins.total:
-            said = f"Moves of {self.player.name} since it was started: {self.origins}"
-            log.info("%s", said)
-            self._tell(said)
+            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
         me = self._me
@@ -433,8 +433,8 @@ class PlayerAgent:
 
 
 def _reason(text: str) -> str:
-    """As much of a reason as an answer may carry, on one line and without tokens."""
-    line = redacted(" ".join(text.split()))
+    """As much of a reason as an answer may carry, on one line, without tokens and addresses."""
+    line: str = without_places(redacted(" ".join(text.split())))
     return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"
 
 

@@ -12,6 +12,7 @@ from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.tokens import redacted
 from leaguekit.web import lines
 from leaguekit.web.page_shapes import (
@@ -255,8 +256,8 @@ def _violations(state: League, agent_id: str) -> list[ViolationLine]:
         ViolationLine(
             rule=rule,
             count=breach.count,
-            came=lines.without_places(redacted(breach.came)),
-            expected=lines.without_places(redacted(breach.expected)),
+            came=without_places(redacted(breach.came)),
+            expected=without_places(redacted(breach.expected)),
             first_at=breach.first_at,
         )
         for rule, breach in state.broken_rules.get(agent_id, {}).items()

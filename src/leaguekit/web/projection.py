@@ -23,6 +23,7 @@ from leaguekit.league.state import League
 from leaguekit.league.telling import sentence
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
+from leaguekit.protocol.plain import without_places
 from leaguekit.web import lines
 from leaguekit.web.shapes import Champion, Change, Gone, LeagueView, Live, News, Parts, StandingRow
 from leaguekit.web.tallies import Tallies
@@ -58,7 +59,7 @@ def news_of(number: int, event: e.Event) -> News:
         number=number,
         at=event.at,
         event=type(event).__name__,
-        text=lines.without_places(sentence(event)),
+        text=without_places(sentence(event)),
         match_id=getattr(event, "match_id", None),
         agent_id=agent,
         by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),

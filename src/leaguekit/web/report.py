@@ -14,10 +14,11 @@ from leaguekit.league.figures import Figures, Line, Meeting
 from leaguekit.league.records import Match
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.tokens import redacted
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
-from leaguekit.web.lines import match_line, without_places
+from leaguekit.web.lines import match_line
 from leaguekit.web.markup import name, text, told
 from leaguekit.web.matches import message, steps
 from leaguekit.web.page_shapes import Message
