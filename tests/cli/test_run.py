@@ -15,9 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
+from leaguekit.cli.plans import RUN, RunPlan
+from tests.agents.leagues import LEAGUE
 from tests.cli.conftest import Said
+from tests.played import Played, by_hand
 from tests.programs import Program, league
 
 SIX = ("run", "--port", "0", "--players", "6", "--seed", "7", "--json")
@@ -102,6 +106,21 @@ def test_a_league_of_another_game_has_strategies_that_fit_it(tmp_path: Path) -> 
     names = {row["display_name"].rpartition(" ")[0] for row in told["final_standings"]}
     assert names == {"random", "alternating", "history_based", "frequency"}
     assert all(set(moves) == {"own"} for moves in told["moves"].values())
+
+
+def test_a_league_that_was_begun_with_a_strategy_that_does_not_fit_is_not_resumed(
+    command: Callable[..., Said], tmp_path: Path
+) -> None:
+    store = tmp_path / "league.db"
+    plan = RunPlan(
+        league_id=LEAGUE, players=4, referees=2, game="tic_tac_toe", strategies=["random", "always_even"],
+        max_concurrent=10, announce_lead=0.0, data_dir=str(tmp_path),
+    )  # fmt: skip
+    kept = Played(by_hand().log, {RUN: msgspec.json.encode(plan)})
+    done = command("run", "--resume", kept.store(store), "--data-dir", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "the strategy always_even cannot play tic_tac_toe; these can: " in done.err
+    assert done.err.endswith(f"The league was begun with it: serve it with `league manager --store {store}`\n")
 
 
 @pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")

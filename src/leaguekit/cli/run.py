@@ -135,7 +135,11 @@ def _resumed(options: argparse.Namespace) -> RunPlan:
         plan = asyncio.run(run_plan(options.resume))
     except StoreError as error:
         raise CommandError(str(error)) from None
-    _check_strategies(plan)
+    try:
+        _check_strategies(plan)
+    except CommandError as error:
+        by_hand = f"league manager --store {shlex.quote(options.resume)}"
+        raise CommandError(f"{error}. The league was begun with it: serve it with `{by_hand}`") from None
     return plan if options.data_dir is None else structs.replace(plan, data_dir=str(options.data_dir.absolute()))
 
 
