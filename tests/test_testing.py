@@ -142,6 +142,11 @@ def test_a_league_is_played_from_the_registrations_to_the_table() -> None:
         (lambda: play_match(first, game="chess"), ProtocolError, "There is no game 'chess' here"),
         (lambda: play_league({"Mine": first}, game="chess"), ProtocolError, "There is no game 'chess' here"),
         (lambda: play_league({"Mine": first}), ValueError, "at least two players, got 1"),
+        (
+            lambda: play_match(first, "always_even", game="tic_tac_toe"),
+            ValueError,
+            "the strategy always_even cannot play tic_tac_toe; these can: random, ",
+        ),
     ],
 )
 def test_what_cannot_be_played_is_told_at_once(call: Any, error: Any, text: str) -> None:

@@ -26,7 +26,7 @@ from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.refereeing import Refereeing
 from leaguekit.agents.serving import Agent
-from leaguekit.agents.strategies import load
+from leaguekit.agents.strategies import check_fit, load
 from leaguekit.agents.world import World
 from leaguekit.games import game as rules_of
 from leaguekit.league.settings import Settings
@@ -147,7 +147,7 @@ def play_league(
     rules_of(game)
     if len(players) < 2:
         raise ValueError(f"a league needs at least two players, got {len(players)}")
-    named = {name: _player(entrant, name) for name, entrant in players.items()}
+    named = {name: _player(entrant, name, game) for name, entrant in players.items()}
     played = _in_virtual_time(seed, lambda hall: hall.league(named, game, seed))
     for name, replaced in played.replaced.items():
         if strict and replaced:
@@ -159,14 +159,17 @@ def _series(
     choose: Entrant, opponent: Entrant, game: str, seed: int, roles: list[Role], *, strict: bool
 ) -> list[PlayedMatch]:
     rules_of(game)
-    pair = {ME: _player(choose, "P01"), OPPONENT: _player(opponent, "P02")}
+    pair = {ME: _player(choose, "P01", game), OPPONENT: _player(opponent, "P02", game)}
     return _in_virtual_time(seed, lambda hall: hall.series(pair, game, seed, roles, strict=strict))
 
 
-def _player(entrant: Entrant, name: str) -> Player:
+def _player(entrant: Entrant, name: str, game: str) -> Player:
+    """A player. Raises CannotPlay if its strategy is one of ours that cannot play the game."""
     if isinstance(entrant, Player):
         return Player(name, entrant.strategy, games=entrant.games, version=entrant.version)
-    return Player(name, load(entrant) if isinstance(entrant, str) else entrant)
+    strategy = load(entrant) if isinstance(entrant, str) else entrant
+    check_fit(str(getattr(strategy, "__name__", strategy)), strategy, game)
+    return Player(name, strategy)
 
 
 class _Hall:

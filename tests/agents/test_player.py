@@ -26,11 +26,12 @@ import pytest
 from msgspec import UNSET
 
 import leaguekit
-from leaguekit.agents.context import Context
+from leaguekit.agents.context import Context, Move
 from leaguekit.agents.player import Player, PlayerAgent, RegistrationRefused
 from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
+from leaguekit.games import GAMES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -284,7 +285,8 @@ def test_a_player_introduces_itself_to_the_manager_with_every_field_and_without_
         assert came.player_meta == m.PlayerMeta(
             display_name="Agent Alpha",
             version="1.0.0",
-            game_types=["even_odd", "rock_paper_scissors", "tic_tac_toe"],
+            # All that its strategy can play.
+            game_types=["even_odd"],
             contact_endpoint=PLAYER_URL,
             protocol_version="2.1.0",
         )
@@ -983,9 +985,53 @@ def test_the_author_is_told_of_every_move_that_was_played_for_the_strategy_and_o
     assert second.startswith("R2M1: ")
     assert place == "Agent Alpha is number 1 with 3 points"
     assert summary.startswith(
-        "2 of its moves had to be played for its strategy, the first in R1M1: the strategy raised"
+        "Moves of Agent Alpha since it was started: 2 replaced (the first because the strategy raised ZeroDivisionError"
     )
-    assert (stage.agent.replaced_moves, [one.match_id for one in stage.agent.replaced]) == (2, ["R1M1", "R2M1"])
+    assert (stage.agent.origins.replaced, [one.match_id for one in stage.agent.replaced]) == (2, ["R1M1", "R2M1"])
+
+
+def answer_of(tmp_path: Path, choose: Any, call: Callable[[], m.Message] = parity_call) -> Any:
+    answers: list[Any] = []
+
+    async def scene(stage: Stage) -> None:
+        await stage.call(invitation())
+        answers.append(await stage.call(call()))
+
+    played(scene, Stage(tmp_path, choose))
+    return answers[0]
+
+
+@pytest.mark.parametrize(
+    ("choose", "info"),
+    [
+        (lambda ctx: ctx.valid_options[0], m.MoveInfo(origin="own")),
+        (STRATEGIES["alternating"], m.MoveInfo(origin="own")),
+        (lambda ctx: Move(ctx.valid_options[0], "retried", "busy"), m.MoveInfo(origin="retried", reason="busy")),
+        (lambda ctx: Move(ctx.valid_options[0], "replaced", "down"), m.MoveInfo(origin="replaced", reason="down")),
+        (boom, m.MoveInfo(origin="replaced", reason="the strategy raised ZeroDivisionError('my mistake')")),
+        (lambda ctx: "EVEN", None),
+    ],
+)
+def test_every_answer_states_where_its_move_came_from(tmp_path: Path, choose: Any, info: m.MoveInfo | None) -> None:
+    for call in (parity_call, lambda: move_call("X........", [3, 5])):
+        stated = answer_of(tmp_path, choose, call).move_info
+        if info is None:
+            assert (stated.origin, "which is none of" in stated.reason) == ("replaced", True)
+        else:
+            assert stated == info
+
+
+def test_a_stated_reason_is_short_on_one_line_and_without_tokens(tmp_path: Path) -> None:
+    def choose(ctx: Context) -> Any:
+        raise ValueError(f"line\n\nline {TOKEN} " + "x" * 500)
+
+    reason = answer_of(tmp_path, choose).move_info.reason
+    assert len(reason) == 200
+    assert reason.endswith("x…")
+    assert TOKEN not in reason
+
+    stated = answer_of(tmp_path, lambda ctx: Move("odd", "retried", "a\nb"))
+    assert stated.move_info.reason == "a b"
 
 
 def test_a_strategy_knows_how_long_it_has_whatever_the_two_clocks_say(tmp_path: Path) -> None:
@@ -1311,13 +1357,21 @@ def test_what_no_league_would_take_is_refused_when_it_is_written(arguments: tupl
         Player(*arguments, **more)
 
 
+def test_a_player_plays_the_games_that_its_strategy_can() -> None:
+    assert Player("me", STRATEGIES["always_odd"]).games == ("even_odd",)
+    assert Player("me", STRATEGIES["random"]).games == tuple(GAMES)
+    assert Player("me", lambda ctx: 4).games == tuple(GAMES)
+    with pytest.raises(ValueError, match="the strategy always_odd cannot play tic_tac_toe; these can: random, "):
+        Player("me", STRATEGIES["always_odd"], games=["even_odd", "tic_tac_toe"])
+
+
 @pytest.mark.proves("001-L1910")
 def test_the_first_player_listens_at_port_8101() -> None:
     assert signature(Player.run).parameters["port"].default == 8101
 
 
 def test_the_package_exports_what_it_says_and_nothing_else_by_accident() -> None:
-    assert leaguekit.__all__ == ["Context", "Player", "__version__", "llm"]
+    assert leaguekit.__all__ == ["Context", "Move", "Player", "__version__", "llm"]
     assert all(getattr(leaguekit, name) for name in leaguekit.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Referee'"):
         leaguekit.Referee  # noqa: B018

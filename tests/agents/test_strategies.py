@@ -12,11 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit import Context
+from leaguekit import Context, Move
 from leaguekit.agents.context import PastMatch
-from leaguekit.agents.strategies import STRATEGIES, Decision, NoSuchStrategy, decide, load
+from leaguekit.agents.strategies import (
+    STRATEGIES,
+    CannotPlay,
+    Decision,
+    NoSuchStrategy,
+    check_fit,
+    decide,
+    fitting,
+    games_of,
+    load,
+)
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
+from leaguekit.protocol.fields import Origin
 from leaguekit.sim.loop import run
 
 _numbers = count(1)
@@ -57,10 +68,9 @@ def board(cells: str, mark: str) -> Context:
     )
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-@pytest.mark.parametrize("game_name", GAMES)
+@pytest.mark.parametrize(("game_name", "name"), [(game, name) for game in GAMES for name in fitting(game)])
 @pytest.mark.proves("003-L0040")
-def test_every_strategy_plays_every_game_to_its_end_with_legal_moves(name: str, game_name: str) -> None:
+def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str, game_name: str) -> None:
     game, chance = GAMES[game_name], random.Random(f"{name} {game_name}")
     history: list[PastMatch] = []
     for number in range(20):
@@ -89,13 +99,42 @@ def test_every_strategy_plays_every_game_to_its_end_with_legal_moves(name: str, 
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_plays_a_game_that_it_has_never_heard_of(name: str) -> None:
+def test_a_strategy_plays_a_game_that_it_has_never_heard_of_or_says_that_it_cannot(name: str) -> None:
     options = [{"row": 1}, {"row": 2}, "pass"]
     ctx = Context(game_type="nim", valid_options=options, history=(past("nim", "WIN", "pass", None),))
-    assert STRATEGIES[name](ctx) in options
+    if name in fitting("nim"):
+        assert STRATEGIES[name](ctx) in options
+        return
+    with pytest.raises(CannotPlay, match=f"{name} cannot play nim"):
+        STRATEGIES[name](ctx)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+def test_the_strategies_that_fit_a_game_are_those_with_an_idea_of_it() -> None:
+    for_every_game = ["random", "alternating", "history_based"]
+    assert fitting("even_odd") == [*STRATEGIES]
+    assert fitting("tic_tac_toe") == fitting("rock_paper_scissors") == [*for_every_game, "frequency"]
+    assert fitting("nim") == for_every_game
+
+
+def test_a_strategy_that_does_not_fit_is_named_with_those_that_do() -> None:
+    check_fit("always_even", STRATEGIES["always_even"], "even_odd")
+    check_fit("my_agent:choose", lambda ctx: ctx.valid_options[0], "tic_tac_toe")
+    expected = "always_even cannot play tic_tac_toe; these can: random, alternating, history_based, frequency"
+    with pytest.raises(CannotPlay, match=expected):
+        check_fit("always_even", STRATEGIES["always_even"], "tic_tac_toe")
+
+
+def test_an_author_s_strategy_may_be_an_object_without_a_hash() -> None:
+    class Choose:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, ctx: Context) -> str:
+            return "odd"
+
+    assert games_of(Choose()) is None
+
+
+@pytest.mark.parametrize("name", fitting("rock_paper_scissors"))
 def test_the_same_chance_makes_the_same_moves(name: str) -> None:
     def moves(seed: int) -> list:
         ctx = throws(seed=seed)
@@ -182,9 +221,10 @@ def test_frequency_takes_a_corner_when_the_centre_is_gone() -> None:
     assert STRATEGIES["frequency"](board("....X....", "O")) in (0, 2, 6, 8)
 
 
-def test_frequency_moves_at_random_where_it_cannot_read_the_board() -> None:
+def test_frequency_says_so_where_it_cannot_read_the_board() -> None:
     ctx = Context(game_type="tic_tac_toe", valid_options=[3, 5], view={"grid": []})
-    assert STRATEGIES["frequency"](ctx) in (3, 5)
+    with pytest.raises(CannotPlay, match="frequency cannot read the board None"):
+        STRATEGIES["frequency"](ctx)
 
 
 # How others are found.
@@ -257,10 +297,11 @@ def test_a_legal_move_is_played_for_a_strategy_that_raises(error: BaseException)
     def choose(ctx: Context) -> str:
         raise error
 
-    move, fault, raised = asked(choose)
-    assert move in ("even", "odd")
-    assert fault == f"the strategy raised {error!r}"
-    assert raised is error
+    decision = asked(choose)
+    assert decision.move in ("even", "odd")
+    assert decision.fault == decision.reason == f"the strategy raised {error!r}"
+    assert decision.error is error
+    assert decision.origin == "replaced"
 
 
 @pytest.mark.parametrize("error", [ValueError("no idea"), SystemExit(3), asyncio.CancelledError()])
@@ -269,10 +310,27 @@ def test_a_legal_move_is_played_for_an_asynchronous_strategy_that_raises(error: 
         await asyncio.sleep(1)
         raise error
 
-    move, fault, raised = asked(choose)
-    assert move in ("even", "odd")
-    assert fault is not None
-    assert type(raised) is type(error)
+    decision = asked(choose)
+    assert decision.move in ("even", "odd")
+    assert decision.fault is not None
+    assert type(decision.error) is type(error)
+    assert decision.origin == "replaced"
+
+
+@pytest.mark.parametrize("origin", ["own", "retried", "replaced"])
+def test_a_strategy_may_state_where_its_move_came_from(origin: Origin) -> None:
+    assert asked(lambda ctx: Move("odd", origin, "why")) == Decision("odd", None, None, origin, "why")
+
+
+def test_a_stated_move_must_be_legal_and_its_origin_known() -> None:
+    decision = asked(lambda ctx: Move("ODD", "retried"))
+    assert (decision.origin, decision.move in ("even", "odd")) == ("replaced", True)
+    assert decision.fault is not None
+    assert "chose 'ODD'" in decision.fault
+    decision = asked(lambda ctx: Move("odd", "Retried"))  # type: ignore[arg-type]
+    assert decision.fault == (
+        """the strategy raised ValueError("origin is one of own, retried, replaced, got 'Retried'")"""
+    )
 
 
 def test_a_legal_move_is_played_for_a_strategy_that_thinks_too_long() -> None:

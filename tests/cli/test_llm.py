@@ -64,10 +64,13 @@ def test_two_models_and_two_others_play_a_league_and_the_tokens_are_told(
         assert (account["model"], account["replaced"], account["estimated"]) == (name, {}, False)
         assert account["moves"] >= 6
         assert account["cost"] > 0
-        told = (
-            f"{name}: {name} chose {account['moves']} of {account['moves']} moves; {account['tokens_in']:,} tokens in"
+        again = f", {account['retried']} of them when it was asked again" if account["retried"] else ""
+        moves = account["moves"]
+        assert (
+            f"{name}: {name} chose {moves} of {moves} moves{again}; {account['tokens_in']:,} tokens in" in model.stderr
         )
-        assert told in model.stderr
+        assert account["own"] + account["retried"] == moves
+        assert (account["retried"] > 0) == ("torn" in name)
         assert KEY not in model.stderr + model.stdout
     assert {asked.authorization for asked in stand_in.asked} == {f"Bearer {KEY}"}
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]

@@ -124,7 +124,10 @@ def test_it_has_the_table_the_cross_table_every_match_and_the_figures(command: C
 
 def test_replays_are_there_where_a_referee_handed_a_transcript_in(command: Command, tmp_path: Path) -> None:
     page = reported(command, troubled().store(tmp_path / "league.db"), tmp_path / "report")
-    assert sum(tag == "details" for tag, _ in page.tags) == 3
+    # Three replays, and where moves came from.
+    assert sum(tag == "details" for tag, _ in page.tags) == 4
+    assert "Where moves came from, by the agents’ own statement" in page.text
+    assert re.search(r"\(P01\): 2 own", page.text)
     assert any("to   P01   GAME_INVITATION: you are PLAYER_A against P02" in text for text in page.texts["pre"])
     assert "(P03) did not choose in time" in page.text
     # Where agents listen is nobody's business.

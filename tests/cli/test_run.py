@@ -15,9 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
+from leaguekit.cli.plans import RUN, RunPlan
+from tests.agents.leagues import LEAGUE
 from tests.cli.conftest import Said
+from tests.played import Played, by_hand
 from tests.programs import Program, league
 
 SIX = ("run", "--port", "0", "--players", "6", "--seed", "7", "--json")
@@ -41,7 +45,9 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_json_is_one_object_that_tells_how_the_league_went(seeded: dict[str, Any]) -> None:
     assert set(seeded) == {
         "league_id", "champion", "first", "ties", "final_standings", "rounds", "matches", "technical_losses", "seconds",
+        "moves",
     }  # fmt: skip
+    assert seeded["moves"] == {f"P0{number}": {"own": 5} for number in range(1, 7)}
     assert re.fullmatch(r"league_\d{8}_\d{6}_even_odd_[0-9a-f]{4}", seeded["league_id"])
     assert (seeded["rounds"], seeded["matches"], seeded["technical_losses"]) == (5, 15, 0)
     assert 0 < seeded["seconds"] < 15
@@ -64,6 +70,58 @@ def test_the_same_seed_makes_the_same_league_whatever_the_concurrency_and_the_st
     assert not list(tmp_path.rglob("league.db*"))
     assert again["league_id"] != seeded["league_id"]
     assert again["final_standings"] == seeded["final_standings"]
+
+
+RAISES = """
+def choose(ctx):
+    if ctx.round_id == 2:
+        return ctx.valid_options[0]
+    raise ValueError("no idea")
+"""
+
+
+def test_a_league_ends_with_a_warning_if_moves_were_replaced(tmp_path: Path) -> None:
+    (tmp_path / "raises.py").write_text(RAISES)
+    strategies = ("--strategies", "raises:choose,random", "--players", "3", "--referees", "1")
+    for more in ((), ("--json",)):
+        command = ("run", "--port", "0", *strategies, *more, "--data-dir", tmp_path / "files")
+        with Program(*command, cwd=tmp_path) as program:
+            assert program.ended() == 0
+        warnings = program.stderr.splitlines()
+        because = "were replaced by other legal moves, the first because the strategy raised ValueError('no idea')"
+        # The first and the third have the strategy; each rests in one of the three rounds.
+        assert [re.sub(r"\d of 2", "n of 2", line) for line in warnings] == [
+            f"Warning: n of 2 moves of choose 1 (P01) {because}",
+            f"Warning: n of 2 moves of choose 3 (P03) {because}",
+        ]
+        if more:
+            moves = json.loads(program.stdout)["moves"]
+            assert moves["P02"] == {"own": 2}
+            assert moves["P01"]["reason"] == "the strategy raised ValueError('no idea')"
+        else:
+            assert re.search(r"\nMoves, as the players state: \d own, \d replaced\n", program.stdout)
+
+
+def test_a_league_of_another_game_has_strategies_that_fit_it(tmp_path: Path) -> None:
+    told = played("run", "--port", "0", "--game", "tic_tac_toe", "--players", "5", "--json", "--data-dir", tmp_path)
+    names = {row["display_name"].rpartition(" ")[0] for row in told["final_standings"]}
+    assert names == {"random", "alternating", "history_based", "frequency"}
+    assert all(set(moves) == {"own"} for moves in told["moves"].values())
+
+
+def test_a_league_that_was_begun_with_a_strategy_that_does_not_fit_is_not_resumed(
+    command: Callable[..., Said], tmp_path: Path
+) -> None:
+    store = tmp_path / "league.db"
+    plan = RunPlan(
+        league_id=LEAGUE, players=4, referees=2, game="tic_tac_toe", strategies=["random", "always_even"],
+        max_concurrent=10, announce_lead=0.0, data_dir=str(tmp_path),
+    )  # fmt: skip
+    kept = Played(by_hand().log, {RUN: msgspec.json.encode(plan)})
+    done = command("run", "--resume", kept.store(store), "--data-dir", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "the strategy always_even cannot play tic_tac_toe; these can: " in done.err
+    assert done.err.endswith(f"The league was begun with it: serve it with `league manager --store {store}`\n")
 
 
 @pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")
@@ -311,6 +369,10 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         (["run", "--players", "1"], "a league needs at least --players 2 and --referees 1"),
         (["run", "--referees", "0"], "a league needs at least --players 2 and --referees 1"),
         (["run", "--max-concurrent", "11"], "--max-concurrent must be from 1 to 10"),
+        (
+            ["run", "--game", "tic_tac_toe", "--strategies", "random,always_odd"],
+            "the strategy always_odd cannot play tic_tac_toe; these can: random, alternating, history_based, frequency",
+        ),
         (["run", "--port", "70000"], "70000 is no port: choose one from 1 to 65535, or 0 for a free one."),
         (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
         (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),

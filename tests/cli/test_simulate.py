@@ -221,6 +221,14 @@ def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> 
         ),
         (["--faults", "all", "--fresh"], "--fresh cannot be used with --faults all"),
         (["--faults", "crash", "--out", "any.csv"], "--out cannot be used with --faults crash"),
+        (
+            ["--game", "tic_tac_toe", "--strategies", "random,always_even"],
+            "strategy always_even cannot play tic_tac_toe; these can: random, alternating, history_based, frequency",
+        ),
+        (
+            ["--faults", "all", "--game", "tic_tac_toe", "--strategies", "always_odd"],
+            "always_odd cannot play tic_tac_toe",
+        ),
         (["--faults", "all", "--strategies", "json:dumps"], "with faults, --strategies must be of random"),
     ],
 )
@@ -287,9 +295,17 @@ def with_authors(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
 def test_moves_that_were_played_for_a_strategy_are_told_harmlessly(tmp_path: Path) -> None:
     done = with_authors(tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2")
     assert done.returncode == 0
-    assert "authors:raises: 3 moves played for it, first because the strategy raised LookupError(" in done.stdout
-    assert "\x1b" not in done.stdout
-    assert "random: " not in done.stdout
+    (warning,) = done.stderr.splitlines()
+    because = "the first because the strategy raised LookupError("
+    assert warning.startswith(f"Warning: 3 of 3 moves of authors:raises were replaced by other legal moves, {because}")
+    assert "\x1b" not in done.stdout + done.stderr
+    as_json = with_authors(
+        tmp_path, "--strategies", "authors:raises,random", "--seeds", "3", "--players", "2", "--json"
+    )
+    assert as_json.stderr == done.stderr
+    moves = {one["strategy"]: one["moves"] for one in json.loads(as_json.stdout)["strategies"]}
+    assert moves["authors:raises"]["replaced"] == 3
+    assert moves["random"] == {"own": 3}
 
 
 def test_a_strategy_that_must_be_awaited_is_refused(tmp_path: Path) -> None:

@@ -208,7 +208,14 @@ def test_where_nothing_answers_is_said_at_once(league: Any) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [(["--opponent", "clever"], "There is no strategy 'clever'"), (["--game", "chess"], "invalid choice: 'chess'")],
+    [
+        (["--opponent", "clever"], "There is no strategy 'clever'"),
+        (["--game", "chess"], "invalid choice: 'chess'"),
+        (
+            ["--game", "tic_tac_toe", "--opponent", "always_odd"],
+            "always_odd cannot play tic_tac_toe; these can: random",
+        ),
+    ],
 )
 def test_a_wrong_call_says_what_there_is(league: Any, arguments: list[str], text: str) -> None:
     done = league("try", *arguments)

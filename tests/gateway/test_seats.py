@@ -43,6 +43,7 @@ def test_owners_of_seats_play_a_whole_league_of_every_game(tmp_path: Path, game:
                 assert state.rank in (1, 2, 3)
                 assert len(state.matches) == 2
                 assert not state.automatic
+                assert str(hall.league.move_origins[seat.agent.player_id or ""]).endswith(" own")
 
     played()
 
@@ -65,6 +66,8 @@ async def test_a_move_is_made_just_before_the_time_limit_if_none_comes(tmp_path:
         assert [one.technical for one in state.matches] == [False]
         assert len(state.automatic) == 1
         assert "R1M1" in state.automatic[0]
+        origins = hall.league.move_origins[seat.agent.player_id or ""]
+        assert str(origins) == "1 replaced (the first because no move came in time from the owner of the seat)"
 
 
 @in_virtual_time

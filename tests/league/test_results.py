@@ -189,6 +189,11 @@ def _result(
             score={"P01": 3, "P02": 0},
             details=m.ResultDetails(choices={}, status="WIN", failures={"P09": 1}),
         ),
+        m.MatchResult(
+            winner="P01",
+            score={"P01": 3, "P02": 0},
+            details=m.ResultDetails(choices={}, status="WIN", move_origins={"P09": m.MoveOrigins(own=1)}),
+        ),
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused(result: m.MatchResult) -> None:

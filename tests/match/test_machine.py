@@ -32,6 +32,7 @@ from leaguekit.match.signals import (
     Withdrawn,
     Wrong,
 )
+from leaguekit.protocol.messages import MoveInfo
 
 PLAYERS = {"A": "P01", "B": "P02"}
 # Binary fractions, so that sums of times are exact.
@@ -1029,3 +1030,20 @@ def test_what_one_side_chooses_changes_nothing_that_the_other_sees_before_the_en
         return [effect for effect in watcher.effects if getattr(effect, "side", None) == "B"]
 
     assert shown_to_b("A-x") == shown_to_b("A-hushhush")
+
+
+def test_where_moves_came_from_is_counted_for_moves_that_count_and_only_if_it_is_stated() -> None:
+    match = new_match(drawn=8)
+    match.start(0.0)
+    match.handle(Joined("A", 1), 1.0)
+    match.handle(Joined("B", 2), 1.0)
+    assert match.origins == {}
+    stated = MoveInfo(origin="replaced", reason="down")
+    # A wrong move is asked for again.
+    _, again = match.handle(Moved("A", 3, "EVEN", stated), 2.0)
+    assert match.origins == {}
+    match.handle(Moved("A", again.ask, "even", stated), 2.0)
+    assert {name: str(one) for name, one in match.origins.items()} == {"P01": "1 replaced (the first because down)"}
+    *_, finish = match.handle(Moved("B", 4, "odd", MoveInfo(reason="no origin")), 3.0)
+    assert isinstance(finish, Finish)
+    assert [*match.origins] == ["P01"]

@@ -67,7 +67,7 @@ register_referee       other          E058     E058       E058       E048       
 ping                   -              ok       ok         ok         ok         ok         ok
 """
 # Commands of the operator, by who shows which token as the admin token.
-LOOKS = ("status", "standings", "schedule")
+LOOKS = ("status", "standings", "schedule", "moves")
 
 # A referee that has R1M1 and R1M2 in hand. The manager shows what was derived for this referee, the players what was
 # derived for their matches; "P01 real" is P01's own token, and P03 is of the other match.

@@ -14,6 +14,8 @@ import pytest
 
 from leaguekit.agents.match_messages import MatchMessages
 from leaguekit.agents.referee import RefereeAgent
+from leaguekit.agents.strategies import fitting
+from leaguekit.games import GAMES
 from leaguekit.league import events as e
 from leaguekit.sim.campaign import Trial, run_campaign, soak, try_out, varied
 from leaguekit.sim.faults import Kinds
@@ -35,6 +37,16 @@ def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: Kinds) -> None:
     assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
     assert any(one.outcome.crashes for one in tried) == (kinds in ("crash", "all"))
     assert any("lost" in one.outcome.injected for one in tried) == (kinds in ("network", "all"))
+
+
+def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:
+    casts = [varied(seed).cast for seed in range(1, 200)]
+    assert {cast.game for cast in casts} == set(GAMES)
+    assert all(set(cast.strategies) <= set(fitting(cast.game)) for cast in casts)
+    # A seed keeps its league: only what did not fit, and moved at random, is called so now.
+    kept = varied(4033)
+    assert (kept.cast.players, kept.cast.referees, kept.cast.game, kept.faults) == (2, 3, "tic_tac_toe", "network")
+    assert kept.cast.strategies == ("random", "random")
 
 
 def test_varied_leagues_end_as_they_must() -> None:

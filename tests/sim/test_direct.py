@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
-from leaguekit.agents.context import Context, Strategy
-from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.agents.context import Context, Move, Strategy
+from leaguekit.agents.strategies import STRATEGIES, fitting
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import league_seed
@@ -62,6 +63,7 @@ def directly(league: DirectLeague, seed: int) -> Any:
 def test_both_engines_give_the_same_results_for_the_same_seed(
     tmp_path: Path, game: str, strategies: tuple[str, ...], seed: int
 ) -> None:
+    strategies = tuple(name for name in strategies if name in fitting(game))
     by_agents = through_the_agents(tmp_path, game, strategies, seed)
     assert directly(direct(game, strategies), seed) == by_agents
     assert directly(direct(game, strategies), seed + 1)[0] != by_agents[0]
@@ -101,23 +103,29 @@ def test_what_is_no_move_is_replaced_as_in_every_league(tmp_path: Path, strategy
     strategies = (strategy, "random", "always_odd")
     league = direct("even_odd", strategies)
     assert directly(league, 4) == through_the_agents(tmp_path, "even_odd", strategies, 4)
-    player = league.players["P01"]
-    assert (player.replaced, league.players["P02"].replaced) == (2, 0)
-    assert player.fault is not None
-    assert player.fault.startswith("the strategy ")
+    origins, others = league.players["P01"].origins, league.players["P02"].origins
+    assert (origins.own, origins.replaced) == (0, 2)
+    assert str(origins.reason).startswith("the strategy ")
+    assert (others.own, others.replaced, others.reason) == (2, 0, UNSET)
+
+
+def test_an_origin_that_a_strategy_states_is_counted() -> None:
+    league = direct("even_odd", (lambda _ctx: Move("odd", "retried", "busy"), "always_even"))
+    league.play(1)
+    assert str(league.players["P01"].origins) == "1 retried"
 
 
 def test_a_move_that_only_looks_like_an_option_is_none() -> None:
     league = direct("tic_tac_toe", (lambda ctx: float(ctx.valid_options[0]), lambda ctx: ctx.valid_options[0]))
     league.play(1)
-    assert league.players["P01"].replaced > 0
-    assert league.players["P02"].replaced == 0
+    assert league.players["P01"].origins.replaced > 0
+    assert league.players["P02"].origins.replaced == 0
 
 
 def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
     league = direct("rock_paper_scissors", (lambda _ctx: b"rock".decode(), lambda _ctx: "paper"))
     assert league.play(1)[0].player_id == "P02"
-    assert league.players["P01"].replaced == 0
+    assert league.players["P01"].origins.replaced == 0
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -376,6 +377,20 @@ def test_a_join_that_is_refused_in_other_words_is_refused(status: str) -> None:
 )
 def test_a_choice_is_found_by_either_name(choice: Json, broken: list[str]) -> None:
     assert sorted(rules(RESULT | {"result": choice}, m.ChooseParityResponse)) == broken
+
+
+@pytest.mark.parametrize(
+    ("info", "read"),
+    [
+        ({"origin": "replaced", "reason": "down"}, m.MoveInfo(origin="replaced", reason="down")),
+        ({"origin": "Own", "reason": "y" * 300}, m.MoveInfo()),
+        ("mine", UNSET),
+        (None, UNSET),
+    ],
+)
+def test_a_move_counts_whatever_is_stated_about_it(info: Any, read: Any) -> None:
+    message = found(RESULT | {"result": CHOICE | {"move_info": info}}, m.ChooseParityResponse).message
+    assert (message.parity_choice, message.move_info) == ("even", read)
 
 
 @pytest.mark.parametrize("field", ["move_data", "move", "choice"])

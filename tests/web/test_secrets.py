@@ -10,8 +10,8 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import codes
+from leaguekit.protocol.plain import without_places
 from leaguekit.web.app import API, Dashboard
-from leaguekit.web.lines import without_places
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, in_virtual_time, url_of
 from tests.played import Transcripts
 from tests.web.visitors import Spectator, get

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from random import Random
 from traceback import format_exception
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import UNSET, Struct, UnsetType, field
 
 from leaguekit.games.even_odd import PARITIES
 from leaguekit.protocol import times
-from leaguekit.protocol.fields import Role
+from leaguekit.protocol.fields import Origin, Role
 from leaguekit.protocol.messages import ChooseParityCall, GameMoveCall, GameOver, MoveRequest, OwnRecord, Standing
 from leaguekit.protocol.methods import BY_REQUEST
 
@@ -189,7 +189,23 @@ class Context(Struct, frozen=True, kw_only=True):
         return [match for match in self.history if match.game_type == game and not match.technical]
 
 
-# A strategy: what the author of a player writes. It may also be an ``async def``.
+class Move(Struct, frozen=True):
+    """A move and its origin, for a strategy that does not always choose by itself.
+
+    ``retried``: what it asks gave a move only when it was asked again. ``replaced``: it gave none, and this is another
+    legal move. ``reason`` says why.
+    """
+
+    move: Any
+    origin: Origin = "own"
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.origin not in get_args(Origin):
+            raise ValueError(f"origin is one of {', '.join(get_args(Origin))}, got {self.origin!r}")
+
+
+# A strategy: what the author of a player writes. It returns a move, or a Move. It may also be an ``async def``.
 Strategy = Callable[[Context], Any]
 
 

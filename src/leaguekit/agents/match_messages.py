@@ -175,7 +175,11 @@ class MatchMessages:
         )
 
     def report(
-        self, verdict: Verdict, position: dict[str, Any], learned: Learned = NOTHING_LEARNED
+        self,
+        verdict: Verdict,
+        position: dict[str, Any],
+        learned: Learned = NOTHING_LEARNED,
+        origins: dict[str, m.MoveOrigins] | None = None,
     ) -> m.MatchResultReport:
         """The ruling, small enough to be taken."""
         evidence = verdict.evidence
@@ -192,6 +196,7 @@ class MatchMessages:
             position=position,
             broken_rules=learned.broken_rules,
             forms=learned.forms,
+            move_origins=origins or UNSET,
         )
         report = m.MatchResultReport(
             **self._common,

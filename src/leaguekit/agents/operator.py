@@ -33,6 +33,7 @@ from leaguekit.protocol.messages import (
     ResultDetails,
 )
 from leaguekit.protocol.patterns import valid
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
@@ -287,11 +288,17 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "display_name": agent.meta.display_name,
                 "state": agent.state,
                 "endpoint": agent.meta.contact_endpoint,
+                **_where_moves_came_from(league, agent),
                 **_how_it_speaks(league, agent),
             }
             for agent in agents
         ]
     }
+
+
+def _where_moves_came_from(league: League, agent: Player | Referee) -> dict[str, Any]:
+    origins = league.move_origins.get(agent.id)
+    return {} if origins is None else {"moves": msgspec.to_builtins(origins)}
 
 
 def _how_it_speaks(league: League, agent: Player | Referee) -> dict[str, Any]:
@@ -331,6 +338,8 @@ Look = Callable[[League, Operation], dict[str, Any]]
 _GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
 _LOOKS: dict[str, Look] = {
     "status": _status,
+    # What an agent states may hold an address.
+    "moves": lambda league, _operation: {"moves": without_places(msgspec.to_builtins(league.move_origins))},
     "standings": _standings,
     "schedule": lambda league, operation: {
         "schedule": msgspec.to_builtins(queries.schedule(league, operation.round_id))

@@ -21,6 +21,7 @@ from leaguekit.agents.logs import restored
 from leaguekit.agents.playing import PlayerAgent
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import endpoint_of, new_loop, serve
+from leaguekit.agents.strategies import check_fit, games_of
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.protocol.fields import DisplayName, Version
@@ -44,22 +45,29 @@ _OPTIONS = {
 
 
 class Player:
-    """A player of a league: a name, and the function that chooses its moves."""
+    """A player of a league: a name, the function that chooses its moves, and the games that it can play.
+
+    ``games`` are by default all that are known here, or those that one of our strategies can play.
+    """
 
     def __init__(
         self,
         name: str,
         strategy: Strategy,
         *,
-        games: Sequence[str] = tuple(GAMES),
+        games: Sequence[str] | None = None,
         version: str = "1.0.0",
     ) -> None:
         if not valid(DisplayName, name):
             raise ValueError(f"a player's name has 1 to 50 characters, got {name!r}")
         if not callable(strategy):
             raise TypeError(f"a strategy is a function of one Context, got {strategy!r}")
+        if games is None:
+            games = games_of(strategy) or tuple(GAMES)
         if isinstance(games, str) or not games:
             raise ValueError(f"games is a list of at least one game, got {games!r}")
+        for game in games:
+            check_fit(str(getattr(strategy, "__name__", strategy)), strategy, game)
         if not valid(Version, version):
             raise ValueError(f"a version has the form 1.0.0, got {version!r}")
         self.name = name
@@ -73,7 +81,7 @@ class Player:
         choose: Strategy,
         *,
         name: str | None = None,
-        games: Sequence[str] = tuple(GAMES),
+        games: Sequence[str] | None = None,
         version: str = "1.0.0",
     ) -> Player:
         """A player that is called like its function, if it is given no name."""

@@ -34,9 +34,12 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
+from leaguekit.protocol.messages.matches import MAX_REASON
 from leaguekit.protocol.methods import BY_NAME, PING, read_call
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
+from leaguekit.protocol.tokens import redacted
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Views, ViewWriter
 from leaguekit.transport.base import Peer
@@ -48,6 +51,7 @@ PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
 GET_STATE = "get_player_state"
 # Of the moves that were played for a strategy, so many are remembered.
 MOST_REPLACED = 20
+_OWN = m.MoveInfo(origin="own")
 # How often the file is written that shows the matches so far: replacing one takes 0.3 ms, a twentieth of a match.
 HISTORIES_A_SECOND = 0.1
 
@@ -93,8 +97,8 @@ class PlayerAgent:
         self.standings: list[m.Standing] = []
         self.history: dict[str, PastMatch] = {}
         self.final: dict[str, Any] | None = None
-        # How many moves were played for the strategy, and the first of them.
-        self.replaced_moves = 0
+        # How many moves were the strategy's own, and the first of those that were not.
+        self.origins = m.MoveOrigins()
         self.replaced: list[Replaced] = []
         self.finished = asyncio.Event()
         self._seed = seed
@@ -246,7 +250,8 @@ class PlayerAgent:
         if own is not None:
             points = f"{own.points} point{'' if own.points == 1 else 's'}"
             place = f"{self.player.name} is number {own.rank} with {points}"
-        log.info("The league is over%s.", place and f"; {place}", extra=about(message))
+        moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
+        log.info("The league is over%s.%s", place and f"; {place}", moves, extra=about(message))
         if not self.finished.is_set():
             self._tell_the_end(place)
         self.finished.set()
@@ -255,12 +260,8 @@ class PlayerAgent:
     def _tell_the_end(self, place: str) -> None:
         if place:
             self._tell(place)
-        if self.replaced:
-            first = self.replaced[0]
-            self._tell(
-                f"{self.replaced_moves} of its moves had to be played for its strategy, the first in {first.match_id}: "
-                f"{first.fault}"
-            )
+        if self.origins.total:
+            self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
 
     def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
         me = self._me
@@ -293,20 +294,24 @@ class PlayerAgent:
         return self._moved(call, match, decision)
 
     def _moved(self, call: MoveCall, match: OpenMatch, decision: Decision) -> m.Message:
-        move, fault, error = decision
-        if fault is not None:
-            self._complain(call, Replaced(call.match_id, move, fault, error))
+        move, info = decision.move, _OWN
+        if decision.origin != "own":
+            info = m.MoveInfo(origin=decision.origin, reason=_reason(decision.reason))
+            self._note_foreign(call, decision)
+        self.origins.count(info)
         match.chosen = True
         common = self._of_match(call, call.match_id, match, self._me)
         if isinstance(call, m.ChooseParityCall):
-            return m.ChooseParityResponse(**common, parity_choice=move)
-        return m.GameMoveResponse(**common, move_data=move)
+            return m.ChooseParityResponse(**common, parity_choice=move, move_info=info)
+        return m.GameMoveResponse(**common, move_data=move, move_info=info)
 
-    def _complain(self, call: MoveCall, replaced: Replaced) -> None:
-        """Tell the author that a move was played for the strategy."""
-        self.replaced_moves += 1
-        if len(self.replaced) < MOST_REPLACED:
+    def _note_foreign(self, call: MoveCall, decision: Decision) -> None:
+        """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so."""
+        replaced = Replaced(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
+        if decision.origin == "replaced" and len(self.replaced) < MOST_REPLACED:
             self.replaced.append(replaced)
+        if decision.fault is None:
+            return
         told = (replaced.match_id, replaced.fault, replaced.move)
         log.error("%s: %s; played %r instead.", *told, exc_info=replaced.error, extra=about(call))
         self._tell(str(replaced))
@@ -433,6 +438,12 @@ class PlayerAgent:
             final=self.final,
             account=UNSET if tally is None else tally.account(),
         )
+
+
+def _reason(text: str) -> str:
+    """As much of a reason as an answer may carry, on one line, without tokens and addresses."""
+    line: str = without_places(redacted(" ".join(text.split())))
+    return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"
 
 
 def _check_addressee(player_id: str | UnsetType, me: Identity) -> None:

@@ -127,7 +127,7 @@ class Refereeing:
         return Ruled(
             match_id=self.assignment.match_id,
             attempt=self.assignment.attempt,
-            report=self.messages.report(verdict, position, learned),
+            report=self.messages.report(verdict, position, learned, self.match.origins),
             game_over=[
                 (self.seats[side].endpoint, over) for side, over in self.messages.game_over(verdict, position).items()
             ],
@@ -406,6 +406,6 @@ def _input(side: Side, asked: int | None, word: PlayersWord) -> s.Input:
         case m.GameJoinAck():
             return s.Declined(side, asked)
         case m.ChooseParityResponse():
-            return s.Moved(side, asked, word.parity_choice)
+            return s.Moved(side, asked, word.parity_choice, word.move_info)
         case m.GameMoveResponse():
-            return s.Moved(side, asked, word.move_data)
+            return s.Moved(side, asked, word.move_data, word.move_info)

@@ -1,7 +1,7 @@
 """Strategies: those that come with leaguekit, how others are found, and how one is asked without being trusted.
 
 A strategy is a function from a Context to one of its ``valid_options``. Those here are examples of a few lines each,
-and partners to play against; where one has no idea of its own, it moves at random.
+and partners to play against. One that cannot play a game raises CannotPlay.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.agents.context import Context, PastMatch, Result, Strategy
+from leaguekit.agents.context import Context, Move, PastMatch, Result, Strategy
 from leaguekit.games.rock_paper_scissors import BEATS
 from leaguekit.games.tic_tac_toe import FREE, LINES
+from leaguekit.protocol.fields import Origin
 
 
 def at_random(ctx: Context) -> Any:
@@ -30,14 +31,24 @@ def at_random(ctx: Context) -> Any:
     return ctx.random.choice(ctx.valid_options)
 
 
+class CannotPlay(ValueError):
+    """A strategy cannot play a game; the text says which can."""
+
+
 def always_even(ctx: Context) -> Any:
     """Even, every time."""
-    return "even" if "even" in ctx.valid_options else at_random(ctx)
+    return _parity("even", ctx)
 
 
 def always_odd(ctx: Context) -> Any:
     """Odd, every time."""
-    return "odd" if "odd" in ctx.valid_options else at_random(ctx)
+    return _parity("odd", ctx)
+
+
+def _parity(choice: str, ctx: Context) -> Any:
+    if choice not in ctx.valid_options:
+        raise CannotPlay(f"always_{choice} cannot play {ctx.game_type}")
+    return choice
 
 
 def alternating(ctx: Context) -> Any:
@@ -60,7 +71,9 @@ def _choices(matches: list[PastMatch], result: Result) -> list[str]:
 def frequency(ctx: Context) -> Any:
     """Read the opponent: expect what it chose most, or what opponents in general did, and answer that."""
     reader = _READERS.get(ctx.game_type)
-    return at_random(ctx) if reader is None else reader(ctx)
+    if reader is None:
+        raise CannotPlay(f"frequency cannot play {ctx.game_type}")
+    return reader(ctx)
 
 
 def _read_parities(ctx: Context) -> Any:
@@ -88,7 +101,7 @@ def _read_board(ctx: Context) -> Any:
     """Win, else block, else take the centre, else a corner."""
     board, mine = ctx.view.get("board"), ctx.view.get("your_mark")
     if not (isinstance(board, str) and len(board) == 9):
-        return at_random(ctx)
+        raise CannotPlay(f"frequency cannot read the board {reprlib.repr(board)}")
 
     def worth(cell: Any) -> int:
         pairs = [{board[other] for other in line if other != cell} for line in LINES if cell in line]
@@ -133,6 +146,37 @@ STRATEGIES: dict[str, Strategy] = {
 }
 # Not one of them: it has to be told which model, and where.
 LLM = "llm"
+# Of the strategies that cannot play every game, those games that they can.
+_GAMES: dict[Strategy, tuple[str, ...]] = {
+    always_even: ("even_odd",),
+    always_odd: ("even_odd",),
+    frequency: tuple(_READERS),
+}
+
+
+def games_of(strategy: Strategy) -> tuple[str, ...] | None:
+    """The games that a strategy can play; None for one that may be able to play every game."""
+    try:
+        return _GAMES.get(strategy)
+    except TypeError:  # an author's own object that has no hash
+        return None
+
+
+def can_play(strategy: Strategy, game_type: str) -> bool:
+    games = games_of(strategy)
+    return games is None or game_type in games
+
+
+def fitting(game_type: str) -> list[str]:
+    """The names of our strategies that can play a game."""
+    return [name for name, strategy in STRATEGIES.items() if can_play(strategy, game_type)]
+
+
+def check_fit(name: str, strategy: Strategy, game_type: str) -> None:
+    """Raise CannotPlay if a strategy cannot play a game."""
+    if not can_play(strategy, game_type):
+        others = ", ".join(fitting(game_type))
+        raise CannotPlay(f"the strategy {name} cannot play {game_type}; these can: {others}, or your own")
 
 
 class NoSuchStrategy(ValueError):
@@ -171,11 +215,21 @@ def load(name: str) -> Strategy:
 
 
 class Decision(NamedTuple):
-    """A legal move; if it is not the strategy's own, ``fault`` says why, and ``error`` is what the strategy raised."""
+    """A legal move and its origin.
+
+    If it was played for the strategy, ``fault`` says why, and ``error`` is what the strategy raised. If the strategy
+    itself states that the move is not its own, ``reason`` says why.
+    """
 
     move: Any
     fault: str | None = None
     error: BaseException | None = None
+    origin: Origin = "own"
+    reason: str = ""
+
+
+def _replaced(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:
+    return Decision(ctx.random.choice(options) if options else None, fault, error, "replaced", fault)
 
 
 def is_quick(strategy: Strategy) -> bool:
@@ -208,7 +262,7 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
         # One that does not end when it is told to is left to itself; nobody waits for it.
         thinking.cancel()
     if not thinking.done():
-        return Decision(_any(ctx, options), f"the strategy took longer than {seconds:g} s")
+        return _replaced(ctx, options, f"the strategy took longer than {seconds:g} s")
     return judged(Thought(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result(), ctx, options)
 
 
@@ -222,7 +276,13 @@ class Thought(NamedTuple):
 def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
     """The option that a strategy means, or another one and what is wrong with its own."""
     if thought.error is not None:
-        return Decision(_any(ctx, options), f"the strategy raised {thought.error!r}", thought.error)
+        return _replaced(ctx, options, f"the strategy raised {thought.error!r}", thought.error)
+    if isinstance(thought.move, Move):
+        stated = thought.move
+        decision = judged(Thought(stated.move), ctx, options)
+        if decision.fault is not None:
+            return decision
+        return decision._replace(origin=stated.origin, reason=str(stated.reason))
     if type(thought.move) is str and thought.move in options:
         return Decision(options[options.index(thought.move)])
     with contextlib.suppress(TypeError, ValueError, RecursionError):
@@ -233,7 +293,7 @@ def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
             if _canonical(option) == wanted:
                 return Decision(option)
     fault = f"the strategy chose {reprlib.repr(thought.move)}, which is none of {reprlib.repr(options)}"
-    return Decision(_any(ctx, options), fault)
+    return _replaced(ctx, options, fault)
 
 
 async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> Thought:
@@ -298,7 +358,3 @@ async def _in_a_thread(work: Callable[[], Thought]) -> Thought:
 def _canonical(value: Any) -> bytes:
     """A value as JSON, where True is not 1 and a tuple is a list."""
     return msgspec.json.encode(value, order="sorted")
-
-
-def _any(ctx: Context, options: list[Any]) -> Any:
-    return ctx.random.choice(options) if options else None

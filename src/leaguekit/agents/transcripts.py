@@ -113,13 +113,22 @@ def _error(body: dict[str, Any]) -> str:
     return f"{body.get('error_code')} {body.get('error_name')}: {detail} {body.get('consequence', '')}".rstrip()
 
 
+def _origin(body: dict[str, Any]) -> str:
+    """Where a move came from, as its player states; nothing for its own."""
+    info = _inner(body, "move_info")
+    origin, reason = info.get("origin"), info.get("reason")
+    if origin not in ("retried", "replaced"):
+        return ""
+    return f" (by its own statement {origin}: {reason})" if reason else f" (by its own statement {origin})"
+
+
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "GAME_INVITATION": lambda body: f"you are {body.get('role_in_match')} against {body.get('opponent_id')}",
     "GAME_JOIN_ACK": lambda body: "accepted" if body.get("accept") is True else "declined",
     "CHOOSE_PARITY_CALL": _call,
-    "CHOOSE_PARITY_RESPONSE": lambda body: _json(body.get("parity_choice")),
+    "CHOOSE_PARITY_RESPONSE": lambda body: f"{_json(body.get('parity_choice'))}{_origin(body)}",
     "GAME_MOVE_CALL": _call,
-    "GAME_MOVE_RESPONSE": lambda body: _json(body.get("move_data")),
+    "GAME_MOVE_RESPONSE": lambda body: f"{_json(body.get('move_data'))}{_origin(body)}",
     "GAME_ERROR": _error,
     "GAME_OVER": lambda body: str(body.get("reason", "")),
 }

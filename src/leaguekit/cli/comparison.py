@@ -8,8 +8,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from leaguekit.cli.tables import counted, table, width
-from leaguekit.protocol.plain import harmless
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.estimates import CONFIDENCE, FEWEST_LEAGUES, POWER, Estimate
 
@@ -73,7 +74,7 @@ def _strategy_as_json(comparison: Comparison, one: int) -> dict[str, Any]:
         told |= _estimate_as_json("points_per_match", sums.strategy(one))
         told["share_of_leagues_won"] = round(sums.leagues_won[one] / sums.leagues, 6)
         told["better_than"] = [comparison.names[other] for other in _worse(comparison, one)]
-    return told | {"replaced_moves": comparison.replaced[one], "first_fault": comparison.faults[one]}
+    return told | {"moves": msgspec.to_builtins(comparison.origins[one])}
 
 
 def _estimate_as_json(name: str, found: Estimate) -> dict[str, Any]:
@@ -99,9 +100,6 @@ def as_text(comparison: Comparison) -> Iterator[str]:
         )
     yield "\n" + (_players(comparison) if comparison.as_named else _strategies(comparison, order)) + "\n"
     yield from map(wrapped, _meaning(comparison))
-    for name, moves, fault in zip(comparison.names, comparison.replaced, comparison.faults, strict=True):
-        if moves:
-            yield f"{harmless(name)}: {counted(moves, 'move')} played for it, first because {harmless(fault)}"
 
 
 def _meaning(comparison: Comparison) -> Iterator[str]:

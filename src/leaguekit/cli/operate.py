@@ -15,6 +15,7 @@ from leaguekit.cli.tables import counted, json_line, standings_table, table
 from leaguekit.league.telling import with_names
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
+from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain import escaped, harmless
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
@@ -160,11 +161,13 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
 
 
 def _agents(agents: list[dict[str, Any]]) -> str:
-    """The agents, and below them what those of the open profile are forgiven."""
+    """The agents, and below them where their moves came from and what those of the open profile are forgiven."""
     spoken = ["form"] if any("form" in one for one in agents) else []
     names = ["id", "display_name", "state", "endpoint", *spoken]
     rows = [[str(one[name] or "-") for name in names] for one in agents]
     lines = [table(["id", "name", "state", "endpoint", *spoken], rows)]
+    moves = {one["id"]: msgspec.convert(one["moves"], MoveOrigins) for one in agents if "moves" in one}
+    lines += [harmless(f"moves of {agent}, as it states: {origins}") for agent, origins in moves.items()]
     for one in agents:
         lines += [
             harmless(

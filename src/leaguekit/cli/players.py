@@ -16,6 +16,7 @@ from leaguekit.agents.serving import until
 from leaguekit.agents.strategies import STRATEGIES, load
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
+from leaguekit.cli.tables import in_all, warn_of_replaced
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import Reply
@@ -137,6 +138,9 @@ class _Crowd:
         if stop.is_set():
             return 130
         program.say("The league is over.")
+        moves = {agent.player.name: agent.origins for agent in self._agents}
+        program.say(f"Moves since they were started: {in_all(moves.values())}")
+        warn_of_replaced(moves)
         return 1 if self._refusals else 0
 
     async def _take_part(self, progress: asyncio.Task[None]) -> None:

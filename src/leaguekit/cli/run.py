@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
-from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import default_store, new_league_id
 from leaguekit.cli.operate import ask_manager
@@ -22,10 +22,11 @@ from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.screen import can_show
 from leaguekit.cli.stream import Follower
-from leaguekit.cli.tables import counted, json_line, standings_table
+from leaguekit.cli.tables import counted, in_all, json_line, standings_table, warn_of_replaced
 from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
 from leaguekit.league.telling import with_names
+from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
 from leaguekit.store.base import StoreError
@@ -56,7 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--players", metavar="N", type=int, help="default 4")
     parser.add_argument("--referees", metavar="N", type=int, help="default 2")
     parser.add_argument("--game", choices=sorted(GAMES), help="default even_odd")
-    parser.add_argument("--strategies", metavar="A,B,…", help=f"of {', '.join(STRATEGIES)}, or module:function")
+    parser.add_argument(
+        "--strategies",
+        metavar="A,B,…",
+        help=f"of {', '.join(STRATEGIES)}, or module:function (default: all of ours that fit the game)",
+    )
     parser.add_argument(
         "--seed", metavar="N", type=int, help="the same league every time; who knows it knows the draws"
     )
@@ -95,7 +100,7 @@ def _plan(options: argparse.Namespace) -> RunPlan:
         players=4 if options.players is None else options.players,
         referees=2 if options.referees is None else options.referees,
         game=game,
-        strategies=(options.strategies or ",".join(STRATEGIES)).split(","),
+        strategies=(options.strategies or ",".join(fitting(game))).split(","),
         max_concurrent=REFEREE_MATCHES if options.max_concurrent is None else options.max_concurrent,
         announce_lead=options.announce_lead or 0.0,
         data_dir=str((options.data_dir or Path("SHARED")).absolute()),
@@ -106,7 +111,18 @@ def _plan(options: argparse.Namespace) -> RunPlan:
         raise CommandError("a league needs at least --players 2 and --referees 1")
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
+    _check_strategies(plan)
     return plan
+
+
+def _check_strategies(plan: RunPlan) -> None:
+    """Refuse strategies that cannot play the game. What an author wrote is loaded by its player only."""
+    for name in plan.strategies:
+        if name in STRATEGIES:
+            try:
+                check_fit(name, STRATEGIES[name], plan.game)
+            except CannotPlay as error:
+                raise CommandError(str(error)) from None
 
 
 def _resumed(options: argparse.Namespace) -> RunPlan:
@@ -120,6 +136,11 @@ def _resumed(options: argparse.Namespace) -> RunPlan:
         plan = asyncio.run(run_plan(options.resume))
     except StoreError as error:
         raise CommandError(str(error)) from None
+    try:
+        _check_strategies(plan)
+    except CommandError as error:
+        by_hand = f"league manager --store {shlex.quote(options.resume)}"
+        raise CommandError(f"{error}. The league was begun with it: serve it with `{by_hand}`") from None
     return plan if options.data_dir is None else structs.replace(plan, data_dir=str(options.data_dir.absolute()))
 
 
@@ -337,6 +358,8 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
     found = await _asked(caller, league.manager, {"command": "standings"})
     standings = found["standings"]
     schedule = (await _asked(caller, league.manager, {"command": "schedule"}))["schedule"]
+    told_moves = (await _asked(caller, league.manager, {"command": "moves"}))["moves"]
+    moves = msgspec.convert(told_moves, dict[str, MoveOrigins])
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)
     first = standings[0]
     champion = {name: first[name] for name in ("player_id", "display_name", "points")}
@@ -351,8 +374,10 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
             "matches": status["total_matches"],
             "technical_losses": technical,
             "seconds": status["seconds"],
+            "moves": told_moves,
         }
         print(json_line(told))
+        _warn(standings, moves)
         return 0
     show.say(f"\n{standings_table(standings)}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
@@ -363,7 +388,15 @@ async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], s
     pace = "" if show.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} a second)"
     matches = status["total_matches"]
     show.say(f"{matches} {'match' if matches == 1 else 'matches'}{pace}")
+    if moves:
+        show.say(f"Moves, as the players state: {in_all(moves.values())}")
     show.say(f"Log: {league.folder / 'log.jsonl'}\nEvents: {shown(league.store)}")
     if league.store != MEMORY:
         show.say(f"Every match, and what of it is chance: {shlex.join(['league', 'report', shown(league.store)])}")
+    _warn(standings, moves)
     return 0
+
+
+def _warn(standings: list[dict[str, Any]], moves: dict[str, MoveOrigins]) -> None:
+    names = {row["player_id"]: f"{row['display_name']} ({row['player_id']})" for row in standings}
+    warn_of_replaced({names.get(player, player): origins for player, origins in moves.items()})

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
+from leaguekit.agents.strategies import STRATEGIES, CannotPlay, NoSuchStrategy, check_fit, fitting, load
 from leaguekit.cli import CommandError
 from leaguekit.cli.comparison import as_json, as_text, wrapped
-from leaguekit.cli.tables import counted, json_line
+from leaguekit.cli.tables import counted, json_line, warn_of_replaced
 from leaguekit.games import GAMES
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
@@ -74,8 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--strategies",
         metavar="A,B,…",
         type=lambda text: text.split(","),
-        default=[*STRATEGIES],
-        help=f"of {', '.join(STRATEGIES)}, or without faults module:function (default: all of ours)",
+        help=f"of {', '.join(STRATEGIES)}, or without faults module:function (default: all of ours that fit the game)",
     )
     parser.add_argument("--seeds", metavar="N", type=int, default=100, help="how many leagues (default 100)")
     parser.add_argument("--seed", metavar="FIRST", type=int, default=1, help="the first league's seed (default 1)")
@@ -89,6 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    options.strategies = options.strategies or fitting(options.game)
     has_faults, named = options.faults != "none", len(options.strategies)
     if options.players is None:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, named)
@@ -96,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
     try:
         functions = [load(name) for name in options.strategies]
-    except NoSuchStrategy as error:
+        for name, function in zip(options.strategies, functions, strict=True):
+            check_fit(name, function, options.game)
+    except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
     if not has_faults:
         if options.players < named:
@@ -137,6 +139,7 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
         print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
         print("\n".join(_told(options, comparison, progress)))
+    warn_of_replaced(dict(zip(comparison.names, comparison.origins, strict=True)))
     return 130 if interrupted else 0
 
 

@@ -6,12 +6,17 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from leaguekit.league.ties import score_text
+from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain import escaped, harmless
 
+# Players that are warned of one by one.
+MAX_WARNINGS = 10
 # A name cut shorter says nothing.
 LEAST_COLUMN = 8
 # The whole table of standings needs so many columns, with names as short as that.
@@ -28,6 +33,27 @@ def json_line(value: object) -> str:
 def counted(count: int, one: str) -> str:
     """So many of something, in words."""
     return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
+def in_all(moves: Iterable[MoveOrigins]) -> MoveOrigins:
+    """The moves of several players, without a reason: it is one player's only."""
+    total = MoveOrigins()
+    for origins in moves:
+        total.add(origins)
+    total.reason = UNSET
+    return total
+
+
+def warn_of_replaced(moves: Mapping[str, MoveOrigins]) -> None:
+    """Say on stderr whose moves were replaced, by the players' names."""
+    replaced = [(name, origins) for name, origins in moves.items() if origins.replaced]
+    for name, origins in replaced[:MAX_WARNINGS]:
+        why = f", the first because {origins.reason}" if origins.reason else ""
+        share = f"{origins.replaced:,} of {counted(origins.total, 'move')} of {name}"
+        print(harmless(f"Warning: {share} were replaced by other legal moves{why}"), file=sys.stderr, flush=True)
+    if (more := len(replaced) - MAX_WARNINGS) > 0:
+        others = counted(more, "more player")
+        print(f"Warning: moves of {others} were replaced", file=sys.stderr, flush=True)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], right: Collection[str] = ()) -> str:

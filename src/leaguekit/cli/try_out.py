@@ -24,7 +24,7 @@ from leaguekit.agents.refereeing import Refereeing
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
 from leaguekit.agents.speaking import PlainSpeaker
-from leaguekit.agents.strategies import STRATEGIES, NoSuchStrategy, load
+from leaguekit.agents.strategies import STRATEGIES, CannotPlay, NoSuchStrategy, check_fit, load
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.shown import Show, ShownCaller
@@ -79,8 +79,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        opponent = Player(OPPONENT, load(options.opponent))
-    except NoSuchStrategy as error:
+        strategy = load(options.opponent)
+        check_fit(options.opponent, strategy, options.game)
+        opponent = Player(OPPONENT, strategy)
+    except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
     # What matters of our own agents is shown.
     with silenced():

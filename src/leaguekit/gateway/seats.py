@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from leaguekit.agents.context import Context, PastMatch, record_of
+from leaguekit.agents.context import Context, Move, PastMatch, record_of
 from leaguekit.agents.player import Player, PlayerAgent, RegistrationRefused
 from leaguekit.agents.registration import Identity
 from leaguekit.agents.strategies import Thought, at_random, judged
@@ -152,7 +152,7 @@ class Seat:
         except TimeoutError:
             move = at_random(ctx) if ctx.valid_options else None
             self._automatic.append(f"{ctx.match_id}: {_written(move)} was played for you, for no move came in time.")
-            return move
+            return Move(move, "replaced", "no move came in time from the owner of the seat")
         finally:
             del self._turns[turn.id]
             self._tell()

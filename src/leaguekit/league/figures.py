@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import game
 from leaguekit.league.ratings import Played, Ratings
@@ -19,6 +19,7 @@ from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.league.ties import PlacedRow, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol.fields import LeagueState
+from leaguekit.protocol.messages import MoveOrigins
 
 # So many ties are told of.
 MAX_TIES = 20
@@ -68,6 +69,8 @@ class Figures(Struct, kw_only=True, frozen=True):
     # How often players who are all alike would differ as much, and one of them get as many points as the first.
     equality: Equality | None
     champions_chance: float | None
+    # By player, as it states, without a reason; a player that states nothing is not in it.
+    move_origins: dict[str, MoveOrigins]
     sentences: list[str]
     # What decided between players with equal points, and all that can.
     ties: list[str]
@@ -97,11 +100,13 @@ def figures(league: League) -> Figures:
         points=points_after_rounds(league),
         equality=in_doubt,
         champions_chance=chance,
+        move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
         sentences=[
             *_luck(league),
             *_differences(in_doubt, sum(line.rated_matches > 0 for line in lines)),
             *_champion(league, lines, chance, ratings),
             *_technical(len(ended) - len(played)),
+            *_replaced(league),
         ],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
         order=order_in_words(league.settings.tie_breaks),
@@ -221,6 +226,13 @@ def _technical(count: int) -> Iterator[str]:
     if count:
         matches = "1 match was" if count == 1 else f"{count} matches were"
         yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
+
+
+def _replaced(league: League) -> Iterator[str]:
+    for player, origins in league.move_origins.items():
+        if origins.replaced:
+            share = f"{origins.replaced} of {origins.total} moves"
+            yield f"{share} of {player} were replaced by other legal moves, by its own statement."
 
 
 def _often(chance: float, at_most: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
 from leaguekit.league.ties import PlacedRow, placed_rows
 from leaguekit.protocol.ids import match_numbers
-from leaguekit.protocol.messages import MatchResult
+from leaguekit.protocol.messages import MatchResult, MoveOrigins
 
 
 class ResultRow(Struct, kw_only=True):
@@ -37,6 +38,13 @@ class ResultRow(Struct, kw_only=True):
     attempt: int
     ended_at: str
     reason: str | None
+    # Moves by origin, as the players state; None for a player that states nothing.
+    own_A: int | None = None
+    retried_A: int | None = None
+    replaced_A: int | None = None
+    own_B: int | None = None
+    retried_B: int | None = None
+    replaced_B: int | None = None
 
 
 class AgentRow(Struct, kw_only=True, omit_defaults=True):
@@ -50,6 +58,11 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
     game_types: list[str]
     registered_at: str
     contact_endpoint: str | None = None
+    # Moves by origin, as the player states, and why the first was replaced.
+    own_moves: int | None = None
+    retried_moves: int | None = None
+    replaced_moves: int | None = None
+    replaced_because: str | None = None
 
 
 class Listing:
@@ -81,6 +94,7 @@ class Listing:
     ) -> None:
         match = self.league.matches[event.match_id]
         details, names = result.details, self.league.players
+        a, b = (_counts(details.move_origins or {}, player) for player in match.players)
         self._rows[match.id] = ResultRow(
             match_id=match.id,
             round_id=match.round_id,
@@ -102,6 +116,8 @@ class Listing:
             attempt=match.attempt,
             ended_at=event.at,
             reason=reason or None,
+            **{f"{origin}_A": count for origin, count in a.items()},
+            **{f"{origin}_B": count for origin, count in b.items()},
         )
 
     def results(self) -> list[ResultRow]:
@@ -127,6 +143,21 @@ class Listing:
                 game_types=[str(game) for game in agent.meta.game_types],
                 registered_at=agent.registered.at,
                 contact_endpoint=agent.meta.contact_endpoint if endpoints else None,
+                **{f"{origin}_moves": count for origin, count in _counts(self.league.move_origins, agent.id).items()},
+                replaced_because=_first_reason(self.league, agent.id),
             )
             for agent in agents
         ]
+
+
+def _counts(moves: Mapping[str, MoveOrigins], agent_id: str) -> dict[str, int]:
+    """An agent's moves by origin; nothing if it states none."""
+    origins = moves.get(agent_id)
+    if origins is None:
+        return {}
+    return {"own": origins.own, "retried": origins.retried, "replaced": origins.replaced}
+
+
+def _first_reason(league: League, agent_id: str) -> str | None:
+    origins = league.move_origins.get(agent_id)
+    return None if origins is None else origins.reason or None

@@ -129,7 +129,7 @@ def checked(match: Match, result: MatchResult) -> MatchResult:
     """A result whose players, winner, score and status fit each other, with its status filled in. Raises E056."""
     players = set(match.players)
     details = result.details
-    named = set(details.choices) | set(() if details.failures is UNSET else details.failures)
+    named = {*details.choices, *(details.failures or ()), *(details.move_origins or ())}
     if set(result.score) != players or not named <= players:
         raise ProtocolError("E056", f"{match.id} is between {match.a} and {match.b}, and nobody else.")
     first = match.a if result.winner is None else result.winner

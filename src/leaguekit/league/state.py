@@ -23,7 +23,7 @@ from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import AgentState, LeagueState
 from leaguekit.protocol.ids import match_id, match_numbers, player_id
-from leaguekit.protocol.messages import MatchResult, ResultDetails
+from leaguekit.protocol.messages import MatchResult, MoveOrigins, ResultDetails
 
 _AGENTS_STATE: dict[LeagueState, AgentState] = {
     "WAITING_FOR_REGISTRATIONS": "REGISTERED",
@@ -62,6 +62,9 @@ class League:
     flags: dict[str, list[str]]
     # What agents were forgiven, by agent and rule.
     broken_rules: dict[str, dict[str, Breach]]
+    # Where players' moves came from, as they state, in all matches that referees reported. A match that was played
+    # again counts twice. A player that states nothing is not in it.
+    move_origins: dict[str, MoveOrigins]
     next_player: int
 
     def __init__(self) -> None:
@@ -72,7 +75,7 @@ class League:
         self.current_round = self.outstanding = 0
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
-        self.referee_code, self.flags, self.broken_rules = None, {}, {}
+        self.referee_code, self.flags, self.broken_rules, self.move_origins = None, {}, {}, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -211,6 +214,8 @@ class League:
         for name in match.players:
             player = self.players[name]
             player.failures = failures_after(player.failures, event.result.details, name)
+        for name, origins in (event.result.details.move_origins or {}).items():
+            self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
 
     @_fold.register
     def _(self, event: e.ResultFlagged) -> None:

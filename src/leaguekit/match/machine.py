@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from leaguekit.games.base import SIDES, Game, Question, Side
 from leaguekit.match.rulings import Ruling, Verdict, by_fault, by_play, sentence
@@ -49,6 +49,7 @@ from leaguekit.match.signals import (
 )
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState
+from leaguekit.protocol.messages import MoveOrigins
 
 # How often a wrong answer is asked for again inside its window; the next wrong answer loses the match.
 MOST_REPEATS = 3
@@ -104,6 +105,8 @@ class _Player(Struct):
     joined: bool = False
     # Posts that were refused: counted only, or they would push out the rest of the evidence.
     refused: int = 0
+    # Where its moves came from, as it states.
+    origins: MoveOrigins | None = None
     events: list[_Noted] = []
 
     def heard(self) -> None:
@@ -193,6 +196,11 @@ class Match:
         player = self._players[side]
         return player.retries if player.fault in _TIMEOUTS.values() else None
 
+    @property
+    def origins(self) -> dict[str, MoveOrigins]:
+        """Where the moves of each player came from, by its id; a player that states nothing is not in it."""
+        return {player.id: player.origins for player in self._players.values() if player.origins is not None}
+
     def view(self, side: Side | None) -> dict[str, Any]:
         """The position as a side, or the public, may see it."""
         return self.game.view(self._position, side)
@@ -233,6 +241,9 @@ class Match:
             context = {"invalid_choice": given.move, "valid_choices": valid}
             return self._wrong(player, Wrong(given.side, given.ask, code, fault, context), now)
         self._moves[given.side] = given.move
+        if given.info is not UNSET and given.info.origin is not UNSET:
+            player.origins = player.origins or MoveOrigins()
+            player.origins.count(given.info)
         return self._answer(player, "MOVED", "moved", given.ask, now)
 
     def _wrong(self, player: _Player, given: Wrong, now: float) -> list[Effect]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.games.base import Question, Side
 from leaguekit.match.rulings import Verdict
 from leaguekit.protocol.fields import MatchState
+from leaguekit.protocol.messages import MoveInfo
 
 What = Literal["join", "move"]
 
@@ -60,6 +61,7 @@ class Moved(Struct, frozen=True):
     side: Side
     ask: int | None
     move: Any
+    info: MoveInfo | UnsetType = UNSET
 
 
 class Wrong(Struct, frozen=True):

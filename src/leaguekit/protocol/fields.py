@@ -66,6 +66,7 @@ Name = Annotated[str, _text("GAME_OVER", most=100)]
 Choice = Annotated[str, _text("even", most=100)]
 Form = Annotated[str, _text("RPC", most=30)]
 
+Origin = Literal["own", "retried", "replaced"]
 Parity = Literal["even", "odd"]
 Profile = Literal["spec", "open"]
 RegistrationStatus = Literal["ACCEPTED", "REJECTED"]

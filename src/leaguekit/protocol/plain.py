@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 # Controls, line and paragraph separators, marks of direction, whatever has no width, blanks that pass for letters, and
 # halves of pairs, which no terminal can be given. Not U+FE0E and U+FE0F: they say how the emoji before them is drawn.
@@ -18,6 +19,13 @@ _UNSEEN = (
 )
 UNSEEN = re.compile(f"[{_UNSEEN}]")
 _UNSEEN_IN_JSON = re.compile(f"(?![\n])[{_UNSEEN}]")
+# Where an agent listens is nobody's business: addresses in words that we pass on are left out.
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]*", re.IGNORECASE)
+_PLACE = re.compile(
+    r"(?:\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}|\[[0-9a-f]*:[0-9a-f:.]+\]|\blocalhost\b|\b[a-z0-9-][a-z0-9.-]*(?=:[0-9]{4,5}\b))"
+    r"(?::[0-9]+)?",
+    re.IGNORECASE,
+)
 
 
 def harmless(text: object) -> str:
@@ -43,3 +51,14 @@ def escaped_bytes(text: bytes) -> bytes:
 
 def _escape(found: re.Match[str]) -> str:
     return json.dumps(found[0])[1:-1]
+
+
+def without_places(value: Any) -> Any:
+    """A JSON value without the addresses in its texts."""
+    if isinstance(value, str):
+        return _PLACE.sub("…", _URL.sub("…", value))
+    if isinstance(value, dict):
+        return {without_places(name): without_places(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_places(inner) for inner in value]
+    return value

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from leaguekit.agents.strategies import STRATEGIES
+from leaguekit.agents.strategies import STRATEGIES, fitting
 from leaguekit.games import GAMES
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Kinds, plan_for
@@ -126,12 +126,11 @@ def varied(seed: int) -> Trial:
     """A league of a seed's own choosing."""
     chance = Random(f"soak:{seed}")  # noqa: S311 - it must come again
     names = sorted(STRATEGIES)
-    cast = Cast(
-        players=chance.randint(2, 8),
-        referees=chance.randint(1, 3),
-        game=chance.choice(sorted(GAMES)),
-        strategies=tuple(chance.choice(names) for _ in range(chance.randint(1, 4))),
-    )
+    players, referees, game = chance.randint(2, 8), chance.randint(1, 3), chance.choice(sorted(GAMES))
+    chosen = [chance.choice(names) for _ in range(chance.randint(1, 4))]
+    # From the same chance for every game, so that a seed keeps its league.
+    strategies = tuple(name if name in fitting(game) else "random" for name in chosen)
+    cast = Cast(players=players, referees=referees, game=game, strategies=strategies)
     faults: Kinds = chance.choice(("network", "crash", "all", "all"))
     return Trial(seed, cast, faults)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from leaguekit.agents.chance import Chance
 from leaguekit.league.settings import Settings
+from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.sim.direct import DirectLeague, Entrant, Seen
 from leaguekit.sim.estimates import Sums
 
@@ -33,9 +34,8 @@ class Comparison:
         self.names = [*dict.fromkeys(one.name for one in self._named)]
         # The number of a strategy among the names.
         self._numbers = [self.names.index(one.name) for one in self._named]
-        # Moves that were played for each strategy, and what was wrong with the first.
-        self.replaced = [0] * len(self.names)
-        self.faults: list[str | None] = [None] * len(self.names)
+        # Where the moves of each strategy came from.
+        self.origins = [MoveOrigins() for _ in self.names]
         # For each seat, all that may have it.
         self._entrants = [
             [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
@@ -89,8 +89,6 @@ class Comparison:
             copies[number] += 1
             for opponent, taken in player.row.against.items():
                 points[number * size + numbers[opponent]] += taken
-            if player.replaced:
-                self.replaced[number] += player.replaced
-                self.faults[number] = self.faults[number] or player.fault
+            self.origins[number].add(player.origins)
         champion = self.league.standings()[0].player_id
         self.sums.add(tuple(copies), points, numbers[champion])

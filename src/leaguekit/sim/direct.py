@@ -12,7 +12,7 @@ from functools import partial
 from inspect import iscoroutine
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from leaguekit.agents.chance import Chance, match_key
 from leaguekit.agents.context import Context, PastMatch, Result, Strategy, record_of
@@ -26,7 +26,7 @@ from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import match_id, player_id
-from leaguekit.protocol.messages import MatchResult, ResultDetails, Standing
+from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
 from leaguekit.sim.courses import MOST_REMEMBERED, Courses, Turn
 
 # The first attempt at a match always succeeds.
@@ -54,14 +54,13 @@ class Player(Struct):
     chance: Chance
     row: Row
     history: list[PastMatch] = []
-    # Moves that were made for the strategy because its own were none, and what was wrong with the first.
-    replaced: int = 0
-    fault: str | None = None
+    # Where its moves came from.
+    origins: MoveOrigins = field(default_factory=MoveOrigins)
 
     def begin(self) -> None:
         """Enter a new league."""
         self.row, self.history = Row(self.id, self.name), []
-        self.replaced, self.fault = 0, None
+        self.origins = MoveOrigins()
 
 
 class _Planned(Struct, frozen=True):
@@ -193,6 +192,7 @@ class DirectLeague:
         # Nearly always it is one of the very objects that are offered; what else counts as one is judged as ever.
         for place, option in enumerate(turn.options):
             if option is move:
+                player.origins.own += 1
                 return place
         return _judge(player, Thought(move), ctx, turn.options)
 
@@ -228,9 +228,7 @@ def _judge(player: Player, thought: Thought, ctx: Context, options: list[Any]) -
         thought.move.close()
         raise CannotAsk(f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here")
     decision = judged(thought, ctx, options)
-    if decision.fault is not None:
-        player.replaced += 1
-        player.fault = player.fault or decision.fault
+    player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason))
     return next(place for place, option in enumerate(options) if option is decision.move)
 
 

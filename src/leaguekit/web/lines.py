@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
-from typing import Any
 
 from msgspec import UNSET
 
@@ -15,27 +13,16 @@ from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
 from leaguekit.league.ties import PlacedRow
 from leaguekit.match.rulings import RULINGS, Ruling
-from leaguekit.protocol.messages import MatchProgress
+from leaguekit.protocol.messages import MatchProgress, MoveOrigins
+from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.tokens import redacted
+from leaguekit.web.page_shapes import Moves
 from leaguekit.web.shapes import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
 
-# Where an agent listens is nobody's business: addresses in words that we pass on are left out.
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]*", re.IGNORECASE)
-_PLACE = re.compile(
-    r"(?:\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}|\[[0-9a-f]*:[0-9a-f:.]+\]|\blocalhost\b|\b[a-z0-9-][a-z0-9.-]*(?=:[0-9]{4,5}\b))"
-    r"(?::[0-9]+)?",
-    re.IGNORECASE,
-)
 
-
-def without_places(value: Any) -> Any:
-    """A JSON value without the addresses in its texts."""
-    if isinstance(value, str):
-        return _PLACE.sub("…", _URL.sub("…", value))
-    if isinstance(value, dict):
-        return {without_places(name): without_places(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [without_places(inner) for inner in value]
-    return value
+def moves(origins: MoveOrigins) -> Moves:
+    reason = without_places(redacted(origins.reason)) if origins.reason else None
+    return Moves(own=origins.own, retried=origins.retried, replaced=origins.replaced, reason=reason)
 
 
 def who(league: League, agent_id: str) -> Who:

@@ -16,6 +16,7 @@ from leaguekit.league.records import Match, Outcome
 from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
+from leaguekit.protocol.plain import without_places
 from leaguekit.store.base import LogReader
 from leaguekit.web import lines
 from leaguekit.web.page_shapes import Draw, MatchPage, Message, Step, Verification
@@ -34,6 +35,7 @@ SHOWN = (
     "parity_choice",
     "move_request",
     "move_data",
+    "move_info",
     "error_code",
     "error_name",
     "error_description",
@@ -64,10 +66,11 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
         game_type=league.settings.game_type,
         in_play=lines.in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
-        flags=lines.without_places(list(league.flags.get(match_id, ()))),
+        flags=without_places(list(league.flags.get(match_id, ()))),
         evidence=None,
         draw=None,
         verification=None,
+        moves={},
         steps=[] if match.outcome is None else steps(league.settings.game_type, match.outcome),
         messages=[],
         news=[],
@@ -81,8 +84,9 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
         page.messages = [] if transcript is None else [message(entry) for entry in transcript.entries]
         if recorded is not None:
             details = recorded.result.details
-            page.evidence = None if details.evidence is UNSET else lines.without_places(details.evidence)
+            page.evidence = None if details.evidence is UNSET else without_places(details.evidence)
             page.draw = _draw(details)
+            page.moves = {name: lines.moves(origins) for name, origins in (details.move_origins or {}).items()}
             page.verification = _verified(shown, match, recorded, transcript)
     return page
 
@@ -101,11 +105,11 @@ def message(entry: TranscriptEntry) -> Message:
     """An entry of a transcript, without what opens anything or says where anybody is."""
     kind = "" if entry.message_type is UNSET else entry.message_type
     said = {} if entry.body is UNSET else entry.body
-    body = lines.without_places({name: said[name] for name in SHOWN if name in said})
+    body = without_places({name: said[name] for name in SHOWN if name in said})
     note = "" if entry.note is UNSET else entry.note
     if entry.what == "failed":
         note = _FAILURES.get(note[:4], note)
-    words = [one for one in (in_words(kind, body) if kind else "", lines.without_places(note)) if one]
+    words = [one for one in (in_words(kind, body) if kind else "", without_places(note)) if one]
     return Message(
         seconds=entry.seconds,
         what=entry.what,

@@ -191,6 +191,15 @@ class Step(Shape):
     view: Annotated[dict[str, Any], told("The game's plain view; tic_tac_toe has board and moves")]
 
 
+class Moves(Shape):
+    """Where moves came from, by the agent's own statement."""
+
+    own: Annotated[int, told("Its strategy chose them")]
+    retried: Annotated[int, told("Its strategy chose them when it was asked again")]
+    replaced: Annotated[int, told("Other legal moves were played for it")]
+    reason: Annotated[str | None, told("Why the first was replaced")]
+
+
 class MatchPage(Shape):
     """All that is known of one match. What was said in it is shown once it has ended."""
 
@@ -206,6 +215,9 @@ class MatchPage(Shape):
     steps: Annotated[list[Step], told("The game from its beginning, position by position")]
     messages: Annotated[list[Message], told("Empty if the referee handed no transcript in")]
     news: list[News]
+    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")] = field(
+        default_factory=dict
+    )
 
 
 class Counts(Shape):
@@ -264,6 +276,7 @@ class AgentPage(Shape):
     total_played: int
     offset: int
     played: Annotated[list[MatchLine], told("Matches that have ended, the latest first")]
+    moves: Annotated[Moves | None, told("Of all its matches that were reported; null if it states nothing")] = None
 
 
 class AgentsPage(Shape):
@@ -273,6 +286,9 @@ class AgentsPage(Shape):
     total: int
     offset: int
     agents: list[AgentLine]
+    moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")] = field(
+        default_factory=dict
+    )
 
 
 class NewsPage(Shape):

@@ -11,6 +11,8 @@ from leaguekit.league.figures import Figures, mark, points_after_rounds
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
+from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.tokens import redacted
 from leaguekit.web import lines
 from leaguekit.web.page_shapes import (
@@ -198,6 +200,11 @@ def agents(shown: Projection, offset: int, limit: int) -> AgentsPage:
         total=len(everybody),
         offset=offset,
         agents=[lines.agent_line(agent) for agent in everybody[offset : offset + limit]],
+        moves={
+            agent.id: lines.moves(state.move_origins[agent.id])
+            for agent in everybody[offset : offset + limit]
+            if agent.id in state.move_origins
+        },
     )
 
 
@@ -218,11 +225,12 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
         out_reason=found.out_reason or None if isinstance(found, Player) else None,
         record=_record(shown, agent_id),
         counts=tally.counts() if is_player else None,
+        moves=None if (origins := state.move_origins.get(agent_id)) is None else lines.moves(origins),
         times=times_of(tally.times) if is_player else None,
         times_bounds=list(BOUNDS),
         errors=tally.error_lines(),
         violations=violations,
-        to_fix=_to_fix(found, tally, violations),
+        to_fix=[*_moves_to_fix(origins), *_to_fix(found, tally, violations)],
         total_to_come=len(to_come),
         to_come=[lines.match_line(state, match) for match in to_come[:NEXT]],
         total_played=len(played),
@@ -253,11 +261,21 @@ def _violations(state: League, agent_id: str) -> list[ViolationLine]:
         ViolationLine(
             rule=rule,
             count=breach.count,
-            came=lines.without_places(redacted(breach.came)),
-            expected=lines.without_places(redacted(breach.expected)),
+            came=without_places(redacted(breach.came)),
+            expected=without_places(redacted(breach.expected)),
             first_at=breach.first_at,
         )
         for rule, breach in state.broken_rules.get(agent_id, {}).items()
+    ]
+
+
+def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:
+    if origins is None or not origins.replaced:
+        return []
+    told = lines.moves(origins)
+    why = f": {told.reason}" if told.reason else "."
+    return [
+        f"{origins.replaced} of {origins.total} moves were replaced by other legal moves, by its own statement{why}"
     ]
 
 

@@ -24,6 +24,7 @@ from leaguekit.league.telling import sentence
 from leaguekit.league.ties import PlacedRow, first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
+from leaguekit.protocol.plain import without_places
 from leaguekit.web import lines
 from leaguekit.web.shapes import Champion, Change, Gone, LeagueView, Live, News, Parts, StandingRow
 from leaguekit.web.tallies import Tallies
@@ -60,7 +61,7 @@ def news_of(number: int, event: e.Event) -> News:
         number=number,
         at=event.at,
         event=type(event).__name__,
-        text=lines.without_places(sentence(event)),
+        text=without_places(sentence(event)),
         match_id=getattr(event, "match_id", None),
         agent_id=agent,
         by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),

@@ -14,10 +14,12 @@ from leaguekit.league.figures import Figures, Line, Meeting
 from leaguekit.league.records import Match
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, score_text
-from leaguekit.protocol.messages import MatchTranscript
+from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
+from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.tokens import redacted
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
-from leaguekit.web.lines import match_line, without_places
+from leaguekit.web.lines import match_line
 from leaguekit.web.markup import name, text, told
 from leaguekit.web.matches import message, steps
 from leaguekit.web.page_shapes import Message
@@ -147,6 +149,16 @@ class Report:
         for sentence in self._figures.ties:
             yield f'<p class="small">{told(sentence, self._names)}</p>'
         yield f'<p class="soft small">Order: {text(self._figures.order)}.</p>'
+        yield from self._moves()
+
+    def _moves(self) -> Iterator[str]:
+        """Where moves came from, of players that state it."""
+        found = self._league.move_origins
+        if not found:
+            return
+        said = "".join(f"<li>{told(player, self._names)}: {text(_plainly(found[player]))}</li>" for player in found)
+        summary = "Where moves came from, by the agents’ own statement"
+        yield f"<details><summary>{summary}</summary><ul>{said}</ul></details>"
 
     def _standing(self, line: Line, scale: RatingScale) -> str:
         who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
@@ -257,6 +269,11 @@ def _entry(said: Message) -> str:
     way = f"{_WAYS[said.what]} {said.player_id or ''}"
     kind = f"{said.message_type}: " if said.message_type else ""
     return text(f"{said.seconds:7.3f}  {way:10} {kind}{said.text}".rstrip(": "))
+
+
+def _plainly(origins: MoveOrigins) -> str:
+    """Counts and a reason, without addresses and tokens."""
+    return str(without_places(redacted(str(origins))))
 
 
 def _movement(ranks: int | None) -> str:

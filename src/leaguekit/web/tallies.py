@@ -17,7 +17,7 @@ from leaguekit.agents.meters import Histogram
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.web.lines import without_places
+from leaguekit.protocol.plain import without_places
 from leaguekit.web.page_shapes import Counts, ErrorLine, Times
 
 # Seconds: players have up to 30 to answer.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from leaguekit import Player, llm
-from leaguekit.agents.context import Context
+from leaguekit.agents.context import Context, Move
 from leaguekit.agents.llm import model as module
 from leaguekit.agents.llm.model import from_options
 from leaguekit.agents.strategies import NoSuchStrategy, decide, load
@@ -31,11 +31,16 @@ def context(seconds: float = 20.0, **more: Any) -> Context:
     return Context(**given | {"deadline": datetime.now(UTC) + timedelta(seconds=seconds)} | more)
 
 
-def played(strategy: llm, *contexts: Context) -> list[Any]:
+def returned(strategy: llm, *contexts: Context) -> list[Any]:
     async def play() -> list[Any]:
         return [await strategy(ctx) for ctx in contexts]
 
     return asyncio.run(play())
+
+
+def played(strategy: llm, *contexts: Context) -> list[Any]:
+    """The moves alone."""
+    return [one.move if isinstance(one, Move) else one for one in returned(strategy, *contexts)]
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +85,36 @@ def test_what_can_be_put_right_is_put_right(stand_in: StandIn, name: str, questi
     strategy = llm(name, base_url=stand_in.url)
     assert played(strategy, context()) == [101]
     assert (len(stand_in.asked), strategy.replaced.total()) == (questions, 0)
+    # A model that was asked more than once says so.
+    assert (strategy.origins.own, strategy.origins.retried) == ((1, 0) if questions == 1 else (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "origin", "reason"),
+    [
+        ("right", "own", ""),
+        ("garbage,right", "retried", "the model was asked again (answer)"),
+        ("error,error,right", "retried", "the model was asked again (server, server)"),
+        ("garbage", "replaced", "the model gave no move (answer)"),
+        ("error", "replaced", "the model gave no move (server)"),
+    ],
+)
+def test_every_move_has_the_origin_that_the_player_states(
+    stand_in: StandIn, name: str, origin: str, reason: str
+) -> None:
+    strategy = llm(name, base_url=stand_in.url)
+    decision = asyncio.run(decide(strategy, context(), 20.0))
+    assert (decision.origin, decision.reason, decision.fault) == (origin, reason, None)
+    # No more than the kind of the trouble leaves the author's machine.
+    assert "HTTP" not in reason
+    account = strategy.account()
+    assert (account["moves"], account["own"], account["retried"], sum(account["replaced"].values())) == (
+        1,
+        origin == "own",
+        origin == "retried",
+        origin == "replaced",
+    )
+    assert ("asked again" in str(strategy)) == (origin == "retried")
 
 
 def test_a_model_that_wants_its_limit_by_another_name_is_told_so_only_once(stand_in: StandIn) -> None:
@@ -244,6 +279,8 @@ def test_tokens_and_cost_are_counted_as_the_server_tells(stand_in: StandIn, capl
         "tokens_out": tokens_out,
         "estimated": False,
         "cost": round(cost, 6),
+        "own": 2,
+        "retried": 0,
         "replaced": {},
     }
     assert str(strategy) == f"right chose 2 of 2 moves; {tokens_in:,} tokens in and {tokens_out} out, cost {cost:.4f}"

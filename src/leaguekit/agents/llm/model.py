@@ -15,12 +15,13 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from leaguekit.agents.context import Context, Tally
+from leaguekit.agents.context import Context, Move, Tally
 from leaguekit.agents.llm.answers import moves_in
 from leaguekit.agents.llm.chat import Ask, Chat, Completion, Failed
 from leaguekit.agents.llm.prompt import MOST_CHARACTERS, Message, asked_again, question
 from leaguekit.agents.llm.spending import Spending, estimated
 from leaguekit.agents.strategies import at_random
+from leaguekit.protocol.messages import MoveInfo, MoveOrigins
 from leaguekit.protocol.plain import harmless
 from leaguekit.transport.addresses import is_loopback, read_url
 from leaguekit.transport.base import Unreachable
@@ -83,22 +84,21 @@ class LanguageModel(Tally):
         self.model = model
         self.max_tokens = max_tokens
         self.spending = Spending(price_in=price_in, price_out=price_out, max_tokens=max_tokens_total, max_cost=max_cost)
-        # The moves that were played for the model, by what was wrong.
+        # Moves of all its players. Those that were played for the model are also counted by what was wrong.
+        self.origins = MoveOrigins()
         self.replaced: Counter[str] = Counter()
-        self.moves = 0
         self.tell = tell
         self._chat = Chat(base_url, model, key, max_tokens=max_tokens, temperature=temperature)
         self._silent_until = 0.0
 
     async def __call__(self, ctx: Context) -> Any:
-        """A legal move, the model's if possible; None where nothing is legal."""
+        """A legal move, as a Move if it is not what the model first answered; None where nothing is legal."""
         if not ctx.valid_options:
             return None
         left = min(ctx.seconds_left, MOST_SECONDS)
         loop = asyncio.get_running_loop()
         started = loop.time()
         limit = left - min(RESERVE_SECONDS, left / 4)
-        self.moves += 1
         try:
             async with asyncio.timeout(limit):
                 move, answer = await self._asked(ctx, started + limit)
@@ -106,41 +106,48 @@ class LanguageModel(Tally):
             return self._played_for(ctx, "time", f"no answer within {limit:.1f} s")
         except Failed as failed:
             return self._played_for(ctx, failed.kind, str(failed))
-        self._log(logging.INFO, ctx, f"{self.model} chose {move!r} in {loop.time() - started:.1f} s", answer)
-        return move
+        self.origins.count(MoveInfo(origin=move.origin))
+        again = f" ({move.reason})" if move.reason else ""
+        took = f"in {loop.time() - started:.1f} s"
+        self._log(logging.INFO, ctx, f"{self.model} chose {move.move!r}{again} {took}", answer)
+        return move.move if move.origin == "own" else move
 
     def account(self) -> dict[str, Any]:
-        return {"model": self.model, "moves": self.moves, **self.spending.as_json(), "replaced": dict(self.replaced)}
+        origins = {"own": self.origins.own, "retried": self.origins.retried, "replaced": dict(self.replaced)}
+        return {"model": self.model, "moves": self.origins.total, **self.spending.as_json(), **origins}
 
     def __str__(self) -> str:
-        own = self.moves - self.replaced.total()
+        moves, replaced = self.origins.total, self.origins.replaced
         why = ", ".join(f"{kind} {count}" for kind, count in self.replaced.most_common())
         others = why and f" (the others were at random: {why})"
-        return f"{self.model} chose {own} of {self.moves} moves{others}; {self.spending}"
+        again = f", {self.origins.retried} of them when it was asked again" if self.origins.retried else ""
+        return f"{self.model} chose {moves - replaced} of {moves} moves{again}{others}; {self.spending}"
 
-    async def _asked(self, ctx: Context, ends: float) -> tuple[Any, str]:
+    async def _asked(self, ctx: Context, ends: float) -> tuple[Move, str]:
         """The model's move and its answer; if it is not clear which it means, it is asked once more."""
         loop = asyncio.get_running_loop()
-        messages = question(ctx)
+        messages, troubles = question(ctx), list[str]()
         if (size := _size(messages)) > MOST_CHARACTERS:
             raise Failed(f"the question would have {size:,} characters, more than {MOST_CHARACTERS:,}", kind="question")
         async with self._chat.open() as ask:
             began = loop.time()
-            completion = await self._completed(ask, messages, ends)
+            completion = await self._completed(ask, messages, ends, troubles)
             moves = moves_in(completion.text, ctx.valid_options)
             # The second answer will take about as long as the first.
             if len(moves) != 1 and loop.time() - began < ends - loop.time():
+                troubles.append("answer")
                 messages += asked_again(completion.text, len(moves), ctx.valid_options)
-                completion = await self._completed(ask, messages, ends)
+                completion = await self._completed(ask, messages, ends, troubles)
                 moves = moves_in(completion.text, ctx.valid_options)
         if len(moves) == 1:
-            return moves[0], completion.text
+            again = f"the model was asked again ({', '.join(troubles)})"
+            return Move(moves[0], "retried", again) if troubles else Move(moves[0]), completion.text
         what = f"{len(moves)} of the legal moves" if moves else "no legal move"
         cut = f"; it was cut off at max_tokens={self.max_tokens}" if completion.is_cut else ""
         raise Failed(f"its answer names {what}: {_clipped(completion.text)}{cut}", kind="answer")
 
-    async def _completed(self, ask: Ask, messages: list[Message], ends: float) -> Completion:
-        """An answer; trouble that passes is waited for as long as there is time."""
+    async def _completed(self, ask: Ask, messages: list[Message], ends: float, troubles: list[str]) -> Completion:
+        """An answer; trouble that passes is added to ``troubles`` and waited for as long as there is time."""
         loop = asyncio.get_running_loop()
         tried = 0
         while True:
@@ -157,6 +164,7 @@ class LanguageModel(Tally):
                 pause = BACKOFF_SECONDS * 2 ** (tried - 1) if failed.wait is None else 0.0
                 if not failed.passing or tried == MOST_TRIES or loop.time() + pause + (failed.wait or 0) >= ends:
                     raise
+                troubles.append(failed.kind)
                 await asyncio.sleep(pause)
 
     async def _paid(self, ask: Ask, messages: list[Message]) -> Completion:
@@ -177,14 +185,16 @@ class LanguageModel(Tally):
             self.spending.add(completion.usage)
         return completion
 
-    def _played_for(self, ctx: Context, kind: str, why: str) -> Any:
+    def _played_for(self, ctx: Context, kind: str, why: str) -> Move:
         move = at_random(ctx)
         told = f"{self.model} gave no move ({why}); played {move!r} at random instead"
         self._log(logging.WARNING, ctx, told)
         self.replaced[kind] += 1
+        self.origins.count(MoveInfo(origin="replaced"))
         if self.replaced[kind] == 1:
             self.tell(f"{ctx.match_id}: {told}. More of this kind is in the log only.")
-        return move
+        # What a server says stays with the author: the statement is shown to everybody.
+        return Move(move, "replaced", f"the model gave no move ({kind})")
 
     def _log(self, level: int, ctx: Context, what: str, answer: str | None = None) -> None:
         data = self.account() if answer is None else self.account() | {"answer": answer[:MOST_LOGGED]}

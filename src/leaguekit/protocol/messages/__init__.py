@@ -37,6 +37,8 @@ from leaguekit.protocol.messages.matches import (
     GameOverAck,
     GameResult,
     MatchMessageAck,
+    MoveInfo,
+    MoveOrigins,
     MoveRequest,
     OwnRecord,
 )
@@ -183,6 +185,8 @@ __all__ = [
     "MatchVoidAck",
     "MatchVoidReport",
     "Message",
+    "MoveInfo",
+    "MoveOrigins",
     "MoveRequest",
     "Needs",
     "NextMatch",

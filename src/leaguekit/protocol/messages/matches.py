@@ -15,6 +15,7 @@ from leaguekit.protocol.fields import (
     GameType,
     LeagueId,
     MatchId,
+    Origin,
     Parity,
     PlayerId,
     ResultStatus,
@@ -27,6 +28,9 @@ from leaguekit.protocol.messages.base import AgentAnswer, Conditional, Needs, Re
 from leaguekit.protocol.messages.rounds import Acknowledged
 
 DrawnNumber = Annotated[int, Meta(ge=1, le=10)]
+# Characters of a reason in move_info.
+MAX_REASON = 200
+Reason = Annotated[str, Meta(max_length=MAX_REASON)]
 
 # Our referees send both in every message of a match; the documents ask for them in some.
 LeagueOfMatch = Annotated[LeagueId | UnsetType, said("The league", "003-L0119")]
@@ -90,6 +94,58 @@ class ChooseParityCall(Request, kw_only=True, tag="CHOOSE_PARITY_CALL"):
     round_id: RoundOfMatch = UNSET
 
 
+class MoveInfo(Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What a player's program states about a move. It is for the league's records: no opponent is sent it."""
+
+    origin: Annotated[
+        Origin | UnsetType,
+        said("own, retried (the strategy was asked again) or replaced (another legal move was played)", "decision 22"),
+    ] = UNSET
+    reason: Annotated[Reason | UnsetType, said("Why it is not the strategy's own first move", "decision 22")] = UNSET
+
+
+StatedInfo = Annotated[
+    MoveInfo | UnsetType, said("Where the move came from, by the player's own statement", "decision 22")
+]
+
+
+class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
+    """How many moves of a player were own, retried and replaced, by its own statement."""
+
+    own: Annotated[Count, said("Moves that the strategy chose", "decision 22")] = 0
+    retried: Annotated[Count, said("Moves that it chose when it was asked again", "decision 22")] = 0
+    replaced: Annotated[Count, said("Moves that were played in its place", "decision 22")] = 0
+    reason: Annotated[Reason | UnsetType, said("Why the first of them was replaced", "decision 22")] = UNSET
+
+    @property
+    def total(self) -> int:
+        """All moves with an origin."""
+        return self.own + self.retried + self.replaced
+
+    def count(self, info: MoveInfo) -> None:
+        """Count one move."""
+        match info.origin:
+            case "own":
+                self.own += 1
+            case "retried":
+                self.retried += 1
+            case "replaced":
+                self.replaced += 1
+                self.reason = self.reason or info.reason
+
+    def add(self, other: MoveOrigins) -> None:
+        """Count the moves of another match."""
+        self.own += other.own
+        self.retried += other.retried
+        self.replaced += other.replaced
+        self.reason = self.reason or other.reason
+
+    def __str__(self) -> str:
+        counts = {"own": self.own, "retried": self.retried, "replaced": self.replaced}
+        said_counts = ", ".join(f"{count:,} {origin}" for origin, count in counts.items() if count)
+        return said_counts + (f" (the first because {self.reason})" if self.reason else "")
+
+
 class ChooseParityResponse(AgentAnswer, kw_only=True, tag="CHOOSE_PARITY_RESPONSE"):
     """A player chooses even or odd."""
 
@@ -98,6 +154,7 @@ class ChooseParityResponse(AgentAnswer, kw_only=True, tag="CHOOSE_PARITY_RESPONS
     parity_choice: Annotated[
         ByRule, said("Exactly even or odd", "000-L0832", enum=["even", "odd"], **{ERROR_CODE: "E004"})
     ]
+    move_info: StatedInfo = UNSET
 
 
 class MoveRequest(Struct, kw_only=True):
@@ -127,6 +184,7 @@ class GameMoveResponse(AgentAnswer, kw_only=True, tag="GAME_MOVE_RESPONSE"):
     match_id: Annotated[MatchId, said("The match of the call", "000-L0830")]
     player_id: Annotated[PlayerId, said("The player that moves", "000-L0831")]
     move_data: Annotated[ByRule, said("The move: one of the call's valid_options", "003-L0031")]
+    move_info: StatedInfo = UNSET
 
 
 class GameResult(Conditional, kw_only=True):

@@ -29,7 +29,7 @@ from leaguekit.protocol.fields import (
     said,
 )
 from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
-from leaguekit.protocol.messages.matches import DrawnNumber
+from leaguekit.protocol.messages.matches import DrawnNumber, MoveOrigins
 from leaguekit.protocol.messages.rounds import MOST_STANDINGS, FinalStanding
 
 
@@ -63,6 +63,10 @@ class ResultDetails(Struct, kw_only=True):
     ] = UNSET
     forms: Annotated[
         dict[PlayerId, Form] | UnsetType, said("The form of request that each player understood", "decision 22")
+    ] = UNSET
+    move_origins: Annotated[
+        dict[PlayerId, MoveOrigins] | UnsetType,
+        said("How many moves were own, retried and replaced, as each player states; absent without one", "decision 22"),
     ] = UNSET
 
 

@@ -231,12 +231,13 @@ export class Agent {
         this.invitations.set(message.match_id, message);
         return this.reply(message, "GAME_JOIN_ACK", { arrival_timestamp: now(), accept: true });
       case "CHOOSE_PARITY_CALL": {
-        const choice = await this.decide(message, ["even", "odd"], {});
-        return this.reply(message, "CHOOSE_PARITY_RESPONSE", { parity_choice: choice });
+        const [choice, info] = await this.decide(message, ["even", "odd"], {});
+        return this.reply(message, "CHOOSE_PARITY_RESPONSE", { parity_choice: choice, move_info: info });
       }
       case "GAME_MOVE_CALL": {
         const { valid_options: options, context } = message.move_request;
-        return this.reply(message, "GAME_MOVE_RESPONSE", { move_data: await this.decide(message, options, context) });
+        const [move, info] = await this.decide(message, options, context);
+        return this.reply(message, "GAME_MOVE_RESPONSE", { move_data: move, move_info: info });
       }
       case "GAME_OVER":
         this.remember(message);
@@ -267,7 +268,7 @@ export class Agent {
     return Object.fromEntries(ENVELOPE.map((name, place) => [name, values[place]]));
   }
 
-  // Ask the strategy; a legal move is made in time whatever it does, and an error shows where it came from.
+  // Ask the strategy. A legal move is made in time whatever it does, and the league is told whose move it is.
   async decide(call, options, view) {
     const seconds = (moment(call.deadline) - moment(call.timestamp)) / 1000;
     // The times are cut to seconds, and the answer has to travel.
@@ -275,9 +276,10 @@ export class Agent {
     const think = async () => choose(call.game_type, [...options], view, Object.values(this.history));
     const move = await Promise.race([think().catch((error) => say(error.stack)), wait(limit)]);
     const chosen = options.find((option) => JSON.stringify(option) === JSON.stringify(move));
-    if (chosen !== undefined) return chosen;
-    say(`${call.match_id}: the strategy chose ${JSON.stringify(move)} of ${JSON.stringify(options)}; another is played.`);
-    return options[randomInt(options.length)];
+    if (chosen !== undefined) return [chosen, { origin: "own" }];
+    const why = `the strategy chose ${JSON.stringify(move) ?? "nothing"} of ${JSON.stringify(options)}`;
+    say(`${call.match_id}: ${why}; another is played.`);
+    return [options[randomInt(options.length)], { origin: "replaced", reason: why.slice(0, 200) }];
   }
 
   remember(over) {

@@ -41,6 +41,7 @@ test("a choice is made in time and legal", async () => {
   const { result } = await call(settled(), "parity_choose", "CHOOSE_PARITY_CALL", fields);
   assert.equal(result.message_type, "CHOOSE_PARITY_RESPONSE");
   assert(["even", "odd"].includes(result.parity_choice));
+  assert.deepEqual(result.move_info, { origin: "own" });
 });
 
 test("what is wrong is refused as JSON-RPC says", async () => {

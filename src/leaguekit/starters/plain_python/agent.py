@@ -224,12 +224,12 @@ class Agent:
             self.invitations[message["match_id"]] = message
             return self.reply(message, "GAME_JOIN_ACK", arrival_timestamp=now(), accept=True)
         if kind == "CHOOSE_PARITY_CALL":
-            choice = self.decide(message, ["even", "odd"], {})
-            return self.reply(message, "CHOOSE_PARITY_RESPONSE", parity_choice=choice)
+            choice, info = self.decide(message, ["even", "odd"], {})
+            return self.reply(message, "CHOOSE_PARITY_RESPONSE", parity_choice=choice, move_info=info)
         if kind == "GAME_MOVE_CALL":
             asked = message["move_request"]
-            move = self.decide(message, asked["valid_options"], asked.get("context", {}))
-            return self.reply(message, "GAME_MOVE_RESPONSE", move_data=move)
+            move, info = self.decide(message, asked["valid_options"], asked.get("context", {}))
+            return self.reply(message, "GAME_MOVE_RESPONSE", move_data=move, move_info=info)
         if kind == "GAME_OVER":
             self.remember(message)
         elif kind == "GAME_ERROR":
@@ -252,20 +252,22 @@ class Agent:
         sender = f"player:{self.me['player_id'] or 'unregistered'}"
         return dict(zip(ENVELOPE, ("league.v2", kind, sender, now(), conversation), strict=True))
 
-    def decide(self, call: Json, options: list[Any], view: Json) -> Any:
-        """Ask the strategy; a legal move is made in time whatever it does, and an error shows where it came from."""
+    def decide(self, call: Json, options: list[Any], view: Json) -> tuple[Any, Json]:
+        """Ask the strategy; a legal move is made in time whatever it does, and the league is told whose move it is."""
         seconds = (moment(call["deadline"]) - moment(call["timestamp"])).total_seconds()
         chosen: list[Any] = []
         asked = (call["game_type"], [*options], view, [*self.history.values()])
+        # An exception in a thread shows where it came from.
         thinking = threading.Thread(target=lambda: chosen.append(choose(*asked)), daemon=True)
         thinking.start()
         # The times are cut to seconds, and the answer has to travel.
         thinking.join(max(seconds - 1.5, seconds / 2))
         for move in chosen:
             if any(type(move) is type(option) and move == option for option in options):
-                return move
-        say(f"{call['match_id']}: the strategy chose {chosen or 'nothing'} of {options}; another move is made.")
-        return random.choice(options)
+                return move, {"origin": "own"}
+        why = f"the strategy chose {chosen or 'nothing'} of {options}"
+        say(f"{call['match_id']}: {why}; another move is made.")
+        return random.choice(options), {"origin": "replaced", "reason": why[:200]}
 
     def remember(self, over: Json) -> None:
         result, me = over["game_result"], self.me["player_id"]

@@ -46,6 +46,7 @@ class TestAgent(unittest.TestCase):
         answer = self.call("parity_choose", "CHOOSE_PARITY_CALL", **call)
         assert answer["result"]["message_type"] == "CHOOSE_PARITY_RESPONSE"
         assert answer["result"]["parity_choice"] in ("even", "odd")
+        assert answer["result"]["move_info"] == {"origin": "own"}
 
     def test_what_is_wrong_is_refused_as_json_rpc_says(self) -> None:
         assert self.call("make_coffee", "COFFEE")["error"]["code"] == -32601

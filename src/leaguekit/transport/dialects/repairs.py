@@ -20,7 +20,7 @@ from leaguekit.transport.dialects.forms import Json
 
 MOST_TEXT = 200
 # What a message may do without, if it is wrong there.
-_OPTIONAL = ("auth_token", "player_meta.protocol_version")
+_OPTIONAL = ("auth_token", "player_meta.protocol_version", "move_info", "move_info.origin", "move_info.reason")
 _TIMES = ("timestamp", "arrival_timestamp")
 _COMPACT = re.compile(r"[0-9]{8}T[0-9]{6}")
 

@@ -3,7 +3,7 @@
 import { timesChart, widthOf } from "./charts.js";
 import { h, matchLink, name, show, table, who } from "./elements.js";
 import { matchTable } from "./rounds.js";
-import { agentState, answerTimes, moment, movement, plural } from "./words.js";
+import { agentState, answerTimes, moment, movement, origins, plural } from "./words.js";
 
 const MOST = 100;
 
@@ -18,7 +18,7 @@ export function load(what, get) {
 
 export const render = (main, data) => (data.agents ? list(main, data) : one(main, data));
 
-function list(main, { agents, offset, total }) {
+function list(main, { agents, moves, offset, total }) {
   const isAbsent = (agent) => agent.out || agent.state === "SUSPENDED";
   show(
     main,
@@ -27,11 +27,17 @@ function list(main, { agents, offset, total }) {
       ? h("p.soft", "Nobody has registered yet.")
       : table(
           `Agents ${offset + 1} to ${offset + agents.length} of ${total}`,
-          [["Agent", "who"], ["Role", ""], ["State", ""], ["Now in", ""]],
+          [["Agent", "who"], ["Role", ""], ["State", ""], ["Now in", ""], ["Moves, as it states", "less"]],
           agents.map((agent) => ({
             key: agent.id,
             kind: isAbsent(agent) ? "absent" : null,
-            cells: [who(agent), agent.role, agentState(agent), agent.playing.map((match) => [matchLink(match), " "])],
+            cells: [
+              who(agent),
+              agent.role,
+              agentState(agent),
+              agent.playing.map((match) => [matchLink(match), " "]),
+              moves[agent.id] ? origins(moves[agent.id]) : "",
+            ],
           })),
           { kind: "full" },
         ),
@@ -69,7 +75,7 @@ function one(main, data) {
   );
 }
 
-function record({ record: row, counts }) {
+function record({ record: row, counts, moves }) {
   const tile = (label, value) => h("div", h("dt", label), h("dd", value));
   return h(
     "dl.tiles",
@@ -83,6 +89,7 @@ function record({ record: row, counts }) {
     ),
     counts && tile("Answered", `${counts.answered} of ${counts.asked}`),
     counts && tile("In time", inTime(counts)),
+    moves && tile("Moves, by its own statement", origins(moves)),
   );
 }
 

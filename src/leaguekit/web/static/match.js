@@ -5,7 +5,7 @@ import { h, name, show, table, told, who } from "./elements.js";
 import { drawing } from "./games.js";
 import { event } from "./league.js";
 import { sequence } from "./sequence.js";
-import { countdown, gameOf, moment, plural, score, seconds, stageOf, statusOf } from "./words.js";
+import { countdown, gameOf, moment, origins, plural, score, seconds, stageOf, statusOf } from "./words.js";
 
 export const title = ({ match }) => match.match_id;
 
@@ -42,6 +42,7 @@ export function render(main, data) {
     ),
     data.flags.map((flag) => h("p.notice", { dir: "auto" }, `For the operator to look at: ${flag}`)),
     sides(match),
+    stated(data),
     data.in_play && inPlay(data.in_play),
     h("div.halves", h("div", match.reason && ruling(data)), h("div", data.steps.length > 0 && game(data))),
     data.messages.length > 0 && messages(data, widthOf(main, 900)),
@@ -69,6 +70,18 @@ function sides(match) {
     );
   return h("div.sides", side(match.a, "a", 0), h("p.score", score(match)), side(match.b, "b", 1));
 }
+
+// What the agents themselves say of where their moves came from.
+const stated = ({ match, moves }) =>
+  [match.a, match.b].filter((agent) => moves[agent.id]).map((agent) =>
+    h(
+      moves[agent.id].replaced > 0 ? "p.notice" : "p.soft.small",
+      "Moves of ",
+      name(agent.name),
+      `, by its own statement: ${origins(moves[agent.id])}`,
+      moves[agent.id].reason && [". The first was replaced because ", h("q", { dir: "auto" }, moves[agent.id].reason)],
+    ),
+  );
 
 const inPlay = (playing) =>
   h(

@@ -40,6 +40,11 @@ export const statusOf = (match) => STATUS[match.status];
 export const agentState = (agent) => AGENTS[agent.out ?? agent.state];
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
+// How many moves were an agent's own, retried and replaced, as it states.
+export const origins = (moves) =>
+  ["own", "retried", "replaced"].filter((origin) => moves[origin] > 0)
+    .map((origin) => `${moves[origin].toLocaleString("en")} ${origin}`).join(", ");
+
 export function movement(ranks) {
   if (!ranks) return ranks === 0 ? unseen("unchanged") : null;
   const [way, arrow] = ranks > 0 ? ["up", "▲"] : ["down", "▼"];
