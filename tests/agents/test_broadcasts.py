@@ -286,6 +286,7 @@ async def test_closing_ends_what_is_under_way() -> None:
 # In a league
 
 
+@pytest.mark.settles("000-L0079", "000-L0394", "004-L0110", "004-L0299", "004-L0339")
 @in_virtual_time
 async def test_after_five_failures_in_a_row_a_player_is_suspended_and_hears_only_of_the_leagues_end(
     tmp_path: Path,

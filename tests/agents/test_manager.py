@@ -203,6 +203,7 @@ async def test_any_answer_at_all_shows_that_an_endpoint_can_be_reached(tmp_path:
         assert (await hall.register("player", 1))["result"]["status"] == "ACCEPTED"
 
 
+@pytest.mark.settles("000-L0259", "001-L1547")
 @in_virtual_time
 async def test_a_name_that_is_taken_is_error_2002_with_a_suggestion(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -378,10 +379,10 @@ async def test_without_a_token_nothing_is_taken(tmp_path: Path, method: str) -> 
 
 
 @pytest.mark.proves(
-    "000-L1188", "000-L1201", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1940", "002-L0129",
-    "003-L0201", "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562",
-    "000-L1190", "001-L1484",
+    "000-L1188", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1940", "002-L0129", "003-L0201",
+    "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562", "000-L1190", "001-L1484",
 )  # fmt: skip
+@pytest.mark.settles("000-L1201")
 @pytest.mark.parametrize("method", NUMBERS)
 @in_virtual_time
 async def test_a_wrong_token_is_refused_with_a_league_error_that_shows_only_its_beginning(
@@ -481,9 +482,8 @@ async def test_a_request_is_judged_by_json_rpc_then_fields_then_identity_then_st
 # Results
 
 
-@pytest.mark.proves(
-    "000-L0889", "000-L1576", "001-L1327", "001-L1406", "002-L0139", "004-L0560", "000-L0888",
-)  # fmt: skip
+@pytest.mark.proves("000-L0889", "000-L1576", "001-L1327", "001-L1406", "002-L0139", "004-L0560")
+@pytest.mark.settles("000-L0888")
 @in_virtual_time
 async def test_a_result_is_accepted_at_once_and_shows_in_the_standings(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -609,10 +609,11 @@ async def test_a_referee_may_give_an_attempt_up_and_the_match_is_assigned_again(
 
 
 @pytest.mark.proves(
-    "000-L1029", "000-L1031", "000-L1094", "000-L1107", "000-L1109", "000-L1166b", "000-L1177", "000-L1400",
-    "000-L1493", "001-L1676", "001-L1678", "001-L1722", "002-L0128", "002-L0149", "004-L0411", "004-L0412",
-    "004-L0413", "004-L0441", "004-L0442", "004-L0443", "004-L0454", "004-L0564", "004-L0565",
+    "000-L1029", "000-L1031", "000-L1094", "000-L1107", "000-L1109", "000-L1166b", "000-L1177", "000-L1493",
+    "001-L1676", "001-L1678", "001-L1722", "002-L0128", "002-L0149", "004-L0411", "004-L0412", "004-L0413",
+    "004-L0441", "004-L0442", "004-L0443", "004-L0454", "004-L0564", "004-L0565",
 )  # fmt: skip
+@pytest.mark.settles("000-L1400")
 @pytest.mark.parametrize("query_type", QUERIES)
 @in_virtual_time
 async def test_players_and_referees_are_answered_what_they_ask(tmp_path: Path, query_type: str) -> None:

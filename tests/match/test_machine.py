@@ -406,7 +406,6 @@ def test_there_are_three_retries_two_seconds_apart_each_with_the_full_limit(what
     assert [type(effect) for effect in shell.effects[-3:]] == [Tell, Entered, Finish]
 
 
-@pytest.mark.proves("002-L0331")
 def test_the_waits_between_retries_can_double():
     shell = Shell(new_match(retry_delay=1.0, backoff="exponential"), {"A": joins, "B": is_silent})
     shell.run()
@@ -442,8 +441,7 @@ def test_a_suspended_player_that_answers_is_active_again(posts):
 
 WRONG_ANSWERS = (
     *("000-L0843", "000-L0855", "000-L0856", "000-L0865", "000-L0866b", "000-L0877", "000-L1284", "000-L1285"),
-    *("000-L1314", "000-L1325", "000-L1333", "000-L1334", "000-L1532", "000-L1584", "001-L1564", "001-L1653"),
-    *("001-L1661", "003-L0031", "003-L0263"),
+    *("000-L1314", "000-L1333", "000-L1532", "001-L1564", "001-L1661", "003-L0031"),
 )
 
 
@@ -496,7 +494,6 @@ def test_an_illegal_move_in_another_game_gets_e057():
     assert (shell.verdict.ruling, shell.verdict.choices) == ("INVALID_ANSWER", {"A": "rock", "B": None})
 
 
-@pytest.mark.proves("000-L1326", "000-L1584", "003-L0263")
 @pytest.mark.parametrize("code", ["E003", "E012", "E015", "E021", "E043", "E044", "E045"])
 def test_a_wrong_answer_to_an_invitation_is_told_with_its_code_and_context_and_asked_for_again(code):
     match = new_match()

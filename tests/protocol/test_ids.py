@@ -12,13 +12,12 @@ from leaguekit.protocol.fields import Sender as SenderField
 from leaguekit.protocol.patterns import valid
 
 
-@pytest.mark.proves("003-L0065")
 @pytest.mark.parametrize(("number", "text"), [(1, "P01"), (9, "P09"), (10, "P10"), (99, "P99"), (100, "P100")])
 def test_a_player_id_has_two_digits_at_least(number, text):
     assert ids.player_id(number) == text
 
 
-@pytest.mark.proves("003-L0066")
+@pytest.mark.settles("003-L0066")
 @pytest.mark.parametrize(("number", "text"), [(1, "REF01"), (10, "REF10"), (99, "REF99"), (100, "REF100")])
 def test_a_referee_id_has_two_digits_at_least(number, text):
     assert ids.referee_id(number) == text

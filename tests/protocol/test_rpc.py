@@ -413,7 +413,6 @@ def test_brackets_within_strings_do_not_hide_nesting(levels):
     assert answered(body)["error"]["code"] == -32700
 
 
-@pytest.mark.proves("000-L1566")
 @pytest.mark.parametrize("batch", [False, True])
 def test_10240_bytes_are_taken_and_one_more_is_not(batch):
     def padded(size: int) -> bytes:
@@ -431,6 +430,7 @@ def test_10240_bytes_are_taken_and_one_more_is_not(batch):
     }
 
 
+@pytest.mark.settles("000-L1566")
 def test_from_above_an_agent_takes_a_megabyte():
     body = request_text(params=b'{"a":"%b"}' % (b"x" * 10_240))
     assert answered(body, MOST_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
