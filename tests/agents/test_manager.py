@@ -145,6 +145,9 @@ REJECTIONS: dict[str, tuple[Json, str, dict[str, int | None], dict[str, str]]] =
 }
 
 
+@pytest.mark.settles(
+    "001-L0203", "001-L0204", "001-L0205", "001-L0216", "001-L0217", "001-L0329", "001-L0331", "001-L0332",
+)  # fmt: skip
 @pytest.mark.proves(
     "000-L0126", "000-L0146", "000-L0154", "000-L0184", "000-L0189", "000-L0192", "000-L0199", "000-L0245",
     "000-L0258", "000-L0267", "000-L0288", "000-L1391", "000-L1511", "000-L1513", "001-L0190",
@@ -172,6 +175,10 @@ async def test_an_agent_that_is_rejected_is_told_why_and_gets_nothing(tmp_path: 
         assert result["reason"].startswith(words[role])
         assert result["error_code"] == code
         assert result["code"] == numbers[role]
+        places = {name: value for name, value in result.items() if name.startswith(("max_", "current_"))}
+        taken = {"player": 2, "referee": 1}[role]
+        full = {f"max_{role}s": taken, f"current_{role}s": taken}
+        assert places == (full if why == "full" else {})
         if why != "late":
             assert len(hall.log.disk.events) == before
 
@@ -382,7 +389,7 @@ async def test_without_a_token_nothing_is_taken(tmp_path: Path, method: str) -> 
     "000-L1188", "000-L1202", "000-L1221", "001-L1481", "001-L1483", "001-L1940", "002-L0129", "003-L0201",
     "003-L0204", "004-L0476", "004-L0477", "004-L0478", "004-L0480", "004-L0562", "000-L1190", "001-L1484",
 )  # fmt: skip
-@pytest.mark.settles("000-L1201")
+@pytest.mark.settles("000-L1201", "004-L0494", "003-L0215")
 @pytest.mark.parametrize("method", NUMBERS)
 @in_virtual_time
 async def test_a_wrong_token_is_refused_with_a_league_error_that_shows_only_its_beginning(

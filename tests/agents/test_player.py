@@ -1092,7 +1092,7 @@ def test_every_answer_carries_a_token_and_without_the_scheme_it_is_the_players_o
     played(scene, Stage(tmp_path, said=ACCEPTED))
 
 
-@pytest.mark.settles("000-L1377b", "001-L1939", "003-L0130b")
+@pytest.mark.settles("000-L1377b", "001-L1939", "003-L0130b", "001-L0087")
 @pytest.mark.proves("003-L0130c")
 def test_under_the_scheme_no_referee_ever_sees_the_players_own_token(stage: Stage) -> None:
     async def scene(stage: Stage) -> None:

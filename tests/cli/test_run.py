@@ -66,6 +66,16 @@ def test_the_same_seed_makes_the_same_league_whatever_the_concurrency_and_the_st
     assert again["final_standings"] == seeded["final_standings"]
 
 
+@pytest.mark.proves("003-L0145a", "003-L0150a")
+def test_every_referee_is_registered_before_the_first_player_is(tmp_path: Path) -> None:
+    played("run", "--port", "0", "--players", "2", "--referees", "8", "--json", "--data-dir", tmp_path)
+    (store,) = tmp_path.rglob("league.db")
+    said = league("log", store, "--json").stdout
+    events = [json.loads(line)["event"] for line in said.splitlines()]
+    registered = [event for event in events if event.endswith("Registered")]
+    assert registered == ["RefereeRegistered"] * 8 + ["PlayerRegistered"] * 2
+
+
 @pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")
 def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     command: Callable[..., Said], tmp_path: Path

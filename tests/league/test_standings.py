@@ -199,7 +199,7 @@ def test_up_to_a_hundred_rows_are_shown_to_everybody() -> None:
     assert len(_table(100).shown_to("P100")) == 100
 
 
-@pytest.mark.settles("000-L0493", "000-L0512", "000-L0995")
+@pytest.mark.settles("000-L0493", "000-L0512", "000-L0995", "000-L0491")
 @pytest.mark.proves("000-L1567")
 @pytest.mark.parametrize(
     ("reader", "last"), [("P150", "P150"), ("P100", "P100"), ("P99", "P100"), ("P01", "P100"), (None, "P100")]
