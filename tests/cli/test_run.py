@@ -5,7 +5,9 @@ Commands that only ask, or are refused, run in this process: it is the same code
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import functools
 import json
 import re
 import signal
@@ -17,6 +19,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from leaguekit.cli import CommandError
+from leaguekit.cli.operate import call
+from leaguekit.cli.plans import RunPlan
+from leaguekit.cli.processes import Processes
+from leaguekit.cli.run import _sockets, _start_all
 from tests.cli.conftest import Said
 from tests.programs import Program, league
 
@@ -66,14 +73,50 @@ def test_the_same_seed_makes_the_same_league_whatever_the_concurrency_and_the_st
     assert again["final_standings"] == seeded["final_standings"]
 
 
+class OneRefereeIsLate(Processes):
+    """Processes of which the last referee is started only when all have been looked at twenty times."""
+
+    checks = 0
+    late: Callable[[], None]
+
+    def start(self, name: str, *arguments: Any, **more: Any) -> None:
+        starting = functools.partial(super().start, name, *arguments, **more)
+        if name == "referee 2":
+            self.late = starting
+        else:
+            starting()
+
+    def check(self) -> list[str]:
+        self.checks += 1
+        if self.checks == 20:
+            self.late()
+        return super().check()
+
+
 @pytest.mark.proves("003-L0145a", "003-L0150a")
-def test_every_referee_is_registered_before_the_first_player_is(tmp_path: Path) -> None:
-    played("run", "--port", "0", "--players", "2", "--referees", "8", "--json", "--data-dir", tmp_path)
-    (store,) = tmp_path.rglob("league.db")
-    said = league("log", store, "--json").stdout
-    events = [json.loads(line)["event"] for line in said.splitlines()]
+def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
+    options = argparse.Namespace(port=0, resume=None)
+    plan = RunPlan(
+        league_id="league_in_order",
+        players=2,
+        referees=2,
+        game="even_odd",
+        strategies=["random"],
+        max_concurrent=2,
+        announce_lead=0.0,
+        data_dir=str(tmp_path),
+    )
+    store = tmp_path / "league.db"
+    with OneRefereeIsLate() as processes:
+        manager = _start_all(plan, str(store), _sockets(options, plan), processes)
+        state = ""
+        while state != "LEAGUE_COMPLETED":
+            processes.check()
+            with contextlib.suppress(CommandError):
+                state = call(manager, {"command": "status"})["state"]
+    events = [json.loads(line)["event"] for line in league("log", store, "--json").stdout.splitlines()]
     registered = [event for event in events if event.endswith("Registered")]
-    assert registered == ["RefereeRegistered"] * 8 + ["PlayerRegistered"] * 2
+    assert registered == ["RefereeRegistered"] * 2 + ["PlayerRegistered"] * 2
 
 
 @pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")
