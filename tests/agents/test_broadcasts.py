@@ -199,7 +199,6 @@ async def test_a_retry_reaches_an_agent_that_is_there_again() -> None:
     assert [failures for _, _, failures in crowd.heard] == [1, 1, 0]
 
 
-@pytest.mark.proves("001-L0373", "001-L0508", "001-L0654", "001-L0751")
 @in_virtual_time
 async def test_an_agent_has_10_seconds_to_answer_and_silence_is_not_tried_again() -> None:
     crowd = Crowd()
