@@ -384,7 +384,7 @@ def test_ids_are_given_in_the_order_of_registration_and_then_the_league_begins(w
 
 @pytest.mark.proves(
     "000-L0144", "000-L0154", "000-L0184", "000-L0188", "000-L0192", "000-L0195", "000-L0199", "000-L0200",
-    "000-L0267", "000-L0279", "000-L0298", "000-L1391", "000-L1511", "000-L1512", "001-L1938",
+    "000-L0267", "000-L0279", "000-L0298", "000-L1391", "000-L1511", "000-L1512", "001-L1938", "001-L1969",
 )  # fmt: skip
 def test_an_accepted_agent_gets_an_id_a_token_and_no_reason(wire: Wire) -> None:
     taken = registrations(wire, "ACCEPTED")
@@ -476,6 +476,7 @@ def test_everybody_meets_everybody_once_and_the_announced_referee_invites(wire: 
 
 @pytest.mark.proves(
     "000-L0407", "001-L0507", "001-L1467", "001-L0653", "001-L1468", "003-L0164a", "004-L0342", "000-L0954",
+    "001-L1971",
 )  # fmt: skip
 @pytest.mark.parametrize("player", PLAYERS)
 def test_the_rounds_standings_come_after_its_matches_and_before_its_end(wire: Wire, player: str) -> None:
@@ -540,17 +541,9 @@ def _status_of(wire: Wire, match: str) -> str:
 
 
 @pytest.mark.proves(
-    "002-L0209",
-    "002-L0212",
-    "002-L0213",
-    "002-L0215",
-    "002-L0218",
-    "002-L0221",
-    "002-L0224",
-    "000-L0802",
-    "001-L1326",
-    "004-L0233",
-)
+    "002-L0209", "002-L0212", "002-L0213", "002-L0215", "002-L0218", "002-L0221", "002-L0224", "000-L0802",
+    "001-L1326", "004-L0233", "001-L1970",
+)  # fmt: skip
 def test_a_match_goes_from_invitation_to_report_in_the_specified_order(wire: Wire) -> None:
     for name, match in wire.matches.items():
         joined = [_last_answer(wire, "GAME_INVITATION", name, player) for player in players_of(match)]

@@ -207,6 +207,7 @@ async def test_any_answer_at_all_shows_that_an_endpoint_can_be_reached(tmp_path:
         assert (await hall.register("player", 1))["result"]["status"] == "ACCEPTED"
 
 
+@pytest.mark.proves("001-L1977")
 @pytest.mark.settles("000-L0259", "001-L1547")
 @in_virtual_time
 async def test_a_name_that_is_taken_is_error_2002_with_a_suggestion(tmp_path: Path) -> None:
@@ -234,6 +235,7 @@ async def test_two_that_ask_for_one_name_at_the_same_time_do_not_both_get_it(tmp
         assert list(hall.league.players) == ["P01"]
 
 
+@pytest.mark.proves("001-L1977")
 @pytest.mark.parametrize("role", ROLES)
 @in_virtual_time
 async def test_a_repeat_to_the_letter_is_answered_alike_for_nobody_knows_which_answer_is_heard(

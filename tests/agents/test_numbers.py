@@ -61,7 +61,9 @@ async def test_a_player_answers_a_message_without_a_field_and_one_with_a_wrong_t
             assert error["data"]["player_id"] == "P01"
 
 
-@pytest.mark.proves("001-L0201", "001-L0327", "001-L1438", "001-L1787", "000-L1226", "002-L0291", "003-L0252")
+@pytest.mark.proves(
+    "001-L0201", "001-L0327", "001-L1438", "001-L1787", "000-L1226", "002-L0291", "003-L0252", "001-L1978",
+)  # fmt: skip
 @pytest.mark.settles("001-L1542")
 @in_virtual_time
 async def test_the_manager_answers_32602_and_e003_to_a_message_that_lacks_a_field(tmp_path: Path) -> None:
@@ -124,7 +126,9 @@ def query(agent: Scripted, **changes: Any) -> Json:
     return agent.message("LEAGUE_QUERY", **{"league_id": LEAGUE, "query_type": "GET_STATUS"} | changes)
 
 
-@pytest.mark.proves("001-L1439", "001-L1788", "001-L1544", "000-L1229", "001-L1941", "002-L0296", "003-L0257")
+@pytest.mark.proves(
+    "001-L1439", "001-L1788", "001-L1544", "000-L1229", "001-L1941", "002-L0296", "003-L0257", "001-L1976",
+)  # fmt: skip
 @pytest.mark.settles("001-L1516", "001-L1517")
 @in_virtual_time
 async def test_a_token_that_is_wrong_or_no_longer_valid_is_e012_under_the_number_and_text_of_its_method(
@@ -186,7 +190,7 @@ async def test_a_player_that_nobody_knows_is_e005(tmp_path: Path) -> None:
         assert CATALOGUE["E005"].severity == "High"
 
 
-@pytest.mark.proves("001-L1860")
+@pytest.mark.proves("001-L1860", "001-L1966")
 @in_virtual_time
 async def test_errors_of_json_rpc_have_its_numbers_and_errors_of_the_league_their_own(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -204,7 +208,7 @@ async def test_errors_of_json_rpc_have_its_numbers_and_errors_of_the_league_thei
             assert json.loads(await hall.body(body) or b"")["error"]["code"] == number
 
 
-@pytest.mark.proves("002-L0294", "003-L0255", "000-L1315")
+@pytest.mark.proves("002-L0294", "003-L0255", "000-L1315", "001-L1979")
 @pytest.mark.settles("003-L0237")
 @in_scene
 async def test_a_network_that_fails_is_e009_in_a_game_error_whose_description_is_its_name(scene: Scene) -> None:

@@ -1184,3 +1184,18 @@ rule(1953, "After a taken name no repetition helps, only another name.", decisio
 rule(1956, "A player that does not join within all its attempts loses technically.", decision=30)
 rule(1957, "A player that does not choose within all its attempts loses technically.", decision=30)
 rule(1958, "A player that drops out during a match loses technically.", decision=30)
+
+# 9.5 tests
+rule(1963, "Tests compare every type of message with its schema.")
+rule(1964, "Tests put messages into the JSON-RPC envelope and take them out again.")
+rule(1965, "Tests show that time limits are enforced.")
+rule(1966, "Tests show how error answers are made.")
+rule(1969, "Tests show a whole registration of a referee and of players.")
+rule(1970, "Tests show a whole match from the invitation to the choice and the result.")
+rule(1971, "Tests show a whole round from its announcement to its matches and standings.")
+rule(1972, "Tests show a whole league from the registration to its rounds and its end.")
+rule(1975, "Tests reach the limits of 5, 30 and 10 seconds.")
+rule(1976, "Tests show wrong tokens.")
+rule(1977, "Tests register the same agent twice.")
+rule(1978, "Tests send malformed messages.")
+rule(1979, "Tests let the network fail.")

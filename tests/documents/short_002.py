@@ -371,3 +371,9 @@ limit(326, "Any other message not answered in 10 seconds is sent again or is an 
 limit(330, "A failed message is retried at most 3 times.", decision=30)
 limit(331, "The waits before the retries are 1, 2 and 4 seconds.", otherwise=30)
 limit(332, "After 5 failures in a row the circuit breaker opens.", decision=30)
+
+# Appendix
+rule(338, "There are complete examples of messages in JSON, in a folder of their own.")
+rule(340, "The folder registration has the messages of the registration.")
+rule(341, "The folder gameflow has the messages of a game.")
+rule(342, "The folder errors has the error messages.")

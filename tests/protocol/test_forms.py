@@ -55,6 +55,7 @@ def test_there_is_a_sample_of_every_message() -> None:
     assert {m.message_type(sample) for sample in SAMPLES} == set(m.BY_TYPE)
 
 
+@pytest.mark.proves("001-L1963")
 @pytest.mark.parametrize("sample", SAMPLES, ids=m.message_type)
 def test_what_we_send_can_be_read_back_and_satisfies_its_published_schema(sample: m.Message) -> None:
     assert decode(encode(sample)) == sample

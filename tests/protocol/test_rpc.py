@@ -147,7 +147,7 @@ def test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request():
     }
 
 
-@pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065")
+@pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065", "001-L1964")
 @pytest.mark.parametrize("message", SAMPLES, ids=message_type)
 def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
     sent = only(rpc.request("any", encode(message), 1), MOST_BYTES_FROM_ABOVE)
