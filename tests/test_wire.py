@@ -260,14 +260,14 @@ def is_own(one: Exchange) -> bool:
     "000-L0089", "000-L0153", "000-L0155", "000-L0210", "000-L0266", "000-L0268", "000-L0322", "000-L0404",
     "000-L0453", "000-L0523", "000-L0579", "000-L0749", "000-L0751", "000-L0814", "000-L0951", "000-L1029",
     "000-L1031", "000-L1107", "000-L1109", "001-L0370", "001-L0505", "001-L0651", "001-L0748", "001-L1676",
-    "002-L0024", "002-L0026", "002-L0032", "002-L0044", "002-L0124", "002-L0125", "002-L0126", "002-L0127",
-    "002-L0128", "002-L0136", "002-L0137", "002-L0138", "002-L0139", "002-L0140", "002-L0149", "002-L0171",
-    "002-L0194", "002-L0244", "003-L0017", "003-L0147", "003-L0152", "004-L0009", "004-L0035", "004-L0036",
-    "004-L0061", "004-L0085", "004-L0086", "004-L0109", "004-L0145", "004-L0298", "004-L0338", "004-L0372",
-    "004-L0411", "004-L0412", "004-L0413", "004-L0441", "004-L0442", "004-L0548", "004-L0549", "004-L0551",
-    "004-L0552", "004-L0553", "004-L0554", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0561",
-    "004-L0563", "004-L0564", "004-L0565", "001-L0371", "001-L0506", "001-L0652", "001-L0749", "001-L1677",
-    "001-L0097", "001-L0241", "001-L0904", "001-L1045", "001-L1203", "001-L1325", "001-L1563",
+    "002-L0024", "002-L0026", "002-L0044", "002-L0124", "002-L0125", "002-L0126", "002-L0127", "002-L0128",
+    "002-L0136", "002-L0137", "002-L0138", "002-L0139", "002-L0140", "002-L0149", "002-L0171", "002-L0194",
+    "002-L0244", "003-L0147", "003-L0152", "004-L0009", "004-L0035", "004-L0036", "004-L0061", "004-L0085",
+    "004-L0086", "004-L0109", "004-L0145", "004-L0298", "004-L0338", "004-L0372", "004-L0411", "004-L0412",
+    "004-L0413", "004-L0441", "004-L0442", "004-L0548", "004-L0549", "004-L0551", "004-L0552", "004-L0553",
+    "004-L0554", "004-L0555", "004-L0557", "004-L0559", "004-L0560", "004-L0561", "004-L0563", "004-L0564",
+    "004-L0565", "001-L0371", "001-L0506", "001-L0652", "001-L0749", "001-L1677", "001-L0097", "001-L0241",
+    "001-L0904", "001-L1045", "001-L1203", "001-L1325", "001-L1563",
 )  # fmt: skip
 def test_everybody_calls_the_right_one_by_document_001s_method_and_gets_the_right_answer(wire: Wire) -> None:
     met = set()
@@ -394,6 +394,13 @@ def test_an_accepted_agent_gets_an_id_a_token_and_no_reason(wire: Wire) -> None:
         assert one.result["auth_token"].startswith(f"tok-{one.caller}-".lower())
         assert (one.result["reason"], one.result["league_id"]) == (None, LEAGUE)
     assert len(set(wire.tokens().values())) == 6
+
+
+@pytest.mark.proves("003-L0286", "000-L1596", "003-L0270a", "003-L0279")
+def test_our_programs_declare_the_current_version_when_they_register(wire: Wire) -> None:
+    taken = [one for one in registrations(wire, "ACCEPTED") if one.caller != CLUMSY]
+    metas = [one.message.get("player_meta") or one.message["referee_meta"] for one in taken]
+    assert [meta["protocol_version"] for meta in metas] == ["2.1.0"] * 5
 
 
 @pytest.mark.proves("000-L0189", "000-L0288", "000-L1513", "001-L0190")
@@ -659,7 +666,7 @@ def test_a_wrong_token_in_a_match_is_told_and_the_player_is_invited_again(wire: 
     assert _status_of(wire, first.message["match_id"]) in ("WIN", "DRAW")
 
 
-@pytest.mark.proves("003-L0004a", "003-L0004b")
+@pytest.mark.proves("003-L0004b")
 def test_a_player_by_hand_plays_the_league_to_its_end(wire: Wire) -> None:
     final = wire.sent("LEAGUE_COMPLETED", CLUMSY)[0].message
     assert {row["player_id"]: row["played"] for row in final["final_standings"]} == dict.fromkeys(PLAYERS, 3)
@@ -715,7 +722,7 @@ def test_a_wrong_token_is_refused_with_a_league_error_whatever_it_is_shown_for(w
         assert error["context"]["expected_format"] == "tok-{agent_id}-{hash}"
 
 
-@pytest.mark.proves("002-L0301")
+@pytest.mark.proves("002-L0301", "000-L1483", "000-L1484")
 def test_both_error_messages_have_the_same_structure(wire: Wire) -> None:
     shared = {
         "error_code", "error_name", "error_description", "affected_player", "action_required", "retryable",
@@ -725,6 +732,7 @@ def test_both_error_messages_have_the_same_structure(wire: Wire) -> None:
         found = [spoken.value for spoken in wire.spoken if spoken.kind == kind]
         assert found
         assert all(shared <= set(value) for value in found)
+        assert all(value["error_code"] and value["error_description"] and value["context"]["detail"] for value in found)
 
 
 # Times

@@ -179,6 +179,22 @@ async def test_another_protocol_is_e018_and_never_e001(tmp_path: Path, role: str
         assert error["data"]["error_name"] == "PROTOCOL_VERSION_MISMATCH"
 
 
+@pytest.mark.proves("000-L1232", "000-L1534", "002-L0297", "003-L0107", "003-L0108", "003-L0110")
+@pytest.mark.parametrize("timestamp", ["2025-01-15T10:30:00+02:00", "2025-01-15T10:30:00", "yesterday"])
+@in_virtual_time
+async def test_a_time_that_is_not_in_utc_is_e021(tmp_path: Path, timestamp: str) -> None:
+    async with Hall(tmp_path) as hall:
+        player = await hall.scripted("player", 1)
+        for method, message in (
+            ("register_player", hall.registration("player", 2, timestamp=timestamp)),
+            ("league_query", query(player, timestamp=timestamp)),
+        ):
+            error = (await hall.post(method, message))["error"]
+            assert summary(error) == (-32602, "Invalid params", "E021")
+            assert error["data"]["error_name"] == "INVALID_TIMESTAMP"
+        assert CATALOGUE["E021"].severity == "Medium"
+
+
 @pytest.mark.proves("000-L1227", "002-L0293", "003-L0254")
 @in_virtual_time
 async def test_a_player_that_nobody_knows_is_e005(tmp_path: Path) -> None:
@@ -190,7 +206,7 @@ async def test_a_player_that_nobody_knows_is_e005(tmp_path: Path) -> None:
         assert CATALOGUE["E005"].severity == "High"
 
 
-@pytest.mark.proves("001-L1860", "001-L1966")
+@pytest.mark.proves("001-L1860", "001-L1966", "001-L1789", "001-L1790")
 @in_virtual_time
 async def test_errors_of_json_rpc_have_its_numbers_and_errors_of_the_league_their_own(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:

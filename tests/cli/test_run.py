@@ -119,7 +119,7 @@ def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
     assert registered == ["RefereeRegistered"] * 2 + ["PlayerRegistered"] * 2
 
 
-@pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")
+@pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043", "001-L1910")
 def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     command: Callable[..., Said], tmp_path: Path
 ) -> None:

@@ -126,7 +126,7 @@ def test_other_games_of_an_agent_do_not_matter() -> None:
     assert Play().player(1, meta={"game_types": ["tic_tac_toe", "even_odd"]}) == "P01"
 
 
-@pytest.mark.proves("000-L0145", "000-L0194")
+@pytest.mark.proves("000-L0194")
 def test_a_referee_must_know_the_leagues_game() -> None:
     refusal = _rejected(Play(game_type="tic_tac_toe"), "referee", 1)
     assert refusal.reason.startswith("Unsupported game type")

@@ -344,18 +344,12 @@ def test_both_are_called_at_once_and_only_after_both_have_joined(one):
     assert [(ask.side, ask.what, ask.send_at) for ask in of(Ask, effects)] == [("A", "move", 4.0), ("B", "move", 4.0)]
 
 
-@pytest.mark.proves(
-    *("000-L0524", "000-L0571", "000-L0580", "000-L0752", "000-L0792", "000-L0804", "000-L0806", "000-L1434"),
-    *("000-L1573", "000-L1574", "001-L0906", "001-L1064b", "002-L0210", "002-L0216", "002-L0231", "002-L0245"),
-    *("003-L0179", "003-L0180"),
-)
 def test_a_player_has_five_seconds_to_join_and_thirty_to_choose_from_the_sending_on():
     shell = Shell(new_match(), both(first(1, is_silent, joins)), both(first(1, is_silent, moves("even"))))
     windows = {(ask.what, ask.deadline - ask.send_at) for ask in of(Ask, shell.run())}
     assert windows == {("join", 5.0), ("move", 30.0)}
 
 
-@pytest.mark.proves("000-L0815")
 def test_other_limits_can_be_set():
     shell = Shell(new_match(join=1.5, choice=4.0, max_retries=0), both(joins), {"A": moves("odd"), "B": is_silent})
     shell.run()

@@ -99,7 +99,6 @@ def test_a_sender_is_written_as_type_and_id(role, agent, text):
     assert ids.read_sender(text) == (role, agent)
 
 
-@pytest.mark.proves("003-L0125")
 def test_the_manager_sends_under_the_bare_word():
     assert ids.MANAGER == "league_manager"
     assert valid(SenderField, ids.MANAGER)
@@ -153,6 +152,5 @@ def test_we_speak_no_other_version(version):
     assert not ids.speaks(version)
 
 
-@pytest.mark.proves("003-L0286", "003-L0287", "000-L1596")
 def test_the_current_and_the_oldest_version_are_the_documents():
     assert (ids.PROTOCOL_VERSION, ids.OLDEST_VERSION) == ("2.1.0", "2.0.0")
