@@ -150,6 +150,8 @@ REJECTIONS: dict[str, tuple[Json, str, dict[str, int | None], dict[str, str]]] =
 @pytest.mark.proves(
     "000-L0126", "000-L0146", "000-L0154", "000-L0184", "000-L0189", "000-L0192", "000-L0199", "000-L0245",
     "000-L0258", "000-L0267", "000-L0288", "000-L1391", "000-L1511", "000-L1513", "001-L0190", "000-L0145",
+    "000-L0194", "000-L0303", "000-L0304", "000-L0305", "000-L0306", "000-L0307", "000-L1230", "000-L1231",
+    "001-L0191", "001-L1546", "003-L0288",
 )  # fmt: skip
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("why", REJECTIONS)
@@ -206,7 +208,7 @@ async def test_any_answer_at_all_shows_that_an_endpoint_can_be_reached(tmp_path:
         assert (await hall.register("player", 1))["result"]["status"] == "ACCEPTED"
 
 
-@pytest.mark.proves("001-L1977")
+@pytest.mark.proves("001-L1977", "001-L0256b", "001-L0330", "001-L0343", "001-L0344", "001-L1953")
 @pytest.mark.settles("000-L0259", "001-L1547")
 @in_virtual_time
 async def test_a_name_that_is_taken_is_error_2002_with_a_suggestion(tmp_path: Path) -> None:
@@ -507,6 +509,7 @@ async def test_a_result_is_accepted_at_once_and_shows_in_the_standings(tmp_path:
         assert [(row["player_id"], row["points"]) for row in table] == [("P02", 3), ("P01", 0)]
 
 
+@pytest.mark.proves("001-L1441", "001-L1452", "001-L1453")
 @in_virtual_time
 async def test_a_result_counts_once_however_often_it_is_reported(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -524,6 +527,7 @@ async def test_a_result_counts_once_however_often_it_is_reported(tmp_path: Path)
         assert hall.league.table.rows["P01"].record.points == 3
 
 
+@pytest.mark.proves("001-L1440")
 @in_virtual_time
 async def test_a_match_that_is_unknown_or_another_referees_is_error_5002(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -537,6 +541,7 @@ async def test_a_match_that_is_unknown_or_another_referees_is_error_5002(tmp_pat
         assert "result" in await one.report("R1M1")
 
 
+@pytest.mark.proves("001-L1548", "001-L1549")
 @in_virtual_time
 async def test_a_report_before_the_start_is_e030_and_after_the_end_e031(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:

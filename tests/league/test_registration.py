@@ -25,7 +25,7 @@ def _rejected(play: Play, role: str, number: int, **more: Any) -> Rejected:
     return caught.value
 
 
-@pytest.mark.proves("000-L0297", "003-L0150b", "002-L0047", "003-L0018", "001-L1937")
+@pytest.mark.proves("000-L0297", "003-L0150b", "002-L0047", "003-L0018")
 @pytest.mark.settles("003-L0065")
 def test_players_get_ids_in_order() -> None:
     play = Play()
