@@ -589,7 +589,7 @@ async def test_a_player_that_declines_gives_the_match_away(scene: Scene) -> None
     assert len(scene.to("P01", "GAME_OVER")) == 1
 
 
-@pytest.mark.settles("000-L1334", "000-L1325")
+@pytest.mark.settles("000-L1325", "000-L1584")
 @pytest.mark.proves(
     "000-L0855",
     "000-L0856",
@@ -719,7 +719,6 @@ async def test_a_wrong_answer_to_a_call_is_told_and_asked_for_again(scene: Scene
     assert report["result"]["details"]["status"] == "DRAW"
 
 
-@pytest.mark.settles("000-L1584")
 @in_virtual_time
 async def test_a_player_that_only_shows_wrong_tokens_loses_for_that(scene: Scene) -> None:
     scene.player("P01", game_invitation=changed(auth_token="tok-p01-guessed")), scene.player("P02")

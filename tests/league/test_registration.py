@@ -26,7 +26,6 @@ def _rejected(play: Play, role: str, number: int, **more: Any) -> Rejected:
 
 
 @pytest.mark.proves("000-L0297", "003-L0150b", "002-L0047", "003-L0018")
-@pytest.mark.settles("003-L0065")
 def test_players_get_ids_in_order() -> None:
     play = Play()
     assert [play.player(number) for number in range(1, 4)] == ["P01", "P02", "P03"]
@@ -38,6 +37,7 @@ def test_referees_get_ids_in_order() -> None:
     assert [play.referee(number) for number in range(1, 4)] == ["REF01", "REF02", "REF03"]
 
 
+@pytest.mark.settles("003-L0065")
 def test_the_hundredth_player_is_p100() -> None:
     assert Play(players=99).player(100) == "P100"
 

@@ -439,6 +439,7 @@ WRONG_ANSWERS = (
 )
 
 
+@pytest.mark.settles("000-L1334")
 @pytest.mark.proves(*WRONG_ANSWERS)
 def test_a_wrong_choice_is_told_and_asked_for_again_three_times_with_the_same_deadline():
     match = new_match()
