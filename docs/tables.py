@@ -1,4 +1,4 @@
-"""The tables of docs/protocol.md and docs/checks.md, made from the code, so that they cannot drift apart.
+"""The tables of docs/protocol.md, docs/checks.md and docs/why.md, made from the code, so that they cannot drift apart.
 
 ``python docs/tables.py`` rewrites each part between ``<!-- generated: NAME -->`` and ``<!-- end -->``. With
 ``--check`` it writes nothing, names what is stale, and exits with 1. NAME is a key of the page's table in ``PAGES``.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -22,9 +23,14 @@ from leaguekit.protocol.methods import METHODS
 from leaguekit.protocol.reading import described, shown
 from leaguekit.protocol.schemas import Schema, message_schemas
 
+HERE = Path(__file__).parent
+# The requirements are kept with the tests.
+sys.path.insert(0, str(HERE.parent))
+
+from tests.requirements import DOCUMENTS, OTHERWISE, counts  # noqa: E402
+
 Rows = Iterator[tuple[str, ...]]
 Tables = dict[str, Callable[[], str]]
-HERE = Path(__file__).parent
 SECTION = re.compile(r"(<!-- generated: (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 ENVELOPE = ("message_type", "protocol", "sender", "timestamp", "conversation_id", "auth_token")
 
@@ -132,6 +138,21 @@ def checks(areas: Iterable[Area[Any]]) -> str:
     return "\n".join(parts)
 
 
+def requirements() -> str:
+    """How many requirements of each document are in each state."""
+    rows = [(document.number, *counts(document)) for document in DOCUMENTS]
+    rows.append(("all", *(sum(numbers) for numbers in zip(*(row[1:] for row in rows), strict=True))))
+    return table(("document", "proven", "settled otherwise", "still to come"), rows)
+
+
+def otherwise() -> str:
+    """The requirements that are settled otherwise, by decision."""
+    rows: dict[int, list[str]] = {}
+    for name, row in OTHERWISE.items():
+        rows.setdefault(row.decision or 0, []).append(name)
+    return table(("decision", "settled otherwise"), ((number, ", ".join(rows[number])) for number in sorted(rows)))
+
+
 PROTOCOL: Tables = {made.__name__: made for made in (envelope, methods, errors, numbers)}
 PROTOCOL |= {name: partial(message, name) for name in message_schemas()}
 CHECKS: Tables = {
@@ -139,7 +160,8 @@ CHECKS: Tables = {
     "referee": partial(checks, referee.AREAS),
     "manager": partial(checks, manager.AREAS),
 }
-PAGES: dict[str, Tables] = {"protocol.md": PROTOCOL, "checks.md": CHECKS}
+WHY: Tables = {"requirements": requirements, "otherwise": otherwise}
+PAGES: dict[str, Tables] = {"protocol.md": PROTOCOL, "checks.md": CHECKS, "why.md": WHY}
 
 
 def sections(text: str) -> dict[str, str]:

@@ -88,6 +88,7 @@ def test_a_starter_passes_every_check(starter: Starter) -> None:
 HOSTILE = "Al\"ice \\n ${x} '`"
 
 
+@pytest.mark.proves("003-L0004a")
 @pytest.mark.parametrize("starter", STARTERS[1:])
 def test_a_starter_plays_a_whole_league_and_ends_with_it(starter: Starter, tmp_path: Path) -> None:
     """The one on the SDK does so in the tutorial."""

@@ -379,10 +379,10 @@ class Hall:
         """What the manager answers to any bytes."""
         return await self.manager.handle(body, Peer("127.0.0.1"))
 
-    async def post(self, method: str, params: Any, call_id: Any = 7) -> Json:
-        """The whole JSON-RPC answer to a call."""
+    async def post(self, method: str, params: Any, call_id: Any = 7, url: str = MANAGER_URL) -> Json:
+        """The whole JSON-RPC answer to a call, of the manager or of another agent."""
         body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": call_id}).encode()
-        return dict(json.loads((await self._outside.post(MANAGER_URL, body, PATIENCE)).body))
+        return dict(json.loads((await self._outside.post(url, body, PATIENCE)).body))
 
     async def operate(self, command: str, **fields: Any) -> Json:
         """What an operator's command is answered with, which must be a result."""

@@ -152,6 +152,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.mark.proves("001-L1948")
 def test_who_asks_too_often_gets_429_with_its_id_and_is_served_again_later(tmp_path: Path, clock: Clock) -> None:
     async def main() -> None:
         async with Served(tmp_path) as served:

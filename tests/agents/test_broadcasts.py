@@ -231,7 +231,6 @@ async def test_a_retry_reaches_an_agent_that_is_there_again() -> None:
     assert [failures for _, _, failures in crowd.heard] == [1, 1, 0]
 
 
-@pytest.mark.proves("001-L0373", "001-L0508", "001-L0654", "001-L0751")
 @in_virtual_time
 async def test_an_agent_has_10_seconds_to_answer_and_silence_is_not_tried_again() -> None:
     crowd = Crowd()
@@ -317,6 +316,7 @@ async def test_closing_ends_what_is_under_way() -> None:
 # In a league
 
 
+@pytest.mark.settles("000-L0079", "000-L0394", "004-L0110", "004-L0299", "004-L0339")
 @in_virtual_time
 async def test_after_five_failures_in_a_row_a_player_is_suspended_and_hears_only_of_the_leagues_end(
     tmp_path: Path,

@@ -114,10 +114,10 @@ async def test_both_are_invited_both_are_called_when_both_have_come_both_hear_th
     ]
 
 
+@pytest.mark.settles("000-L1377b", "001-L1939", "003-L0130b")
 @pytest.mark.proves(
     "000-L0557",
     "000-L0570",
-    "000-L1377b",
     "000-L1378",
     "000-L1379",
     "000-L1439",
@@ -228,7 +228,7 @@ async def test_the_number_was_fixed_before_the_choices_and_anyone_can_check_it(s
     assert opens(commitment, result["draw_nonce"], result["drawn_number"])
 
 
-@pytest.mark.proves("000-L0927", "000-L0930", "000-L0932", "000-L0944", "000-L1522")
+@pytest.mark.proves("000-L0930", "000-L0932", "000-L0944", "000-L1522")
 @in_virtual_time
 async def test_the_report_has_score_and_everything_that_matters(scene: Scene) -> None:
     scene.player("P01", OTHER), scene.player("P02", PARITY)
@@ -273,9 +273,8 @@ async def test_nothing_is_sent_to_a_player_between_the_others_choice_and_its_own
     assert '"even"' not in json.dumps(told)
 
 
-@pytest.mark.proves(
-    "001-L1205", "001-L1315", "000-L0632", "000-L0633", "000-L1357", "000-L1575", "003-L0181", "004-L0234"
-)
+@pytest.mark.settles("001-L1205", "001-L1315")
+@pytest.mark.proves("000-L0632", "000-L0633", "000-L1357", "000-L1575", "003-L0181", "004-L0234")
 @in_virtual_time
 async def test_the_report_waits_for_no_acknowledgement_of_the_end(scene: Scene) -> None:
     scene.player("P01", game_over=silent), scene.player("P02")
@@ -324,7 +323,7 @@ async def test_tic_tac_toe_is_played_turn_by_turn(scene: Scene) -> None:
     assert last["context"]["your_mark"] == "X"
 
 
-@pytest.mark.proves("001-L1653")
+@pytest.mark.settles("001-L1653")
 @in_virtual_time
 async def test_an_illegal_move_is_refused_and_asked_for_again(scene: Scene) -> None:
     first, second = scene.player("P01"), scene.player("P02")
@@ -444,7 +443,6 @@ async def test_a_player_that_never_joins_is_invited_four_times_and_loses(scene: 
     "002-L0324",
     "003-L0180",
     "004-L0261",
-    "000-L0708",
     "000-L0943",
 )
 @in_virtual_time
@@ -481,9 +479,8 @@ async def test_a_player_that_hangs_at_everything_costs_the_match_a_moment_more(s
     assert [one.ended - one.sent for one in scene.sent("P01", "GAME_ERROR")] == [10] * 4
 
 
-@pytest.mark.proves(
-    "000-L1315", "000-L1322", "000-L1583", "001-L1654", "001-L1946", "001-L1947", "001-L1958", "003-L0255"
-)
+@pytest.mark.settles("001-L1654", "002-L0331")
+@pytest.mark.proves("000-L1315", "000-L1322", "000-L1583", "001-L1946", "001-L1947", "001-L1958", "003-L0255")
 @in_virtual_time
 async def test_a_player_that_cannot_be_reached_is_tried_four_times_two_seconds_apart(scene: Scene) -> None:
     scene.player("P02")
@@ -531,7 +528,6 @@ async def test_an_answer_after_the_limit_counts_for_nothing(scene: Scene) -> Non
     assert report["result"]["details"]["ruling"] == "CHOICE_TIMEOUT"
 
 
-@pytest.mark.proves("002-L0331")
 @in_virtual_time
 async def test_retries_may_back_off(scene: Scene) -> None:
     limits = m.TimeLimits(
@@ -548,6 +544,7 @@ async def test_retries_may_back_off(scene: Scene) -> None:
     assert [one.sent for one in scene.sent("P01", "GAME_INVITATION")] == [0, 1, 3, 7]
 
 
+@pytest.mark.settles("000-L0708", "000-L0927")
 @pytest.mark.proves("000-L0943")
 @in_virtual_time
 async def test_when_both_stay_away_nobody_wins(scene: Scene) -> None:
@@ -593,6 +590,7 @@ async def test_a_player_that_declines_gives_the_match_away(scene: Scene) -> None
     assert len(scene.to("P01", "GAME_OVER")) == 1
 
 
+@pytest.mark.settles("000-L1325", "000-L1584")
 @pytest.mark.proves(
     "000-L0855",
     "000-L0856",
@@ -602,10 +600,8 @@ async def test_a_player_that_declines_gives_the_match_away(scene: Scene) -> None
     "000-L1284",
     "000-L1285",
     "000-L1314",
-    "000-L1325",
     "000-L1332",
     "000-L1333",
-    "000-L1334",
     "000-L1485",
     "000-L1528",
     "000-L1532",
@@ -676,12 +672,12 @@ _WRONG_JOINS: dict[str, tuple[Reply, str]] = {
 }
 
 
+@pytest.mark.settles("000-L1326")
 @pytest.mark.proves(
     "000-L0608b",
     "000-L0612",
     "000-L0621",
     "000-L1316",
-    "000-L1326",
     "000-L1440",
     "000-L1533",
     "000-L1534",
@@ -726,7 +722,6 @@ async def test_a_wrong_answer_to_a_call_is_told_and_asked_for_again(scene: Scene
     assert report["result"]["details"]["status"] == "DRAW"
 
 
-@pytest.mark.proves("000-L1584")
 @in_virtual_time
 async def test_a_player_that_only_shows_wrong_tokens_loses_for_that(scene: Scene) -> None:
     scene.player("P01", game_invitation=changed(auth_token="tok-p01-guessed")), scene.player("P02")
@@ -869,9 +864,7 @@ async def test_a_move_may_be_posted_too(scene: Scene) -> None:
     ]
 
 
-@pytest.mark.proves(
-    "000-L1228", "001-L0999", "001-L1000", "001-L1155", "001-L1156", "001-L1157", "003-L0256", "003-L0254"
-)
+@pytest.mark.proves("000-L1228", "001-L0999", "001-L1155", "001-L1156", "001-L1157", "003-L0256", "003-L0254")
 @in_virtual_time
 async def test_a_post_that_does_not_count_is_refused_with_the_reason(scene: Scene) -> None:
     player = scene.player("P01", choose_parity_call=silent)

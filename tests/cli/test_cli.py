@@ -52,7 +52,6 @@ def test_explain_says_that_nothing_is_wrong(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "  nothing is wrong"
 
 
-@pytest.mark.proves("000-L1483", "000-L1484")
 def test_explain_names_code_path_value_remedy_and_requirement() -> None:
     done = league("explain", "-", given=BROKEN)
     assert done.returncode == 1

@@ -5,7 +5,9 @@ Commands that only ask, or are refused, run in this process: it is the same code
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import functools
 import json
 import re
 import signal
@@ -18,7 +20,11 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from leaguekit.cli import CommandError
+from leaguekit.cli.operate import call
 from leaguekit.cli.plans import RUN, RunPlan
+from leaguekit.cli.processes import Processes
+from leaguekit.cli.run import _sockets, _start_all
 from tests.agents.leagues import LEAGUE
 from tests.cli.conftest import Said
 from tests.played import Played, by_hand
@@ -124,7 +130,53 @@ def test_a_league_that_was_begun_with_a_strategy_that_does_not_fit_is_not_resume
     assert done.err.endswith(f"The league was begun with it: serve it with `league manager --store {store}`\n")
 
 
-@pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043")
+class OneRefereeIsLate(Processes):
+    """Processes of which the last referee is started only when all have been looked at twenty times."""
+
+    checks = 0
+    late: Callable[[], None]
+
+    def start(self, name: str, *arguments: Any, **more: Any) -> None:
+        starting = functools.partial(super().start, name, *arguments, **more)
+        if name == "referee 2":
+            self.late = starting
+        else:
+            starting()
+
+    def check(self) -> list[str]:
+        self.checks += 1
+        if self.checks == 20:
+            self.late()
+        return super().check()
+
+
+@pytest.mark.proves("003-L0145a", "003-L0150a")
+def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
+    options = argparse.Namespace(port=0, resume=None)
+    plan = RunPlan(
+        league_id="league_in_order",
+        players=2,
+        referees=2,
+        game="even_odd",
+        strategies=["random"],
+        max_concurrent=2,
+        announce_lead=0.0,
+        data_dir=str(tmp_path),
+    )
+    store = tmp_path / "league.db"
+    with OneRefereeIsLate() as processes:
+        manager = _start_all(plan, str(store), _sockets(options, plan), processes)
+        state = ""
+        while state != "LEAGUE_COMPLETED":
+            processes.check()
+            with contextlib.suppress(CommandError):
+                state = call(manager, {"command": "status"})["state"]
+    events = [json.loads(line)["event"] for line in league("log", store, "--json").stdout.splitlines()]
+    registered = [event for event in events if event.endswith("Registered")]
+    assert registered == ["RefereeRegistered"] * 2 + ["PlayerRegistered"] * 2
+
+
+@pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043", "001-L1910")
 def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
     command: Callable[..., Said], tmp_path: Path
 ) -> None:

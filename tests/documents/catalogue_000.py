@@ -74,18 +74,18 @@ rule(45, "The even/odd game has two message types of its own: the call for a cho
 rule(46, "Results have two message types: the referee's report and the update of the standings.")
 rule(47, "Queries have two message types: the question and its answer.")
 rule(48, "Errors have two message types: one of the league and one of the game.")
-rule(50, "The protocol has eighteen message types in all.", decision=22)
+rule(50, "The protocol has eighteen message types in all.", otherwise=22)
 
 # 2. Envelope
 
 rule(58, "Every message carries the five fields of the standard envelope.", decision=4)
 field(62, "*", "protocol", "The protocol field of every message is league.v2.", one_of("league.v2"), decision=8)
 field(63, "*", "message_type", "Every message names its type.", IDENTIFIER)
-field(64, "*", "sender", "Every message names its sender as a type, a colon and an id.", SENDER, decision=3)
+field(64, "*", "sender", "Every message names its sender as a type, a colon and an id.", SENDER, otherwise=3)
 field(65, "*", "timestamp", "Every message carries the UTC time at which it was made.", TIMESTAMP, decision=5)
 field(66, "*", "conversation_id", "Every message carries the id of its conversation.", IDENTIFIER, decision=4)
 rule(70, "The envelope is compulsory on the wire although the printed examples leave it out.", decision=4)
-rule(79, "A message from the league to all players goes to every registered player.", decision=30)
+rule(79, "A message from the league to all players goes to every registered player.", otherwise=30)
 
 # 3.1 REFEREE_REGISTER_REQUEST
 
@@ -242,7 +242,7 @@ rule(245, "Referees can reach a player's endpoint.", decision=20)
 criterion(256, "A player's registration is sent before the league starts.", decision=9)
 criterion(257, "A player's registration has every required field with a valid value.")
 criterion(258, "A player's endpoint can be reached.", decision=20)
-criterion(259, "A player's display name should differ from all others, without being forced to.", decision=15)
+criterion(259, "A player's display name should differ from all others, without being forced to.", otherwise=15)
 criterion(260, "A player's request to register is followed by an answer within 10 seconds.")
 
 # 3.4 LEAGUE_REGISTER_RESPONSE
@@ -323,7 +323,7 @@ field(
     URL,
 )
 rule(382, "The referee calls the players; players do not turn to the referee first.", decision=32)
-criterion(394, "Every registered player is sent the announcement of a round.", decision=30)
+criterion(394, "Every registered player is sent the announcement of a round.", otherwise=30)
 criterion(395, "The announcement goes out 60 seconds or more before the round's first match.", decision=23)
 criterion(396, "The announcement leaves out no match of the round.")
 criterion(397, "No player appears in more than one match of a round.", decision=28)
@@ -418,10 +418,10 @@ field(
     "final_standings",
     "The end of the league carries the complete ranking.",
     array(of=obj()),
-    decision=6,
+    otherwise=6,
 )
 rule(492, "The final standings are in ascending order of rank.", decision=27)
-rule(493, "The final standings have a row for every registered player.", decision=6)
+rule(493, "The final standings have a row for every registered player.", otherwise=6)
 field(
     496,
     "LEAGUE_COMPLETED",
@@ -436,7 +436,7 @@ field(499, "LEAGUE_COMPLETED", "final_standings[].points", "Each final row has t
 criterion(509, "The league is declared complete only after its last round.", decision=25)
 criterion(510, "No player has more points than the champion.", decision=27)
 criterion(511, "The final standings are sorted by rank.", decision=27)
-criterion(512, "No registered player is missing from the final standings.", decision=6)
+criterion(512, "No registered player is missing from the final standings.", otherwise=6)
 criterion(513, "The end of the league is told to every agent.")
 
 # 5.1 GAME_INVITATION
@@ -522,7 +522,7 @@ field(
     decision=33,
 )
 rule(707, "A drawn game has no winner.")
-rule(708, "A game that is won or ends in a technical loss has a winner.", decision=33)
+rule(708, "A game that is won or ends in a technical loss has a winner.", otherwise=33)
 field(
     710,
     "GAME_OVER",
@@ -676,7 +676,7 @@ criterion(878, "A player that does not choose in time is given a technical loss.
 
 rule(886, "A referee sends MATCH_RESULT_REPORT to the league manager.")
 rule(887, "The league manager updates the standings from the referee's report.")
-rule(888, "A report has no answer of its own but shows its effect in LEAGUE_STANDINGS_UPDATE.", decision=25)
+rule(888, "A report has no answer of its own but shows its effect in LEAGUE_STANDINGS_UPDATE.", otherwise=25)
 limit(889, "A report of a result is taken within 10 seconds.")
 field(919, "MATCH_RESULT_REPORT", "league_id", "A report names the league.", IDENTIFIER)
 field(920, "MATCH_RESULT_REPORT", "round_id", "A report gives the round's number.", ROUND)
@@ -693,7 +693,7 @@ field(
     decision=33,
 )
 rule(926, "The winner of a reported draw is null.")
-rule(927, "A reported win or technical loss has a winner.", decision=33)
+rule(927, "A reported win or technical loss has a winner.", otherwise=33)
 field(929, "MATCH_RESULT_REPORT", "result.score", "The reported result maps each player to its points.", obj())
 rule(930, "The keys of the reported score are player ids.")
 field(
@@ -750,7 +750,7 @@ field(
     decision=6,
 )
 rule(994, "The standings are in ascending order of rank.", decision=27)
-rule(995, "The standings have a row for every registered player, even one without points.", decision=6)
+rule(995, "The standings have a row for every registered player, even one without points.", otherwise=6)
 field(
     998,
     "LEAGUE_STANDINGS_UPDATE",
@@ -784,7 +784,7 @@ rule(1054, "A query for the standings needs no parameters.", decision=29)
 rule(1065, "A query for the schedule may name a round in its parameters.", decision=29)
 rule(1077, "A query for a player's statistics says in its parameters for which player.", decision=29)
 field(1084, "LEAGUE_QUERY", "league_id", "A query names the league.", IDENTIFIER)
-field(1085, "LEAGUE_QUERY", "query_type", "A query is of one of four types.", QUERIES, decision=29)
+field(1085, "LEAGUE_QUERY", "query_type", "A query is of one of four types.", QUERIES, otherwise=29)
 rule(1087, "GET_STANDINGS returns the current ranking.", decision=29)
 rule(1088, "GET_SCHEDULE returns the matches of one round or of all.", decision=29)
 rule(1089, "GET_NEXT_MATCH returns the next match of one player.", decision=29)
@@ -811,7 +811,7 @@ field(
     "query_type",
     "An answer to a query repeats the type of the query.",
     QUERIES,
-    decision=29,
+    otherwise=29,
 )
 field(
     1163,
@@ -875,7 +875,7 @@ criterion(1180, "An answer to a query arrives within 10 seconds.")
 
 rule(1188, "The league manager sends LEAGUE_ERROR to a player or a referee.", decision=10)
 rule(1190, "LEAGUE_ERROR is a notice to which no answer is expected.", decision=10)
-rule(1201, "The context of a refused token tells the token that was shown.", decision=13)
+rule(1201, "The context of a refused token tells the token that was shown.", otherwise=13)
 rule(1202, "The context of a refused token tells what a token should look like.", decision=18)
 field(
     1209,
@@ -1021,13 +1021,13 @@ error(1315, "A network connection that fails gets E009 CONNECTION_ERROR.", decis
 error(1316, "An answer with another match's id gets E015 MATCH_ID_MISMATCH.", decision=31)
 limit(1321, "After E001 there are at most 3 retries, 2 seconds apart.", decision=30)
 limit(1322, "After E009 there are at most 3 retries, 2 seconds apart.", decision=30)
-limit(1325, "E004 causes no automatic retry, but the player may choose again while there is time.", decision=31)
-limit(1326, "E012 causes no retry until the token is right.", decision=31)
+limit(1325, "E004 causes no automatic retry, but the player may choose again while there is time.", otherwise=31)
+limit(1326, "E012 causes no retry until the token is right.", otherwise=31)
 criterion(1330, "A game error is sent the moment it is noticed.", decision=30)
 criterion(1331, "A game error that can be retried carries the retry information.", decision=13)
 criterion(1332, "The consequence in a game error is clear.", decision=13)
 criterion(1333, "The context of a game error helps to find the mistake.", decision=13)
-criterion(1334, "A player can try again as long as its time is not up.", decision=31)
+criterion(1334, "A player can try again as long as its time is not up.", otherwise=31)
 
 # 10.1 The eighteen types
 
@@ -1053,8 +1053,8 @@ rule(1363, "LEAGUE_QUERY_RESPONSE goes from the league to a player or referee an
 # 10.2 Fields of all messages
 
 field(1370, "*", "protocol", "The protocol is league.v2 in all messages.", one_of("league.v2"), decision=8)
-field(1371, "*", "message_type", "The type of a message is one of the eighteen.", TYPES, decision=22)
-field(1372, "*", "sender", "The sender has the form of a type, a colon and an id.", SENDER, decision=3)
+field(1371, "*", "message_type", "The type of a message is one of the eighteen.", TYPES, otherwise=22)
+field(1372, "*", "sender", "The sender has the form of a type, a colon and an id.", SENDER, otherwise=3)
 field(1373, "*", "timestamp", "The time of a message is ISO 8601 in UTC and ends in Z.", TIMESTAMP, decision=5)
 field(1374, "*", "conversation_id", "The conversation of a message has a unique id.", IDENTIFIER, decision=4)
 field(
@@ -1066,7 +1066,7 @@ field(
     required=False,
     decision=19,
 )
-rule(1377, "Every message an agent sends after its registration carries its token.", decision=19, letter="b")
+rule(1377, "Every message an agent sends after its registration carries its token.", otherwise=19, letter="b")
 rule(1378, "Every message about a game names its match.")
 rule(1379, "Every message about one player names that player.")
 rule(1380, "Every message about the whole league names the league.")
@@ -1078,11 +1078,7 @@ rule(1388, "Any other value, case or type of the choice is invalid.", decision=1
 rule(1391, "The status of a registration has two values, ACCEPTED and REJECTED.")
 rule(1394, "The status of a game has three values: WIN, DRAW and TECHNICAL_LOSS.")
 rule(1397, "The acceptance of an invitation is a boolean, true or false.")
-rule(
-    1400,
-    "The type of a query is GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH or GET_PLAYER_STATS.",
-    decision=29,
-)
+rule(1400, "The type of a query is GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH or GET_PLAYER_STATS.", otherwise=29)
 
 # 10.4 Times
 
@@ -1171,7 +1167,7 @@ limit(1559, "From an error to its repair takes less than 30 minutes on average."
 
 # 14. Technical constraints
 
-limit(1566, "A message has at most 10 KB.", decision=6)
+limit(1566, "A message has at most 10 KB.", otherwise=6)
 limit(1566, "A message typically has less than 2 KB.", decision=6, letter="b")
 limit(1567, "The standings have at most 100 rows.", decision=6)
 limit(1568, "A display name has at most 50 characters.")
@@ -1186,7 +1182,7 @@ limit(1578, "Every other message has a time limit of 10 seconds.", decision=24)
 limit(1581, "There are at most 3 retries.", decision=30)
 limit(1582, "Retries are 2 seconds apart.", decision=30)
 limit(1583, "E001 and E009 can be retried.", decision=30)
-limit(1584, "E004 and E012 cannot be retried.", decision=31)
+limit(1584, "E004 and E012 cannot be retried.", otherwise=31)
 rule(1587, "Strings are encoded in UTF-8.")
 rule(1588, "Timestamps are ISO 8601 in UTC with Z at the end.", decision=5)
 rule(1589, "Booleans are true and false, and neither 0 and 1 nor words in quotes.", decision=9)

@@ -70,7 +70,7 @@ field(
     "Once registered, an agent shows its token in every request.",
     text(1),
     required=False,
-    decision=19,
+    otherwise=19,
 )
 
 # 2.1 REFEREE_REGISTER_REQUEST
@@ -151,7 +151,7 @@ field(
     "An accepted referee is told its id; only then must it be there.",
     REFEREE_ID,
     required=False,
-    decision=7,
+    otherwise=14,
 )
 field(
     152,
@@ -200,11 +200,11 @@ rule(190, "A rejected referee gets a result with status REJECTED instead of an i
 rule(191, "A referee too many is told that all places for referees are taken.", decision=14)
 error(201, "register_referee answers -32602 Invalid params to absent fields or wrong types.", decision=10)
 error(202, "register_referee answers -32603 Internal error when the manager itself fails.", decision=10)
-error(203, "register_referee answers 1001 League full when there are as many referees as allowed.", decision=14)
-error(204, "register_referee answers 1002 Invalid endpoint when contact_endpoint cannot be reached.", decision=20)
-error(205, "register_referee answers 1003 Unsupported game type when the league cannot use game_types.", decision=16)
-error(216, "The data of error 1001 says in max_referees how many referees are allowed.", decision=10)
-error(217, "The data of error 1001 says in current_referees how many referees there are.", decision=10)
+error(203, "register_referee answers 1001 League full when there are as many referees as allowed.", otherwise=14)
+error(204, "register_referee answers 1002 Invalid endpoint when contact_endpoint cannot be reached.", otherwise=14)
+error(205, "register_referee answers 1003 Unsupported game type when the league cannot use game_types.", otherwise=14)
+error(216, "The data of error 1001 says in max_referees how many referees are allowed.", otherwise=14)
+error(217, "The data of error 1001 says in current_referees how many referees there are.", otherwise=14)
 effect(227, "The manager enters an accepted referee in config/agents/agents_config.json.")
 effect(228, "The manager remembers the endpoint of an accepted referee.")
 effect(229, "The manager creates and keeps a token for an accepted referee.", decision=18)
@@ -281,7 +281,7 @@ field(
     "An accepted player is told its id; only then must it be there.",
     PLAYER_ID,
     required=False,
-    decision=7,
+    otherwise=14,
 )
 field(
     294,
@@ -326,10 +326,10 @@ field(
 field(301, "LEAGUE_REGISTER_RESPONSE", "timestamp", "LEAGUE_REGISTER_RESPONSE says in UTC when it was made.", TIMESTAMP)
 error(327, "register_player answers -32602 Invalid params to absent fields or wrong types.", decision=10)
 error(328, "register_player answers -32603 Internal error when the manager itself fails.", decision=10)
-error(329, "register_player answers 2001 League full when there are as many players as allowed.", decision=14)
+error(329, "register_player answers 2001 League full when there are as many players as allowed.", otherwise=14)
 error(330, "register_player answers 2002 Duplicate name when another player has that display_name.", decision=14)
-error(331, "register_player answers 2003 Invalid endpoint when contact_endpoint cannot be reached.", decision=20)
-error(332, "register_player answers 2004 Unsupported game type when the league cannot use game_types.", decision=16)
+error(331, "register_player answers 2003 Invalid endpoint when contact_endpoint cannot be reached.", otherwise=14)
+error(332, "register_player answers 2004 Unsupported game type when the league cannot use game_types.", otherwise=14)
 error(343, "The data of error 2002 repeats the taken name in display_name.", decision=10)
 error(344, "The data of error 2002 advises in suggestion to take another display_name.", decision=10)
 effect(354, "The manager enters an accepted player in config/agents/agents_config.json.")
@@ -655,7 +655,7 @@ field(967, "GAME_JOIN_ACK", "accept", "A player says whether it accepts or decli
 error(997, "handle_game_invitation answers -32602 Invalid params to absent fields.", decision=10)
 error(998, "handle_game_invitation answers 4001 Invalid auth token when the referee's token is wrong.", decision=19)
 error(999, "handle_game_invitation answers 4002 Player not found when the player id is not registered.", decision=10)
-error(1000, "handle_game_invitation answers 4003 Match not found when the match id is unknown.", decision=32)
+error(1000, "handle_game_invitation answers 4003 Match not found when the match id is unknown.", otherwise=35)
 error(1001, "An invitation that is not answered within 5 seconds is the error -1 Timeout.", decision=32)
 error(1010, "The message of a missed invitation says that GAME_JOIN_ACK was waited for in vain.", decision=10)
 error(1012, "The data of a missed invitation names the silent player in player_id.", decision=32)
@@ -730,7 +730,7 @@ field(1124, "CHOOSE_PARITY_RESPONSE", "player_id", "A player chooses under its o
 field(
     1125, "CHOOSE_PARITY_RESPONSE", "parity_choice", "A player chooses even or odd.", one_of("even", "odd"), decision=11
 )
-error(1154, "parity_choose answers -32602 Invalid params to absent fields or a wrong parity_choice.", decision=11)
+error(1154, "parity_choose answers -32602 Invalid params to absent fields or a wrong parity_choice.", otherwise=11)
 error(1155, "parity_choose answers 4001 Invalid auth token when the player's token is wrong.", decision=19)
 error(1156, "parity_choose answers 4004 Invalid choice to a parity_choice other than even and odd.", decision=32)
 error(1157, "parity_choose answers 4005 Match state error outside COLLECTING_CHOICES.", decision=32)
@@ -756,7 +756,7 @@ effect(1196, "After a missed choice the referee still brings the match to its en
 rule(1202, "GAME_OVER goes from the referee to both players.")
 rule(1203, "GAME_OVER is sent by the method notify_match_result.", decision=1)
 rule(1204, "GAME_OVER is sent when the winner is known and the match is over.", decision=34)
-limit(1205, "The referee waits 10 seconds for a player to acknowledge GAME_OVER.", decision=34)
+limit(1205, "The referee waits 10 seconds for a player to acknowledge GAME_OVER.", otherwise=34)
 field(1211, "GAME_OVER", "protocol", "GAME_OVER names the protocol league.v2.", one_of("league.v2"))
 field(1212, "GAME_OVER", "message_type", "GAME_OVER says its own type.", one_of("GAME_OVER"))
 field(1213, "GAME_OVER", "sender", "GAME_OVER names the referee that sends it.", SENDER)
@@ -789,7 +789,7 @@ field(
     "game_result.drawn_number",
     "A result gives the drawn number, from 1 to 10.",
     integer(1, 10),
-    decision=33,
+    otherwise=33,
 )
 field(
     1226,
@@ -797,7 +797,7 @@ field(
     "game_result.number_parity",
     "A result says whether the number is even or odd.",
     one_of("even", "odd"),
-    decision=33,
+    otherwise=33,
 )
 field(1227, "GAME_OVER", "game_result.choices", "A result holds the choices of both players.", obj(), decision=33)
 field(1228, "GAME_OVER", "game_result.reason", "A result explains itself in words.", text(1), decision=34)
@@ -807,7 +807,7 @@ field(
     "game_result.choices{}",
     "A result gives each player's choice under its id.",
     one_of("even", "odd"),
-    decision=33,
+    otherwise=33,
 )
 rule(1271, "GAME_OVER_ACK is the result of the call and may lack sender and conversation_id.", decision=4)
 field(1272, "GAME_OVER_ACK", "status", "A player confirms that it got the result.", one_of("ACKNOWLEDGED"), decision=34)
@@ -822,7 +822,7 @@ effect(1309, "A player adds the match to its history.", decision=35)
 effect(1310, "A player brings its count of wins, losses and draws up to date.", decision=35)
 effect(1311, "A player may keep the result for its strategy to learn from.", decision=35)
 effect(1312, "A player writes its history to SHARED/data/players/<player_id>/history.json.")
-effect(1315, "The referee waits for both players to acknowledge the result.", decision=34)
+effect(1315, "The referee waits for both players to acknowledge the result.", otherwise=34)
 effect(1316, "After GAME_OVER the referee goes on to report to the manager.", decision=34)
 
 # 5.1 MATCH_RESULT_REPORT
@@ -864,7 +864,7 @@ field(
     "result.details.drawn_number",
     "A report's details give the drawn number.",
     integer(1, 10),
-    decision=33,
+    otherwise=33,
 )
 field(1356, "MATCH_RESULT_REPORT", "result.details.choices", "A report's details hold the choices.", obj(), decision=33)
 field(
@@ -880,7 +880,7 @@ field(
     "result.details.choices{}",
     "A report's details give each player's choice under its id.",
     one_of("even", "odd"),
-    decision=33,
+    otherwise=33,
 )
 rule(1406, "MATCH_RESULT_ACK is the result of the call and may lack sender and conversation_id.", decision=4)
 field(1407, "MATCH_RESULT_ACK", "status", "The manager says that it accepts the report.", one_of("ACCEPTED"))
@@ -947,16 +947,16 @@ field(
     required=False,
     decision=13,
 )
-error(1516, "E012 as a JSON-RPC error has the code 12.", decision=10)
-error(1517, "A LEAGUE_ERROR in a JSON-RPC error puts the error's name in message.", decision=10)
+error(1516, "E012 as a JSON-RPC error has the code 12.", otherwise=10)
+error(1517, "A LEAGUE_ERROR in a JSON-RPC error puts the error's name in message.", otherwise=10)
 error(1518, "A LEAGUE_ERROR in a JSON-RPC error is whole in data, with its envelope fields.", decision=10)
-error(1541, "E001 INVALID_PROTOCOL_VERSION answers another version of the protocol.", decision=9)
-error(1542, "E002 MISSING_REQUIRED_FIELD answers the lack of a required field.", decision=9)
-error(1543, "E003 INVALID_FIELD_TYPE answers a field of the wrong type.", decision=9)
+error(1541, "E001 INVALID_PROTOCOL_VERSION answers another version of the protocol.", otherwise=9)
+error(1542, "E002 MISSING_REQUIRED_FIELD answers the lack of a required field.", otherwise=9)
+error(1543, "E003 INVALID_FIELD_TYPE answers a field of the wrong type.", otherwise=9)
 error(1544, "E012 AUTH_TOKEN_INVALID answers a token that is wrong or no longer valid.")
-error(1545, "E013 AUTH_TOKEN_MISSING answers the lack of a token.", decision=9)
+error(1545, "E013 AUTH_TOKEN_MISSING answers the lack of a token.", otherwise=9)
 error(1546, "E020 LEAGUE_FULL answers one who finds all places taken.", decision=9)
-error(1547, "E021 DUPLICATE_NAME answers a display name that another has.", decision=9)
+error(1547, "E021 DUPLICATE_NAME answers a display name that another has.", otherwise=9)
 error(1548, "E030 LEAGUE_NOT_STARTED answers what is not allowed before the start.", decision=9)
 error(1549, "E031 LEAGUE_ALREADY_COMPLETE answers what is not allowed after the end.", decision=9)
 effect(1554, "An agent that gets a league error logs it.")
@@ -992,9 +992,9 @@ field(1626, "GAME_ERROR_ACK", "protocol", "GAME_ERROR_ACK names the protocol lea
 field(1627, "GAME_ERROR_ACK", "message_type", "GAME_ERROR_ACK says its own type.", one_of("GAME_ERROR_ACK"))
 field(1628, "GAME_ERROR_ACK", "timestamp", "GAME_ERROR_ACK says in UTC when it was made.", TIMESTAMP)
 error(1652, "E001 TIMEOUT_ERROR leads to another attempt or to a technical loss.", decision=30)
-error(1653, "E002 INVALID_MOVE refuses a move and asks for another.", decision=9)
-error(1654, "E003 PLAYER_DISCONNECT leads to a technical loss unless the player comes back.", decision=9)
-error(1655, "E004 INVALID_STATE answers an action that the state of the match does not allow.", decision=9)
+error(1653, "E002 INVALID_MOVE refuses a move and asks for another.", otherwise=9)
+error(1654, "E003 PLAYER_DISCONNECT leads to a technical loss unless the player comes back.", otherwise=9)
+error(1655, "E004 INVALID_STATE answers an action that the state of the match does not allow.", otherwise=9)
 effect(1660, "A player that gets a game error logs it.")
 effect(1661, "A player may try again while attempts are left.", decision=31)
 effect(1662, "A player that gets a game error reckons with a technical loss.")
@@ -1021,7 +1021,7 @@ field(
     "query_type",
     "A query asks for standings or for the league's state.",
     one_of("GET_STANDINGS", "GET_STATUS"),
-    decision=29,
+    otherwise=29,
 )
 rule(1722, "LEAGUE_QUERY_RESPONSE is the result of the call and may lack sender and conversation_id.", decision=4)
 field(
@@ -1170,7 +1170,7 @@ state(1933, "A player that has chosen is in WAITING_FOR_RESULT.")
 # 9.3 authentication
 rule(1937, "An agent registers without a token.", decision=15)
 rule(1938, "The manager gives an agent its token in the answer to its registration.", decision=18)
-rule(1939, "After its registration an agent shows its token in every request.", decision=19)
+rule(1939, "After its registration an agent shows its token in every request.", otherwise=19)
 rule(1940, "The manager checks the token of every request.")
 error(1941, "A wrong token is answered with LEAGUE_ERROR and the code E012.", decision=10)
 
@@ -1184,3 +1184,18 @@ rule(1953, "After a taken name no repetition helps, only another name.", decisio
 rule(1956, "A player that does not join within all its attempts loses technically.", decision=30)
 rule(1957, "A player that does not choose within all its attempts loses technically.", decision=30)
 rule(1958, "A player that drops out during a match loses technically.", decision=30)
+
+# 9.5 tests
+rule(1963, "Tests compare every type of message with its schema.")
+rule(1964, "Tests put messages into the JSON-RPC envelope and take them out again.")
+rule(1965, "Tests show that time limits are enforced.")
+rule(1966, "Tests show how error answers are made.")
+rule(1969, "Tests show a whole registration of a referee and of players.")
+rule(1970, "Tests show a whole match from the invitation to the choice and the result.")
+rule(1971, "Tests show a whole round from its announcement to its matches and standings.")
+rule(1972, "Tests show a whole league from the registration to its rounds and its end.")
+rule(1975, "Tests reach the limits of 5, 30 and 10 seconds.")
+rule(1976, "Tests show wrong tokens.")
+rule(1977, "Tests register the same agent twice.")
+rule(1978, "Tests send malformed messages.")
+rule(1979, "Tests let the network fail.")

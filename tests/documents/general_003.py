@@ -74,14 +74,14 @@ rule(61, "A league_id looks like league_2025_even_odd.")
 rule(62, "Rounds are numbered 1, 2, 3 and so on.")
 rule(63, "A match_id is R, the round, M and the match in that round, as in R1M1.")
 rule(64, "A game_type is a word such as even_odd or tic_tac_toe.")
-rule(65, "A player_id is P and two digits, from P01 on.", decision=7)
-rule(66, "A referee_id is REF and two digits, from REF01 on.", decision=7)
+rule(65, "A player_id is P and two digits, from P01 on.", otherwise=7)
+rule(66, "A referee_id is REF and two digits, from REF01 on.", otherwise=7)
 
 # 2.4 Envelope
 rule(69, "Every message has the envelope and its fixed fields.", decision=4)
 field(92, "*", "protocol", "The envelope names the protocol league.v2.", one_of("league.v2"), decision=8)
 field(93, "*", "message_type", "The envelope names the message's type.", text(1))
-field(94, "*", "sender", "The envelope names the sender as type:id.", SENDER, decision=3)
+field(94, "*", "sender", "The envelope names the sender as type:id.", SENDER, otherwise=3)
 field(95, "*", "timestamp", "The envelope has an ISO 8601 time in UTC.", TIMESTAMP, decision=5)
 field(96, "*", "conversation_id", "The envelope has the conversation's unique id.", text(), decision=4)
 rule(99, "Every time in the protocol is in UTC.", decision=5)
@@ -106,13 +106,13 @@ rule(125, "The manager's sender is the bare word league_manager.", decision=3)
 rule(126, "A referee's sender is its type and id, as in referee:REF01.", decision=3)
 rule(127, "A player's sender is its type and id, as in player:P01.", decision=3)
 rule(130, "An agent gets an auth_token when its registration succeeds.", decision=18, letter="a")
-rule(130, "An agent shows its token in every message after its registration.", decision=19, letter="b")
+rule(130, "An agent shows its token in every message after its registration.", otherwise=19, letter="b")
 rule(130, "The token keeps agents from speaking in each other's name.", decision=19, letter="c")
 MESSAGE = "LEAGUE_REGISTER_RESPONSE"
 field(
     136, MESSAGE, "status", "The answer says how the registration ended.", one_of("ACCEPTED", "REJECTED"), decision=14
 )
-field(137, MESSAGE, "player_id", "An accepted player gets its id.", PLAYER_ID, required=False, decision=14)
+field(137, MESSAGE, "player_id", "An accepted player gets its id.", PLAYER_ID, required=False, otherwise=14)
 field(138, MESSAGE, "auth_token", "An accepted player gets its token.", text(1), required=False, decision=18)
 
 # 2.5 Flow
@@ -170,7 +170,7 @@ rule(204, "The manager sends LEAGUE_ERROR for an error of the league.")
 MESSAGE = "LEAGUE_ERROR"
 field(213, MESSAGE, "error_code", "A league error has its code.", ERROR_CODE, decision=9)
 field(214, MESSAGE, "error_name", "A league error has the error's name.", text(1), decision=12)
-field(215, MESSAGE, "error_description", "A league error describes itself to people.", text(), decision=12)
+field(215, MESSAGE, "error_description", "A league error describes itself to people.", text(), otherwise=12)
 field(216, MESSAGE, "context", "A league error says what it is about.", obj(), decision=13)
 field(
     217,
@@ -188,7 +188,7 @@ field(233, MESSAGE, "match_id", "A game error names the match.", MATCH_ID)
 field(234, MESSAGE, "player_id", "A game error names the player.", PLAYER_ID, decision=13)
 field(235, MESSAGE, "error_code", "A game error has its code.", ERROR_CODE, decision=9)
 field(236, MESSAGE, "error_name", "A game error has the error's name.", text(1), decision=12)
-field(237, MESSAGE, "error_description", "A game error describes itself to people.", text(), decision=12)
+field(237, MESSAGE, "error_description", "A game error describes itself to people.", text(), otherwise=12)
 field(238, MESSAGE, "game_state", "A game error says which state the match is in.", text(1), decision=13)
 field(239, MESSAGE, "retryable", "A game error says whether there will be another try.", boolean(), decision=13)
 field(240, MESSAGE, "retry_count", "A game error says which retry this is.", integer(0), decision=13)
@@ -202,7 +202,7 @@ error(256, "E011 AUTH_TOKEN_MISSING means that a token is absent.", decision=9)
 error(257, "E012 AUTH_TOKEN_INVALID means that a token is wrong.", decision=9)
 limit(261, "There are at most 3 retries.", decision=30)
 limit(262, "There are 2 seconds between retries.", decision=30)
-limit(263, "Retries follow only E001 and E009.", decision=31)
+limit(263, "Retries follow only E001 and E009.", otherwise=31)
 limit(265, "When the retries are used up the player has a technical loss.", decision=30)
 
 # 2.10 Versions
@@ -235,7 +235,7 @@ error(288, "An agent with an older version is answered with E018 PROTOCOL_VERSIO
 
 # 2.11 Principles
 rule(293, "What the referee says about a game is the truth.", decision=35, letter="a")
-rule(293, "Players keep no game state of their own.", decision=35, letter="b")
+rule(293, "Players keep no game state of their own.", otherwise=35, letter="b")
 rule(293, "Players go by what the referee sends them.", decision=35, letter="c")
 rule(296, "Players never talk to each other directly.", letter="a")
 rule(296, "Everything passes through the referee or the manager.", letter="b")

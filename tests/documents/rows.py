@@ -71,12 +71,16 @@ ERROR_CODE = matching(r"^E\d{3}$")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One thing a document asks for. ``decision`` is the number in docs/why.md that settles a contradiction."""
+    """One thing a document asks for. ``decision`` is the number in docs/why.md that settles a contradiction.
+
+    ``is_otherwise``: by that decision we do something else than the sentence says.
+    """
 
     id: str
     kind: Kind
     sentence: str
     decision: int | None = None
+    is_otherwise: bool = False
     message: str | None = None
     path: str | None = None
     rule: Rule | None = None
@@ -103,36 +107,65 @@ class Document:
         *,
         required: bool = True,
         decision: int | None = None,
+        otherwise: int | None = None,
         letter: str = "",
     ) -> None:
-        """A field of a message: its type, range, allowed values, and whether it must be there."""
+        """A field of a message: its type, range, allowed values, and whether it must be there.
+
+        ``otherwise``: the number of the decision by which we do something else.
+        """
         self.rows.append(
-            Requirement(self._id(line, letter), "field", sentence, decision, message, path, rule, required)
+            Requirement(
+                self._id(line, letter),
+                "field",
+                sentence,
+                decision if otherwise is None else otherwise,
+                otherwise is not None,
+                message,
+                path,
+                rule,
+                required,
+            )
         )
 
-    def _plain(self, kind: Kind, line: int, sentence: str, decision: int | None, letter: str) -> None:
-        self.rows.append(Requirement(self._id(line, letter), kind, sentence, decision))
+    def _plain(
+        self, kind: Kind, line: int, sentence: str, decision: int | None, otherwise: int | None, letter: str
+    ) -> None:
+        settled_by = decision if otherwise is None else otherwise
+        self.rows.append(Requirement(self._id(line, letter), kind, sentence, settled_by, otherwise is not None))
 
-    def criterion(self, line: int, sentence: str, *, decision: int | None = None, letter: str = "") -> None:
+    def criterion(
+        self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
+    ) -> None:
         """An acceptance criterion that the document marks as one."""
-        self._plain("criterion", line, sentence, decision, letter)
+        self._plain("criterion", line, sentence, decision, otherwise, letter)
 
-    def rule(self, line: int, sentence: str, *, decision: int | None = None, letter: str = "") -> None:
+    def rule(
+        self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
+    ) -> None:
         """A rule of behaviour or of form that is no single field's."""
-        self._plain("rule", line, sentence, decision, letter)
+        self._plain("rule", line, sentence, decision, otherwise, letter)
 
-    def error(self, line: int, sentence: str, *, decision: int | None = None, letter: str = "") -> None:
+    def error(
+        self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
+    ) -> None:
         """An error case: a cause and the code that answers it."""
-        self._plain("error", line, sentence, decision, letter)
+        self._plain("error", line, sentence, decision, otherwise, letter)
 
-    def effect(self, line: int, sentence: str, *, decision: int | None = None, letter: str = "") -> None:
+    def effect(
+        self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
+    ) -> None:
         """A side effect on either side."""
-        self._plain("effect", line, sentence, decision, letter)
+        self._plain("effect", line, sentence, decision, otherwise, letter)
 
-    def state(self, line: int, sentence: str, *, decision: int | None = None, letter: str = "") -> None:
+    def state(
+        self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
+    ) -> None:
         """A state or a transition."""
-        self._plain("state", line, sentence, decision, letter)
+        self._plain("state", line, sentence, decision, otherwise, letter)
 
-    def limit(self, line: int, sentence: str, *, decision: int | None = None, letter: str = "") -> None:
+    def limit(
+        self, line: int, sentence: str, *, decision: int | None = None, otherwise: int | None = None, letter: str = ""
+    ) -> None:
         """A time limit, a retry policy, a size limit or a performance goal."""
-        self._plain("limit", line, sentence, decision, letter)
+        self._plain("limit", line, sentence, decision, otherwise, letter)

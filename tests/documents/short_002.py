@@ -39,7 +39,7 @@ rule(47, "Players have ids such as P01.", decision=7)
 # Transport
 rule(57, "Every message travels inside a JSON-RPC 2.0 envelope.")
 rule(63, "A request says jsonrpc 2.0.")
-rule(64, "A request's method is its message type.", decision=1)
+rule(64, "A request's method is its message type.", otherwise=1)
 rule(65, "A request's params hold the message: its common fields and its own fields together.")
 rule(73, "A request's id is an integer that counts up.", decision=2)
 rule(81, "An answer says jsonrpc 2.0.")
@@ -119,7 +119,7 @@ field(
 rule(171, "The manager answers REFEREE_REGISTER_REQUEST with REFEREE_REGISTER_RESPONSE.", decision=14)
 RESPONSE = "REFEREE_REGISTER_RESPONSE"
 field(175, RESPONSE, "status", "The answer says ACCEPTED or REJECTED.", one_of("ACCEPTED", "REJECTED"), decision=14)
-field(176, RESPONSE, "referee_id", "The answer has the id given to the referee.", REFEREE_ID, decision=14)
+field(176, RESPONSE, "referee_id", "The answer has the id given to the referee.", REFEREE_ID, otherwise=14)
 field(
     177,
     RESPONSE,
@@ -157,7 +157,7 @@ field(
 rule(194, "The manager answers LEAGUE_REGISTER_REQUEST with LEAGUE_REGISTER_RESPONSE.", decision=14)
 RESPONSE = "LEAGUE_REGISTER_RESPONSE"
 field(198, RESPONSE, "status", "The answer says ACCEPTED or REJECTED.", one_of("ACCEPTED", "REJECTED"), decision=14)
-field(199, RESPONSE, "player_id", "The answer has the id given to the player.", PLAYER_ID, decision=14)
+field(199, RESPONSE, "player_id", "The answer has the id given to the player.", PLAYER_ID, otherwise=14)
 field(
     200,
     RESPONSE,
@@ -239,14 +239,14 @@ field(
     nullable(PLAYER_ID),
     required=False,
 )
-field(277, MESSAGE, "game_result.drawn_number", "The result has the number drawn at random.", integer(), decision=33)
+field(277, MESSAGE, "game_result.drawn_number", "The result has the number drawn at random.", integer(), otherwise=33)
 field(
     278,
     MESSAGE,
     "game_result.number_parity",
     "The result says whether the number is even or odd.",
     one_of("even", "odd"),
-    decision=33,
+    otherwise=33,
 )
 field(279, MESSAGE, "game_result.choices", "The result has each player's choice by its id.", obj(), decision=33)
 field(
@@ -277,7 +277,7 @@ field(305, LEAGUE, "error_code", "A league error has a code such as E001.", ERRO
 field(306, MATCH, "error_description", "A game error gives the error's name.", text(1), decision=12, letter="a")
 field(306, LEAGUE, "error_description", "A league error gives the error's name.", text(1), decision=12, letter="b")
 field(307, MATCH, "affected_player", "A game error names the player concerned.", PLAYER_ID, decision=13, letter="a")
-field(307, LEAGUE, "affected_player", "A league error names the player concerned.", PLAYER_ID, decision=13, letter="b")
+field(307, LEAGUE, "affected_player", "A league error names the player concerned.", PLAYER_ID, otherwise=13, letter="b")
 field(308, MATCH, "action_required", "A game error says what is expected next.", text(), decision=13, letter="a")
 field(308, LEAGUE, "action_required", "A league error says what is expected next.", text(), decision=13, letter="b")
 field(309, MATCH, "retry_info", "A game error may tell of retries.", obj(), required=False, decision=13, letter="a")
@@ -369,5 +369,11 @@ limit(324, "A player whose CHOOSE_PARITY_RESPONSE is not there in 30 seconds has
 limit(325, "A registration that is not answered in 10 seconds has failed.")
 limit(326, "Any other message not answered in 10 seconds is sent again or is an error.", decision=30)
 limit(330, "A failed message is retried at most 3 times.", decision=30)
-limit(331, "The waits before the retries are 1, 2 and 4 seconds.", decision=30)
+limit(331, "The waits before the retries are 1, 2 and 4 seconds.", otherwise=30)
 limit(332, "After 5 failures in a row the circuit breaker opens.", decision=30)
+
+# Appendix
+rule(338, "There are complete examples of messages in JSON, in a folder of their own.")
+rule(340, "The folder registration has the messages of the registration.")
+rule(341, "The folder gameflow has the messages of a game.")
+rule(342, "The folder errors has the error messages.")

@@ -118,7 +118,7 @@ field(
 # 4.3.1 ROUND_ANNOUNCEMENT
 MESSAGE = "ROUND_ANNOUNCEMENT"
 rule(109, "ROUND_ANNOUNCEMENT is sent by the manager.")
-rule(110, "ROUND_ANNOUNCEMENT is sent to all registered players.", decision=22)
+rule(110, "ROUND_ANNOUNCEMENT is sent to all registered players.", otherwise=30)
 rule(111, "ROUND_ANNOUNCEMENT is broadcast and needs no answer.", decision=23)
 rule(113, "ROUND_ANNOUNCEMENT comes before each round.", decision=23)
 field(119, MESSAGE, "league_id", "The announcement names the league.", text())
@@ -267,7 +267,7 @@ field(
 # 4.7.1 LEAGUE_STANDINGS_UPDATE
 MESSAGE = "LEAGUE_STANDINGS_UPDATE"
 rule(298, "LEAGUE_STANDINGS_UPDATE is sent by the manager.")
-rule(299, "LEAGUE_STANDINGS_UPDATE is sent to all registered players.", decision=25)
+rule(299, "LEAGUE_STANDINGS_UPDATE is sent to all registered players.", otherwise=30)
 rule(300, "LEAGUE_STANDINGS_UPDATE is broadcast and needs no answer.", decision=24)
 field(308, MESSAGE, "league_id", "The update names the league.", text())
 field(309, MESSAGE, "round_id", "The update has the number of the round.", integer(1))
@@ -284,7 +284,7 @@ field(319, MESSAGE, "standings[].points", "Each row has the points.", integer(0)
 # 4.8.1 ROUND_COMPLETED
 MESSAGE = "ROUND_COMPLETED"
 rule(338, "ROUND_COMPLETED is sent by the manager.")
-rule(339, "ROUND_COMPLETED is sent to all registered players.", decision=22)
+rule(339, "ROUND_COMPLETED is sent to all registered players.", otherwise=30)
 rule(340, "ROUND_COMPLETED is broadcast and needs no answer.", decision=24)
 rule(342, "ROUND_COMPLETED comes at the end of its round.", decision=25)
 field(352, MESSAGE, "league_id", "The message names the league.", text())
@@ -334,7 +334,7 @@ field(
     "query_type",
     "The query asks for one of four things.",
     one_of("GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS"),
-    decision=29,
+    otherwise=29,
 )
 field(428, MESSAGE, "query_params", "The query has its parameters.", obj(), decision=29)
 field(
@@ -363,7 +363,7 @@ field(
     "query_type",
     "The response repeats what was asked for.",
     one_of("GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS"),
-    decision=29,
+    otherwise=29,
 )
 field(
     458,
@@ -372,7 +372,7 @@ field(
     "The data describe the next match where that was asked for.",
     obj(),
     required=False,
-    decision=29,
+    otherwise=29,
 )
 field(459, MESSAGE, "data.next_match.match_id", "The next match has its id.", MATCH_ID)
 field(460, MESSAGE, "data.next_match.round_id", "The next match has its round's number.", integer(1))
@@ -397,7 +397,7 @@ field(
     "The context shows the refused token where there is one.",
     text(),
     required=False,
-    decision=13,
+    otherwise=13,
 )
 field(
     495,
@@ -449,7 +449,7 @@ field(
 field(540, MESSAGE, "consequence", "A game error says what follows if nothing changes.", text(), decision=13)
 
 # 4.11 Summary
-rule(544, "The protocol has 18 message types.", decision=24)
+rule(544, "The protocol has 18 message types.", otherwise=22)
 rule(548, "REFEREE_REGISTER_REQUEST goes from a referee to the league and registers it.")
 rule(549, "REFEREE_REGISTER_RESPONSE goes from the league to a referee and confirms its registration.")
 rule(550, "LEAGUE_REGISTER_REQUEST goes from a player to the league and registers it.")

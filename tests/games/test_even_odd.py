@@ -70,7 +70,7 @@ def test_a_fault_stays_short_however_long_the_choice():
     assert len(GAME.fault(GAME.start(1), "A", "x" * 10_000)) < 100
 
 
-@pytest.mark.proves("001-L1188", "000-L0712", "002-L0277")
+@pytest.mark.proves("001-L1188", "000-L0712")
 def test_the_number_drawn_is_one_from_1_to_10_each_as_likely_as_the_others():
     drawn = Counter(GAME.draw(seed.to_bytes(8, "big")) for seed in range(20_000))
     assert sorted(drawn) == list(NUMBERS)
@@ -87,14 +87,14 @@ def test_the_numbers_of_known_seeds_never_change():
     assert [GAME.draw(b"seed %d" % seed) for seed in range(12)] == [1, 3, 6, 8, 9, 9, 5, 2, 6, 7, 2, 7]
 
 
-@pytest.mark.proves("000-L0710", "000-L0712", "000-L0936", "001-L1225", "001-L1355")
+@pytest.mark.proves("000-L0710", "000-L0712", "000-L0936")
 @pytest.mark.parametrize("number", [None, 0, 11, -1])
 def test_it_is_not_played_with_any_other_number(number):
     with pytest.raises(ValueError, match=f"a number from 1 to 10, got {number}"):
         GAME.start(number)
 
 
-@pytest.mark.proves("000-L0714", "001-L1226", "002-L0278", "004-L0248")
+@pytest.mark.proves("000-L0714", "004-L0248")
 def test_the_parity_of_a_number():
     assert [number_parity(number) for number in NUMBERS] == ["odd", "even"] * 5
 
@@ -142,7 +142,7 @@ def test_the_number_is_seen_only_when_it_is_over(viewer):
     }
 
 
-@pytest.mark.proves("000-L0720", "000-L0938", "001-L1231", "001-L1360", "004-L0250", "004-L0287")
+@pytest.mark.proves("000-L0720", "000-L0938", "004-L0250", "004-L0287")
 def test_choices_are_even_or_odd_and_none_before_they_are_made():
     assert GAME.choices(GAME.start(8)) == {"A": None, "B": None}
     for a, b in product(PARITIES, PARITIES):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -14,7 +14,14 @@ import pytest
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.reading import decode, encode, violations
-from tests.documents.forms import EXCEPTIONS, departures, message_types
+from tests.documents.forms import (
+    DESCRIBES_OTHERS,
+    EXCEPTIONS,
+    MORE_EXCEPTIONS,
+    departures,
+    form,
+    message_types,
+)
 from tests.documents.rows import Document, Requirement
 from tests.requirements import DOCUMENTS, FIELDS
 from tests.samples import SAMPLES, samples_of
@@ -48,6 +55,7 @@ def test_there_is_a_sample_of_every_message() -> None:
     assert {m.message_type(sample) for sample in SAMPLES} == set(m.BY_TYPE)
 
 
+@pytest.mark.proves("001-L1963")
 @pytest.mark.parametrize("sample", SAMPLES, ids=m.message_type)
 def test_what_we_send_can_be_read_back_and_satisfies_its_published_schema(sample: m.Message) -> None:
     assert decode(encode(sample)) == sample
@@ -150,9 +158,38 @@ def _broken(row: Requirement, candidate: Any) -> Iterator[tuple[dict[str, Any], 
         yield value, reported
 
 
-EACH_ROW = pytest.mark.parametrize(
-    "row", [pytest.param(row, id=row.id, marks=pytest.mark.proves(row.id)) for row in GENERAL]
-)
+# Settled otherwise although what we send has the form that the row describes. Other tests show what we do instead.
+IN_FORM = {
+    "000-L0064", "000-L0491", "000-L1371", "000-L1372", "001-L0087", "003-L0094", "003-L0215", "003-L0237", "004-L0494",
+}  # fmt: skip
+
+
+def _case(row: Requirement) -> Any:
+    mark = pytest.mark.settles(row.id) if row.is_otherwise else pytest.mark.proves(row.id)
+    return pytest.param(row, id=row.id, marks=() if row.id in IN_FORM else mark)
+
+
+EACH_ROW = pytest.mark.parametrize("row", [_case(row) for row in GENERAL])
+
+
+def _rows_at(exceptions: Iterable[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+    """Document, type and path, as rows have them."""
+    return {(number, name, re.sub(r"choices\.P\d+$", "choices{}", path)) for number, name, path in exceptions}
+
+
+def test_the_fields_that_are_settled_otherwise_are_those_that_we_send_in_another_form() -> None:
+    settled = {(row.id[:3], row.message, row.path) for row in FIELDS if row.is_otherwise and row.id not in IN_FORM}
+    assert settled == _rows_at({*EXCEPTIONS, *MORE_EXCEPTIONS} - DESCRIBES_OTHERS)
+
+
+@pytest.mark.parametrize("row", [_case(row) for row in FIELDS])
+def test_a_field_that_we_send_is_as_its_row_says_unless_a_decision_settles_it(row: Requirement) -> None:
+    (document,) = (one for one in DOCUMENTS if row in one.rows)
+    names = message_types(document) if row.message == "*" else [str(row.message)]
+    sent = [msgspec.json.decode(encode(sample)) for name in names for sample in samples_of(name)]
+    assert [place for value in sent for place in _places(value, row.path or "")]
+    has_the_form = all(jsonschema_rs.is_valid(form([row]), value) for value in sent)
+    assert has_the_form == ((row.id[:3], row.message, row.path) not in _rows_at(EXCEPTIONS))
 
 
 @EACH_ROW

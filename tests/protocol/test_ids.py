@@ -12,13 +12,12 @@ from leaguekit.protocol.fields import Sender as SenderField
 from leaguekit.protocol.patterns import valid
 
 
-@pytest.mark.proves("003-L0065")
 @pytest.mark.parametrize(("number", "text"), [(1, "P01"), (9, "P09"), (10, "P10"), (99, "P99"), (100, "P100")])
 def test_a_player_id_has_two_digits_at_least(number, text):
     assert ids.player_id(number) == text
 
 
-@pytest.mark.proves("003-L0066")
+@pytest.mark.settles("003-L0066")
 @pytest.mark.parametrize(("number", "text"), [(1, "REF01"), (10, "REF10"), (99, "REF99"), (100, "REF100")])
 def test_a_referee_id_has_two_digits_at_least(number, text):
     assert ids.referee_id(number) == text
@@ -100,7 +99,6 @@ def test_a_sender_is_written_as_type_and_id(role, agent, text):
     assert ids.read_sender(text) == (role, agent)
 
 
-@pytest.mark.proves("003-L0125")
 def test_the_manager_sends_under_the_bare_word():
     assert ids.MANAGER == "league_manager"
     assert valid(SenderField, ids.MANAGER)
@@ -154,6 +152,5 @@ def test_we_speak_no_other_version(version):
     assert not ids.speaks(version)
 
 
-@pytest.mark.proves("003-L0286", "003-L0287", "000-L1596")
 def test_the_current_and_the_oldest_version_are_the_documents():
     assert (ids.PROTOCOL_VERSION, ids.OLDEST_VERSION) == ("2.1.0", "2.0.0")

@@ -152,7 +152,7 @@ def test_a_display_name_has_1_to_50_characters(length: int, taken: bool) -> None
     assert (violations(VALID_REFEREE | {"referee_meta": meta}) == []) is taken
 
 
-@pytest.mark.proves("003-L0110", "000-L1370")
+@pytest.mark.proves("000-L1370")
 @pytest.mark.parametrize("protocol", ["league.v1", "LEAGUE.V2", "", 2])
 def test_another_protocol_is_e018_before_anything_else(protocol: Any) -> None:
     refusal = _refusal({"message_type": "GAME_INVITATION", "protocol": protocol, "timestamp": "now"})

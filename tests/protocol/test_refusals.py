@@ -122,7 +122,7 @@ def test_a_players_data_has_code_name_and_context_and_is_no_message(code):
     }
 
 
-@pytest.mark.proves("001-L1516", "001-L1517", "001-L1518", "001-L1941")
+@pytest.mark.proves("001-L1518", "001-L1941")
 def test_a_wrong_token_is_e012_under_the_number_12_where_no_table_says_otherwise():
     error = by_manager(ProtocolError("E012"), call_of(KNOWN, "register_player"))
     assert (error.code, error.message) == (12, "AUTH_TOKEN_INVALID")

@@ -147,7 +147,7 @@ def test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request():
     }
 
 
-@pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065")
+@pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065", "001-L1964")
 @pytest.mark.parametrize("message", SAMPLES, ids=message_type)
 def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
     sent = only(rpc.request("any", encode(message), 1), MOST_BYTES_FROM_ABOVE)
@@ -413,7 +413,6 @@ def test_brackets_within_strings_do_not_hide_nesting(levels):
     assert answered(body)["error"]["code"] == -32700
 
 
-@pytest.mark.proves("000-L1566")
 @pytest.mark.parametrize("batch", [False, True])
 def test_10240_bytes_are_taken_and_one_more_is_not(batch):
     def padded(size: int) -> bytes:
@@ -431,6 +430,7 @@ def test_10240_bytes_are_taken_and_one_more_is_not(batch):
     }
 
 
+@pytest.mark.settles("000-L1566")
 def test_from_above_an_agent_takes_a_megabyte():
     body = request_text(params=b'{"a":"%b"}' % (b"x" * 10_240))
     assert answered(body, MOST_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}

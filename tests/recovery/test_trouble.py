@@ -56,6 +56,7 @@ def refused(tmp_path: Path, *more: str | Path) -> str:
     return done.stderr
 
 
+@pytest.mark.proves("003-L0017", "002-L0032")
 def test_two_managers_on_one_store_are_one_too_many(tmp_path: Path) -> None:
     with Program(*manager(tmp_path)) as first:
         first.said("admin token")

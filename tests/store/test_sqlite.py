@@ -300,6 +300,7 @@ def test_a_second_writer_is_told_who_has_the_store_and_what_to_do(path: Path) ->
     asyncio.run(main())
 
 
+@pytest.mark.proves("003-L0017", "002-L0032")
 def test_the_lock_holds_between_processes_and_is_free_when_its_holder_is_killed(path: Path) -> None:
     with subprocess.Popen([sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None

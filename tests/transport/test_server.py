@@ -290,7 +290,6 @@ def test_another_method_at_mcp_is_told_to_post(run: Run, method: bytes) -> None:
         "GET",
     ],
 )
-@pytest.mark.proves("000-L1566")
 def test_a_body_that_is_too_large_gets_413_and_the_connection_ends(run: Run, request_bytes: bytes) -> None:
     async def never(body: bytes, peer: Peer) -> bytes:
         raise AssertionError(body)

@@ -179,4 +179,5 @@ def _rejection(rejected: commands.Rejected) -> dict[str, Any]:
         "reason": rejected.reason,
         "error_code": rejected.code,
         "code": rejected.number,
+        **rejected.data,
     }

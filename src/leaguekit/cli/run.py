@@ -35,6 +35,7 @@ from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import CannotListen, listen
 
 POLL_SECONDS = 0.2
+STARTING_POLL_SECONDS = 0.02
 # How often the manager is asked again that does not answer; each time it has ten seconds.
 MANAGER_TRIES = 5
 REFEREE_MATCHES = 10
@@ -187,6 +188,7 @@ def _start_all(plan: RunPlan, store: str | None, served: dict[str, socket.socket
             name, served[name], "referee", *shared, "--manager", manager, "--name", f"Referee {number}",
             "--max-concurrent", str(plan.max_concurrent),
         )  # fmt: skip
+    asyncio.run(_referees_registered(plan, manager, processes))
     for number in range(1, plan.players + 1):
         name = f"player {number}"
         strategy = plan.strategies[(number - 1) % len(plan.strategies)]
@@ -195,6 +197,21 @@ def _start_all(plan: RunPlan, store: str | None, served: dict[str, socket.socket
             "--name", f"{strategy.rpartition(':')[2]} {number}", "--wanted-id", f"P{number:02d}",
         )  # fmt: skip
     return manager
+
+
+async def _referees_registered(plan: RunPlan, manager: str, processes: Processes) -> None:
+    """Wait until the manager has its referees: players register after them."""
+    caller = HttpCaller(AddressPolicy.local())
+    try:
+        count = 0
+        while count < plan.referees:
+            processes.check()
+            await asyncio.sleep(STARTING_POLL_SECONDS)
+            # The manager may not be there yet.
+            with contextlib.suppress(CommandError):
+                count = (await ask_manager(caller, manager, {"command": "status"}))["referees"]
+    finally:
+        await caller.close()
 
 
 class _League(NamedTuple):

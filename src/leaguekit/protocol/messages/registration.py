@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.protocol.fields import (
+    Count,
     DisplayName,
     ErrorCode,
     GameType,
@@ -97,6 +98,10 @@ class RefereeRegisterResponse(_RegisterResponse, Conditional, kw_only=True, tag=
     auth_token: Annotated[
         Token | UnsetType | None, said("The token that proves the referee's identity from now on", "001-L0152")
     ] = UNSET
+    max_referees: Annotated[
+        Count | UnsetType, said("How many referees the league takes, if it is full", "001-L0216")
+    ] = UNSET
+    current_referees: Annotated[Count | UnsetType, said("How many it has, if it is full", "001-L0217")] = UNSET
 
 
 class LeagueRegisterResponse(_RegisterResponse, Conditional, kw_only=True, tag="LEAGUE_REGISTER_RESPONSE"):
@@ -108,3 +113,7 @@ class LeagueRegisterResponse(_RegisterResponse, Conditional, kw_only=True, tag="
     auth_token: Annotated[
         Token | UnsetType | None, said("The token that proves the player's identity from now on", "001-L0294")
     ] = UNSET
+    max_players: Annotated[
+        Count | UnsetType, said("How many players the league takes, if it is full", "decision 14")
+    ] = UNSET
+    current_players: Annotated[Count | UnsetType, said("How many it has, if it is full", "decision 14")] = UNSET

@@ -1,0 +1,45 @@
+"""``league examples``: an example of every message, as it goes over the wire, for authors of agents."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from leaguekit.cli import CommandError
+from leaguekit.protocol.examples import TOPICS, examples
+
+EXAMPLES = """examples:
+  league examples                              the names of all examples
+  league examples --out messageexamples        write them, one file each
+  league explain messageexamples/gameflow/GAME_OVER.json
+
+DIR gets three folders: registration, gameflow and errors. Each file is a JSON-RPC request or answer with the whole
+message in it. Nothing that is there is ever overwritten.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write the examples into this folder")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    files = {f"{one.topic}/{one.name}.json": one.body for one in examples()}
+    if options.out is None:
+        print("\n".join(files))
+        return 0
+    for topic in TOPICS:
+        if (options.out / topic).exists():
+            raise CommandError(f"{options.out / topic} is there already; give another --out, or remove it first")
+    path = options.out
+    try:
+        for name, body in files.items():
+            path = options.out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(json.loads(body), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    print(f"{len(files)} examples written to {options.out}")
+    return 0
