@@ -98,7 +98,7 @@ async def test_the_manager_counts_who_does_not_acknowledge_and_who_does_again(tm
         await hall.until(lambda: failures()[0] == 0, 60)
 
 
-@pytest.mark.proves("000-L1361", "000-L1578", "001-L0080", "001-L1851", "003-L0184")
+@pytest.mark.proves("000-L1361", "000-L1578", "001-L0080", "001-L1851", "003-L0184", "001-L1565")
 @in_virtual_time
 async def test_a_game_error_that_is_not_answered_holds_up_nothing(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -142,7 +142,10 @@ def keep_still(hall: Hall, method: bytes) -> None:
     hall.network.listen(MANAGER_URL, handle)
 
 
-@pytest.mark.proves("000-L1346", "000-L1348", "002-L0325", "000-L1358", "003-L0182", "002-L0326")
+@pytest.mark.proves(
+    "000-L1346", "000-L1348", "002-L0325", "000-L1358", "003-L0182", "002-L0326", "000-L1571", "000-L1572",
+    "000-L1576", "001-L0099", "001-L0243", "001-L1327", "003-L0177", "003-L0178",
+)  # fmt: skip
 @pytest.mark.parametrize(
     ("method", "sender"), [("register_referee", "referee 1"), ("register_player", "player 1"),
                            ("report_match_result", "referee 1")]

@@ -104,7 +104,7 @@ def test_options_and_views_are_everybodys_own() -> None:
 
 
 def test_a_game_that_refuses_its_own_options_is_named() -> None:
-    with pytest.raises(RuntimeError, match="a match of fields waits for nobody and does not end"):
+    with pytest.raises(RuntimeError, match="fields refuses a move that it has offered"):
         Courses(Grumpy()).play(None, lambda _turn: 0)
 
 

@@ -98,6 +98,8 @@ class _Machine:
         while self._effects:
             effect = self._effects.popleft()
             if isinstance(effect, Finish):
+                if effect.verdict.faults:
+                    raise RuntimeError(f"{self._match.game.name} refuses a move that it has offered")
                 return effect.verdict
             if isinstance(effect, Ask):
                 if effect.question is not None:
