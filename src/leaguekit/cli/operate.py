@@ -137,7 +137,7 @@ def admin_token(options: argparse.Namespace) -> str:
 def _as_text(command: str, shown: dict[str, Any]) -> str:
     if command == "standings":
         names = {row["player_id"]: row["display_name"] for row in shown["standings"]}
-        ties = [harmless(with_names(sentence, names)) for sentence in shown["ties"]]
+        ties = [harmless(with_names(sentence, names)) for sentence in shown.get("ties", ())]
         return "\n".join([standings_table(shown["standings"]), *([""] if ties else []), *ties])
     if command == "schedule":
         rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in shown["schedule"]]
@@ -152,7 +152,8 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         f"round {shown['current_round']} of {shown['total_rounds']}, "
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{counted(shown['players'], 'player')}, {counted(shown['referees'], 'referee')}",
-        f"SHA-256 of the seed: {shown['seed_commitment']}",
+        # A manager of an older release does not tell it.
+        *([f"SHA-256 of the seed: {shown['seed_commitment']}"] if "seed_commitment" in shown else []),
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),
