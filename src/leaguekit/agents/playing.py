@@ -295,17 +295,19 @@ class PlayerAgent:
 
     def _moved(self, call: MoveCall, match: OpenMatch, decision: Decision) -> m.Message:
         move, info = decision.move, _OWN
-        if decision.origin != "own":
+        if decision.origin == "own":
+            self.origins.own += 1
+        else:
             info = m.MoveInfo(origin=decision.origin, reason=_reason(decision.reason))
-            self._note_foreign(call, decision)
-        self.origins.count(info)
+            self.origins.count(info)
+            self._note_not_own(call, decision)
         match.chosen = True
         common = self._of_match(call, call.match_id, match, self._me)
         if isinstance(call, m.ChooseParityCall):
             return m.ChooseParityResponse(**common, parity_choice=move, move_info=info)
         return m.GameMoveResponse(**common, move_data=move, move_info=info)
 
-    def _note_foreign(self, call: MoveCall, decision: Decision) -> None:
+    def _note_not_own(self, call: MoveCall, decision: Decision) -> None:
         """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so."""
         replaced = Replaced(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
         if decision.origin == "replaced" and len(self.replaced) < MOST_REPLACED:
