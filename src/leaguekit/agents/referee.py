@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -155,22 +156,25 @@ class RefereeAgent:
         """The same, at once where nobody has to be waited for."""
         if self._open is not None:
             return self._open.handle(body, peer)
-        return reply(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
+        return self._reply(body)
 
     async def answer(self, body: bytes, _peer: Peer) -> bytes | None:
         """Answer a body, whatever it is, to the letter."""
-        return await awaited(reply(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE))
+        return await awaited(self._reply(body))
+
+    def _reply(self, body: bytes) -> Reply:
+        return reply(body, partial(self._answer, size=len(body)), self.refuse, MOST_BYTES_FROM_ABOVE)
 
     def refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         """How this referee words a refusal."""
         return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)(error, call)
 
-    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
+    def _answer(self, call: Call, size: int) -> m.Message | Awaitable[Any]:
         if call.method in (PING, GET_MATCH_STATE):
             return self._asked(call)
         _, message = read_call(call, "referee")
         if isinstance(message, PlayersWord):
-            return self._take(message, len(call.params))
+            return self._take(message, size)
         if not self.registrar.is_settled():
             return self._answer_later(message)
         return self._handlers[type(message)](message, self._check_manager(message, self.registrar.identity))
@@ -213,7 +217,7 @@ class RefereeAgent:
     def _take(self, message: PlayersWord, size: int) -> m.MatchMessageAck:
         if size > MOST_BYTES:
             raise ProtocolError(
-                "E046", f"The message has {size:,} bytes; at most {MOST_BYTES:,} are taken of a player."
+                "E046", f"The message has {size:,} bytes; at most {MOST_BYTES:,} are taken from a player."
             )
         match = self._matches.get(message.match_id)
         if match is None:

@@ -142,7 +142,14 @@ CATALOGUE: dict[str, Fault] = {
             "The message_type is unknown, or does not fit the method.",
             "Send the message_type that the method expects.",
         ),
-        Fault("E046", "MESSAGE_TOO_LARGE", "High", False, "The message is too large.", "Send at most 10,240 bytes."),
+        Fault(
+            "E046",
+            "MESSAGE_TOO_LARGE",
+            "High",
+            False,
+            "The message is too large.",
+            "Send fewer bytes: the detail states the limit.",
+        ),
         Fault(
             "E047", "DUPLICATE_NAME", "Medium", False, "The display_name is taken.", "Choose a different display_name."
         ),
