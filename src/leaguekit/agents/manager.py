@@ -75,7 +75,7 @@ class Manager:
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
         self._answers = Answers(self.ledger)
         self.meters = Meters(world.now)
-        self._refusal = manager_refusal(world.now)
+        self.refusal = manager_refusal(world.now, self._player_with)
         # The manager's server side; in the open profile somebody stands before it.
         self.reply: QuickHandler = self._reply
         self._open: OpenDoor | None = None
@@ -151,7 +151,7 @@ class Manager:
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         self.meters.refuse(call if isinstance(call, Call) else None, error.code)
-        return self._refusal(error, call)
+        return self.refusal(error, call)
 
     def _answer(self, call: Call, peer: Peer) -> m.Message | Raw | Awaitable[Any]:
         """Nothing leaves before what it depends on is written."""
@@ -244,6 +244,10 @@ class Manager:
         if request.league_id != self._settings.league_id:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
+
+    def _player_with(self, token: str) -> str | None:
+        agent = self.ledger.league.agent_with(tokens.verifier(token))
+        return agent.id if isinstance(agent, Player) else None
 
     def is_operator(self, token: str) -> bool:
         return self._operator.has(token)
