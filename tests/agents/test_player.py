@@ -1178,9 +1178,9 @@ def test_a_call_that_overtakes_the_registrations_answer_waits_for_it(stage: Stag
     async def scene(stage: Stage) -> None:
         registering = asyncio.ensure_future(stage.agent.register())
         await asyncio.sleep(1)
-        # It has asked and waits: in vain for more than twenty seconds, in time for less.
+        # It has asked and waits, but answers within the time limit of every call.
         assert (await stage.refused(announcement()))["code"] == 3002
-        assert asyncio.get_running_loop().time() == 21
+        assert asyncio.get_running_loop().time() - 1 < 3
         calling = asyncio.ensure_future(stage.call(announcement()))
         await asyncio.sleep(1)
         released.set()

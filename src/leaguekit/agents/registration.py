@@ -41,9 +41,8 @@ log = logging.getLogger(__name__)
 PING_SECONDS = 10.0
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
-# How long a call waits for the answer that says how to know the caller, and how long for the very first.
-SETTLING_SECONDS = 2.0
-STARTING_SECONDS = 20.0
+# How long a call waits for the answer that says how to know the caller: shorter than any caller's time limit.
+SETTLING_SECONDS = 2.5
 # Where an agent's files lie when its manager does not say which league this is.
 UNNAMED = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
@@ -228,7 +227,7 @@ class Registrar:
         if not self.is_settled():
             await in_a_task()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STARTING_SECONDS if self.identity is None else SETTLING_SECONDS):
+                async with asyncio.timeout(SETTLING_SECONDS):
                     await self._settled.wait()
         return self.identity
 
