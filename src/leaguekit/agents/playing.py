@@ -27,7 +27,7 @@ from leaguekit.agents.context import (
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
 from leaguekit.agents.referees import FromReferee, common_of, match_of
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -119,6 +119,7 @@ class PlayerAgent:
             m.GameMoveCall: self._asked,
             m.GameOver: self._over,
             m.GameError: self._told_of_error,
+            m.LeagueError: self._told_of_league_error,
         }
         # By a method's name and what it carries: a call that is right is found at one go.
         self._handlers: dict[tuple[str, type[m.Message | None]], Callable[[Any], Given]] = {
@@ -364,6 +365,19 @@ class PlayerAgent:
         told = (message.error_code, message.error_name or message.error_description, message.consequence or "")
         log.warning("%s: the referee reports %s %s. %s", match_id, *told, extra=about(message))
         return m.GameErrorAck(**self._of_match(message, match_id, match, me), status="ACKNOWLEDGED")
+
+    def _told_of_league_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
+        me = self.registrar.identity
+        if me is not None and not me.may_be_manager(message.auth_token):
+            raise self._stranger()
+        text = text_of(message)
+        log.warning("%s", text, extra=about(message))
+        self._tell(text)
+        return m.LeagueErrorAck(
+            **m.envelope(self.registrar.sender, self.world.now(), message.conversation_id),
+            status="ACKNOWLEDGED",
+            player_id=UNSET if me is None else me.agent_id,
+        )
 
     # Who is speaking, and how we show who we are.
 

@@ -13,10 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
 from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, text_of
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.rulings import Rulings
 from leaguekit.agents.speaking import PlainSpeaker, PlayersWord
@@ -173,6 +174,8 @@ class RefereeAgent:
         if call.method in (PING, GET_MATCH_STATE):
             return self._asked(call)
         _, message = read_call(call, "referee")
+        if isinstance(message, m.LeagueError):
+            return self._told_of_error(message)
         if isinstance(message, PlayersWord):
             return self._take(message, size)
         if not self.registrar.is_settled():
@@ -187,6 +190,17 @@ class RefereeAgent:
         if call.method == GET_MATCH_STATE:
             return self._match_state(call)
         return {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
+
+    async def _told_of_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
+        me = await self.registrar.settled()
+        if me is not None and not me.may_be_manager(message.auth_token):
+            raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
+        log.warning("%s", text_of(message), extra=about(message))
+        return m.LeagueErrorAck(
+            **m.envelope(self.registrar.sender, self._world.now(), message.conversation_id),
+            status="ACKNOWLEDGED",
+            referee_id=UNSET if me is None else me.agent_id,
+        )
 
     def _check_manager(self, message: Any, identity: Identity | None) -> Identity:
         """Judge whether the manager of this league speaks."""

@@ -48,6 +48,8 @@ UNNAMED = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
 # knows better.
 MOST_UNREACHABLE = 4
+# The longest text of a LEAGUE_ERROR that is shown.
+MOST_TEXT = 500
 # How long a file waits that could not be written.
 WRITE_AGAIN_SECONDS = 5.0
 
@@ -165,6 +167,11 @@ class Registrar:
         self._settled.set()
         # Whether no answer is awaited that may change who the agent is.
         self.is_settled = self._settled.is_set
+
+    @property
+    def sender(self) -> str:
+        """The agent's name as a sender: with its id, once it has one."""
+        return self._sender if self.identity is None else sender_of(self._kind.role, self.identity.agent_id)
 
     def folder(self, league_id: str | None) -> Path:
         """Where this agent's own files of a league lie."""
@@ -370,6 +377,14 @@ class Registrar:
 def pause_after(failures: int) -> float:
     """How long to wait before asking again, after so many failures."""
     return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(failures, 5)))
+
+
+def text_of(error: m.LeagueError) -> str:
+    """What a manager says is wrong, as a sentence."""
+    detail = (error.context or {}).get("detail") or error.action_required or ""
+    about_message = f" about {error.original_message_type}" if error.original_message_type else ""
+    text = f"The manager reports {error.error_code} {error.error_description}{about_message}. {detail}"
+    return text.strip()[:MOST_TEXT]
 
 
 def _check_passes(refusal: RpcRefusal | _NotReached, more_tries: float) -> None:

@@ -266,6 +266,7 @@ _SAME_AS = {
     "choose_parity_response": ("parity_choose", ("E012", "E004", "E051", "E001")),
     "choose_move": ("parity_choose", ("E012", "E051")),
     "notify_game_error": ("notify_match_result", ("E012",)),
+    "league_error": ("notify_round", ("E012",)),
     "start_match": ("notify_round", ("E012",)),
     "report_match_progress": ("report_match_result", ("E012", "E050")),
     "report_match_void": ("report_match_result", ("E012", "E050", "E054")),

@@ -24,7 +24,15 @@ from leaguekit.protocol.messages.extensions import (
     TimeLimits,
     TranscriptEntry,
 )
-from leaguekit.protocol.messages.faults import GameError, GameErrorAck, LeagueError, RetryInfo, game_error, league_error
+from leaguekit.protocol.messages.faults import (
+    GameError,
+    GameErrorAck,
+    LeagueError,
+    LeagueErrorAck,
+    RetryInfo,
+    game_error,
+    league_error,
+)
 from leaguekit.protocol.messages.matches import (
     CallContext,
     ChooseParityCall,
@@ -123,6 +131,7 @@ EXTENSIONS: tuple[type[Message], ...] = (
     GameMoveCall,
     GameMoveResponse,
     MatchMessageAck,
+    LeagueErrorAck,
 )
 EVERY_MESSAGE = SPECIFIED + ACKNOWLEDGEMENTS + EXTENSIONS
 
@@ -165,6 +174,7 @@ __all__ = [
     "LeagueCompleted",
     "LeagueCompletedAck",
     "LeagueError",
+    "LeagueErrorAck",
     "LeagueQuery",
     "LeagueQueryResponse",
     "LeagueRegisterRequest",
