@@ -901,6 +901,17 @@ def test_an_error_is_acknowledged_and_logged(stage: Stage, caplog: pytest.LogCap
     assert (record.message_type, record.conversation_id) == ("GAME_ERROR", "conv-r1m1-001")
 
 
+@pytest.mark.proves("001-L1312")
+def test_every_match_is_in_the_history_file_within_a_second(stage: Stage) -> None:
+    async def scene(stage: Stage) -> None:
+        for round_id in range(1, 8):
+            await stage.call(game_over(f"R{round_id}M1"))
+            await asyncio.sleep(1)
+            assert len(stage.saved()["matches"]) == round_id
+
+    played(scene, stage)
+
+
 def league_error(**changes: Any) -> m.LeagueError:
     fields = from_manager() | {
         "error_code": "E012",

@@ -91,12 +91,15 @@ class ViewWriter:
     """Writes JSON files in the background: of each the newest version, and not too often.
 
     The first version is written at once; what comes within the pause after it waits, and the newest replaces what
-    waits. The pause is longer after what took long to write. A file that cannot be written is logged, once until it can
-    be again: views never stop a league.
+    waits. To ``stretch`` is to make the pause longer after what took long to write. A file that cannot be written is
+    logged, once until it can be again: views never stop a league.
     """
 
-    def __init__(self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False) -> None:
+    def __init__(
+        self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False, stretch: bool = True
+    ) -> None:
         self._files = files
+        self._stretch = PAUSES_A_WRITING if stretch else 0
         self._pause = 1 / per_second
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
         self._newest: dict[Path, Callable[[], Any]] = {}
@@ -193,7 +196,7 @@ class ViewWriter:
             self._failing.add(path)
             log.error("%s", failure)
         loop = asyncio.get_running_loop()
-        pause = max(self._pause, PAUSES_A_WRITING * (loop.time() - self._began.pop(path)))
+        pause = max(self._pause, self._stretch * (loop.time() - self._began.pop(path)))
         self._pauses[path] = loop.call_later(pause, self._end_pause, path)
 
     def _end_pause(self, path: Path) -> None:
