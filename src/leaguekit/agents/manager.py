@@ -103,8 +103,8 @@ class Manager:
         self._settings = self.ledger.league.settings
         if self._settings.profile == "open":
             self._open_door()
-        self.views.refresh()
         await self.ledger.settled()
+        await self.views.begin()
 
     def _open_door(self) -> None:
         from leaguekit.agents.open_door import OpenDoor  # noqa: PLC0415 - the spec profile does without

@@ -27,7 +27,7 @@ from leaguekit.agents.context import (
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
 from leaguekit.agents.referees import FromReferee, common_of, match_of
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, text_of
+from leaguekit.agents.registration import UNNAMED, Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -38,7 +38,7 @@ from leaguekit.protocol.methods import BY_NAME, PING, read_call
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import Views, ViewWriter
+from leaguekit.store.files import Shared, Views, ViewWriter
 from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
@@ -425,20 +425,23 @@ class PlayerAgent:
         me = self._me.agent_id
         if self._to_save != me:
             self._to_save = me
-            self._writer.renew(self._views.history(me), self._saved)
+            self._writer.renew(self._views.history(self.league_id or UNNAMED, me), self._saved)
 
-    def _saved(self) -> History:
+    def _saved(self) -> Shared:
         self._to_save = None
         matches, tally = [*self.history.values()], tally_of(self.player.strategy)
-        return History(
-            player_id=self._me.agent_id,
+        me = self._me
+        history = History(
+            player_id=me.agent_id,
             league_id=self.league_id,
+            joined_at=me.joined_at,
             display_name=self.player.name,
             record=record_of(matches),
             matches=matches,
             final=self.final,
             account=UNSET if tally is None else tally.account(),
         )
+        return Shared(history, self._views.newest_history(me.agent_id), me.joined_at, self.league_id)
 
 
 def _check_addressee(player_id: str | UnsetType, me: Identity) -> None:

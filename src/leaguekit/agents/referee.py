@@ -193,8 +193,8 @@ class RefereeAgent:
 
     async def _told_of_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
         me = await self.registrar.settled()
-        if me is not None and not me.may_be_manager(message.auth_token):
-            raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
+        if me is not None:
+            self._check_speaker(message, me)
         log.warning("%s", text_of(message), extra=about(message))
         return m.LeagueErrorAck(
             **m.envelope(self.registrar.sender, self._world.now(), message.conversation_id),
@@ -206,14 +206,17 @@ class RefereeAgent:
         """Judge whether the manager of this league speaks."""
         if identity is None:
             raise ProtocolError("E012", "This referee has not registered yet: nobody can prove to be its manager.")
+        self._check_speaker(message, identity)
+        if identity.league_id not in (None, message.league_id):
+            raise ProtocolError("E053", f"This referee belongs to the league {identity.league_id}.")
+        return identity
+
+    def _check_speaker(self, message: m.Request, identity: Identity) -> None:
         if not identity.may_be_manager(message.auth_token):
             self.registrar.doubt()
             raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
         if read_sender(message.sender).role != "league_manager":
             raise ProtocolError("E055", f"Only the manager sends this, not {message.sender}.")
-        if identity.league_id not in (None, message.league_id):
-            raise ProtocolError("E053", f"This referee belongs to the league {identity.league_id}.")
-        return identity
 
     def _match_state(self, call: Call) -> Any:
         """Where one match stands, or all that are in play."""

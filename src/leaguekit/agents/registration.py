@@ -83,6 +83,8 @@ class Identity(Struct, frozen=True, kw_only=True, dict=True):
     league_id: str | None
     # Whether the league is one of ours: callers show derived tokens, and are to be shown some.
     derived: bool = False
+    # When it was first registered there.
+    joined_at: str = ""
 
     @cached_property
     def key(self) -> bytes:
@@ -333,6 +335,7 @@ class Registrar:
             auth_token=token,
             league_id=league_id,
             derived=response.token_scheme == tokens.SCHEME and bool(token and league_id),
+            joined_at=(kept.joined_at if kept is not None else "") or self._world.timestamp(),
         )
         if token and league_id:
             await self._write(self._state_file(league_id), identity)
