@@ -653,7 +653,13 @@ async def test_players_and_referees_are_answered_what_they_ask(tmp_path: Path, q
                 data["next_match"]
                 == {"match_id": "R2M1", "round_id": 2, "opponent_id": "P03", "referee_endpoint": referee.url}
             ),
-            "GET_PLAYER_STATS": lambda data: (data["player_stats"]["points"], data["player_stats"]["wins"]) == (3, 1),
+            "GET_PLAYER_STATS": lambda data: (
+                (data["player_stats"]["points"], data["player_stats"]["wins"]) == (3, 1)
+                and [one["opponent_id"] for one in data["player_stats"]["opponents"]] == ["P02"]
+                and [one["result"] for one in data["player_stats"]["form"]] == ["WIN"]
+                and data["player_stats"]["choices"] == [{"choice": "even", "count": 1}]
+                and data["player_stats"]["failures"]["technical_losses"] == 0
+            ),
             "GET_STATUS": lambda data: (
                 (data["status"]["state"], data["status"]["matches_played"]) == ("RUNNING_LEAGUE", 1)
             ),

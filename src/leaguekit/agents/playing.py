@@ -49,7 +49,7 @@ GET_STATE = "get_player_state"
 # Of the moves that were played for a strategy, so many are remembered.
 MOST_REPLACED = 20
 # How often the file is written that shows the matches so far. A match is in it within a second.
-HISTORIES_A_SECOND = 1.25
+HISTORIES_A_SECOND = 1.1
 
 log = logging.getLogger(__name__)
 
