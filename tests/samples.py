@@ -312,6 +312,7 @@ SAMPLES: tuple[m.Message, ...] = (
     m.GameOverAck(**_player, **_acknowledged, player_id="P01", match_id="R1M1"),
     m.MatchResultAck(**_manager, status="ACCEPTED", match_id="R1M1", round_id=1),
     m.GameErrorAck(**_player, **_acknowledged, player_id="P01", match_id="R1M1"),
+    m.LeagueErrorAck(**_player, **_acknowledged, player_id="P01"),
     m.MatchAssignment(
         **_manager,
         **_of_manager,

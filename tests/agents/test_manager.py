@@ -436,6 +436,29 @@ async def test_a_player_cannot_do_what_only_referees_may(tmp_path: Path, method:
         assert refused(answer) == (5001, "E012")
 
 
+@pytest.mark.proves("002-L0307b")
+@in_virtual_time
+async def test_a_league_error_names_the_player_whose_token_the_request_carries(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, one, other = await league_of_two(hall)
+
+        async def affected(method: str, message: Json) -> Any:
+            answer = await hall.post(method, message)
+            assert violations(answer["error"]["data"]) == []
+            return answer["error"]["data"]["affected_player"]
+
+        for player in (one, other):
+            # Refused by their fields, by identity, and by content.
+            query = requests(player)["league_query"]
+            assert await affected("league_query", query | {"timestamp": "noon"}) == player.id
+            assert await affected("league_query", query | {"sender": "player:P09"}) == player.id
+            assert await affected("league_query", query | {"query_type": "GET_RICH"}) == player.id
+            assert await affected("no_such_method", query) == player.id
+            assert await affected("report_match_result", requests(player)["report_match_result"]) == player.id
+        assert await affected("league_query", query | {"auth_token": "tok-p02-wrong"}) is None
+        assert await affected("league_query", requests(referee)["league_query"] | {"query_type": "GET_RICH"}) is None
+
+
 @in_virtual_time
 async def test_what_the_manager_shows_an_agent_opens_nothing_at_the_manager(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
@@ -641,7 +664,13 @@ async def test_players_and_referees_are_answered_what_they_ask(tmp_path: Path, q
                 data["next_match"]
                 == {"match_id": "R2M1", "round_id": 2, "opponent_id": "P03", "referee_endpoint": referee.url}
             ),
-            "GET_PLAYER_STATS": lambda data: (data["player_stats"]["points"], data["player_stats"]["wins"]) == (3, 1),
+            "GET_PLAYER_STATS": lambda data: (
+                (data["player_stats"]["points"], data["player_stats"]["wins"]) == (3, 1)
+                and [one["opponent_id"] for one in data["player_stats"]["opponents"]] == ["P02"]
+                and [one["result"] for one in data["player_stats"]["form"]] == ["WIN"]
+                and data["player_stats"]["choices"] == [{"choice": "even", "count": 1}]
+                and data["player_stats"]["failures"]["technical_losses"] == 0
+            ),
             "GET_STATUS": lambda data: (
                 (data["status"]["state"], data["status"]["matches_played"]) == ("RUNNING_LEAGUE", 1)
             ),

@@ -303,6 +303,24 @@ async def test_before_it_has_registered_nobody_can_be_its_manager(scene: Scene) 
     assert (await scene.assign())["data"]["error_code"] == "E012"
 
 
+@pytest.mark.proves("001-L1482", "002-L0129")
+@in_virtual_time
+async def test_a_league_error_is_acknowledged_and_logged(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    error = _from_manager(
+        scene, message_type="LEAGUE_ERROR", error_code="E003", error_description="MISSING_REQUIRED_FIELD"
+    )
+    scene.referee = scene.new_referee()
+    scene.network.listen(REFEREE_URL, scene.referee.handle)
+    ack = await scene.post("LEAGUE_ERROR", error)
+    assert (ack["sender"], ack["status"]) == ("referee:referee-alpha", "ACKNOWLEDGED")
+    await scene.referee.register()
+    ack = await scene.post("LEAGUE_ERROR", error)
+    assert (ack["message_type"], ack["referee_id"], ack["status"]) == ("LEAGUE_ERROR_ACK", "REF01", "ACKNOWLEDGED")
+    assert "The manager reports E003 MISSING_REQUIRED_FIELD." in caplog.text
+    refused = await scene.post("LEAGUE_ERROR", error | {"auth_token": "tok-nobody"})
+    assert refused["data"]["error_code"] == "E012"
+
+
 @in_virtual_time
 async def test_a_call_that_overtakes_the_answer_to_the_registration_waits_for_it(scene: Scene) -> None:
     answering = scene.manager.handle

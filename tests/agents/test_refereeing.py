@@ -700,6 +700,20 @@ async def test_a_wrong_acknowledgement_is_told_and_asked_for_again(scene: Scene,
     assert report["result"]["details"]["status"] == "DRAW"
 
 
+@in_virtual_time
+async def test_a_player_that_was_started_again_and_has_not_registered_yet_is_asked_again_later(scene: Scene) -> None:
+    async def not_registered(player: Any, call: Json) -> Any:
+        await asyncio.sleep(2.5)
+        raise Refusal(4002, "Player not found", {"error_code": "E005"})
+
+    scene.player("P01", choose_parity_call=[not_registered, not_registered, good]), scene.player("P02")
+    await scene.start()
+    report = await scene.play()
+    assert scene.times_of("P01", "CHOOSE_PARITY_CALL") == [0, 4.5, 9]
+    assert [error["error_code"] for error in scene.errors("P01")] == ["E009"] * 2
+    assert report["result"]["details"]["status"] != "TECHNICAL_LOSS"
+
+
 @pytest.mark.proves("000-L0830b", "000-L0876", "000-L0850", "000-L0849")
 @pytest.mark.parametrize(
     ("reply", "code"),

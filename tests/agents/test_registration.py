@@ -25,10 +25,11 @@ from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import Call, answer
+from leaguekit.protocol.rpc import Call, answer, request
 from leaguekit.sim.loop import run
 from leaguekit.transport.base import Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
+from tests.samples import samples_of
 
 LEAGUE = "league_2025_even_odd"
 MANAGER_URL = "http://127.0.0.1:8000/mcp"
@@ -66,19 +67,19 @@ class ScriptedManager:
             if pong is None:
                 await asyncio.Event().wait()
             return pong
-        method, request = read_call(call, "league_manager")
-        assert isinstance(request, m.Request)
-        self.came.append(request)
+        method, came = read_call(call, "league_manager")
+        assert isinstance(came, m.Request)
+        self.came.append(came)
         if self.before:
             raise self.before.pop(0)
-        role = "player" if isinstance(request, m.LeagueRegisterRequest) else "referee"
+        role = "player" if isinstance(came, m.LeagueRegisterRequest) else "referee"
         if self.rejecting:
             rejected = {"status": "REJECTED", "reason": "no", "error_code": self.rejecting.pop(0), f"{role}_id": None}
-            return method.answer(**m.envelope(MANAGER, now(), request.conversation_id), **rejected)
+            return method.answer(**m.envelope(MANAGER, now(), came.conversation_id), **rejected)
         accepted = {"status": "ACCEPTED", "auth_token": token_of(role), "league_id": LEAGUE, "token_scheme": "derived"}
         fields = {f"{role}_id": IDS[role]} | accepted | self.said
-        assert method is BY_REQUEST[type(request)]
-        return method.answer(**m.envelope(MANAGER, now(), request.conversation_id), **fields)
+        assert method is BY_REQUEST[type(came)]
+        return method.answer(**m.envelope(MANAGER, now(), came.conversation_id), **fields)
 
 
 class Office:
@@ -132,6 +133,26 @@ def test_what_passes_is_waited_for_and_the_request_repeated_to_the_letter(office
     assert identity.derived
     assert len({encode(one) for one in taking.manager.came}) == 1
     assert len(taking.manager.came) == 4
+
+
+def test_an_agent_whose_registration_nobody_answers_refuses_calls_within_three_seconds(
+    office: Callable[..., Office], role: str
+) -> None:
+    unanswered = office()
+    unanswered.manager.pong = None
+    announcement = samples_of("ROUND_ANNOUNCEMENT")[0]
+
+    async def main() -> None:
+        registering = asyncio.ensure_future(unanswered.agent.register())
+        await asyncio.sleep(1)
+        answered = await unanswered.agent.handle(request("notify_round", encode(announcement), 1), Peer("127.0.0.1"))
+        assert asyncio.get_running_loop().time() - 1 < 3
+        cause = {"player": "E005", "referee": "E012"}[role]
+        assert json.loads(answered or b"")["error"]["data"]["error_code"] == cause
+        registering.cancel()
+        await unanswered.agent.close()
+
+    run(main())
 
 
 @pytest.mark.parametrize("code", ["E012", "E018", "E019", "E020", "E047", "E058"])

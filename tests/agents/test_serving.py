@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,23 @@ from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.server import Server, listen
 from tests.agents.scene import LEAGUE, Scene
 
+CHOICE = {
+    "protocol": "league.v2",
+    "message_type": "CHOOSE_PARITY_RESPONSE",
+    "sender": "player:P01",
+    "timestamp": "2025-01-15T10:30:00Z",
+    "conversation_id": "conv-r1m1",
+    "auth_token": "tok-p01-x",
+    "match_id": "R1M1",
+    "player_id": "P01",
+    "parity_choice": "even",
+}
+
 
 class Hall:
     """A scripted manager and a real referee that is served; ``said`` is what it told its operator."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, now: Callable[[], datetime]) -> None:
         self.scene = Scene(root)
         self.caller = HttpCaller(AddressPolicy.local())
         self.stop = asyncio.Event()
@@ -33,7 +46,7 @@ class Hall:
         self._sockets = [listen("127.0.0.1", 0) for _ in range(2)]
         manager_url, self.url = (endpoint_of(sock) for sock in self._sockets)
         self.manager = Server(self.scene.manager.handle, sockets=self._sockets[:1], most_bytes=100_000, too_large=b"{}")
-        world = World(self.caller, root)
+        world = World(self.caller, root, now=now)
         self.referee = RefereeAgent(world, manager_url=manager_url, endpoint=self.url, name="Alpha")
 
     async def serve(self) -> bool:
@@ -45,11 +58,13 @@ class Hall:
             self.registered.set()
 
 
-def held(tmp_path: Path, course: Callable[[Hall], Awaitable[None]]) -> tuple[bool, list[str]]:
+def held(
+    tmp_path: Path, course: Callable[[Hall], Awaitable[None]], now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> tuple[bool, list[str]]:
     """Serve a referee while something takes its course: whether its league is over, and what it said."""
 
     async def main() -> tuple[bool, list[str]]:
-        hall = Hall(tmp_path)
+        hall = Hall(tmp_path, now)
         serving = asyncio.ensure_future(hall.serve())
         async with asyncio.timeout(20):
             await course(hall)
@@ -85,6 +100,31 @@ def test_an_agent_is_served_until_its_league_is_over_and_logs_to_its_own_folder(
     lines = (tmp_path / "agents" / LEAGUE / "referee-Alpha" / "log.jsonl").read_text().splitlines()
     (line,) = map(json.loads, lines)
     assert (line["agent_id"], line["message_type"]) == ("REF01", "LEAGUE_COMPLETED")
+
+
+@pytest.mark.proves("000-L1566")
+def test_a_referee_refuses_large_bodies_under_its_present_name_and_time_with_its_own_limits(tmp_path: Path) -> None:
+    answers = []
+    moment = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+
+    async def course(hall: Hall) -> None:
+        nonlocal moment
+        await hall.manager.start()
+        await hall.registered.wait()
+        moment = datetime(2025, 1, 15, 11, 45, tzinfo=UTC)
+        from_player = request("choose_parity_response", json.dumps(CHOICE).encode(), 1) + b" " * 10_240
+        answers.extend([await hall.caller.post(hall.url, body, 10) for body in (b" " * 1_048_577, from_player)])
+        hall.stop.set()
+
+    held(tmp_path, course, lambda: moment)
+    limits = ("at most 1,048,576 bytes are taken, and 10,240 from a player", "at most 10,240 are taken from a player")
+    for answer, limit in zip(answers, limits, strict=True):
+        error = json.loads(answer.body)["error"]
+        data = error["data"]
+        assert (answer.status, error["code"], data["error_code"]) == (413, -32600, "E046")
+        assert (data["sender"], data["timestamp"]) == ("referee:REF01", "2025-01-15T11:45:00Z")
+        assert limit in data["context"]["detail"].lower()
+        assert "10,240" not in data["action_required"]
 
 
 def test_an_agent_that_is_told_to_stop_stops_in_the_middle_of_its_league(tmp_path: Path) -> None:

@@ -54,6 +54,33 @@ async def test_who_is_accepted_is_entered_in_the_agents_configuration_without_a_
 
 
 @in_virtual_time
+async def test_of_two_leagues_in_one_folder_each_has_its_own_files_and_the_newest_is_shown(tmp_path: Path) -> None:
+    async with Hall(tmp_path, league_id="z_older") as older:
+        await older.fill("random", "random")
+        await asyncio.sleep(60)
+        async with Hall(tmp_path, league_id="a_newer") as newer:
+            await newer.fill("random", "random", "random")
+            for hall in (newer, older):
+                # The older league plays last, and writes last.
+                await hall.operate("start")
+                await hall.until(lambda hall=hall: hall.league.state == "LEAGUE_COMPLETED")
+                await asyncio.sleep(5)
+
+    def leagues(*views: Path) -> list[str]:
+        return [shown(tmp_path, view)["league_id"] for view in views]
+
+    history = Path("data") / "players" / "P01" / "history.json"
+    assert leagues(AGENTS, history) == ["a_newer", "a_newer"]
+    for hall in (older, newer):
+        folder = Path("data") / "leagues" / hall.league.settings.league_id
+        own = [folder / "agents_config.json", folder / "players" / "P01" / "history.json"]
+        assert leagues(*own) == [hall.league.settings.league_id] * 2
+        players = len(hall.league.players)
+        assert len(shown(tmp_path, own[0])["players"]) == players
+        assert len(shown(tmp_path, own[1])["matches"]) == players - 1
+
+
+@in_virtual_time
 async def test_the_agents_configuration_follows_their_states(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
 

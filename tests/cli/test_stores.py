@@ -547,7 +547,7 @@ def test_the_seed_of_a_running_league_is_told_to_nobody(command: Command, tmp_pa
 
 def files_under(root: Path) -> dict[str, bytes]:
     """The files that other tools read; players' histories are their own."""
-    found = [*root.glob("config/**/*.json"), *root.glob("data/leagues/**/*.json"), *root.glob("data/matches/**/*.json")]
+    found = [*root.glob("config/**/*.json"), *root.glob("data/leagues/*/*.json"), *root.glob("data/matches/**/*.json")]
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
@@ -565,11 +565,23 @@ def test_the_files_are_made_again_to_the_byte(command: Command, tmp_path: Path, 
 
     path = loop.run(play()).store(tmp_path / "league.db")
     written = files_under(tmp_path / "SHARED")
-    assert len(written) >= 3 + 2 * rounds
+    assert len(written) >= 4 + 2 * rounds
     done = command("rebuild-files", path, "--data-dir", tmp_path / "again")
     assert (done.code, done.err) == (0, "")
     assert files_under(tmp_path / "again") == written
-    assert done.out.splitlines()[-1].endswith(f"matches/league_2025_even_odd: {len(written) - 3} matches")
+    assert done.out.splitlines()[-1].endswith(f"matches/league_2025_even_odd: {len(written) - 4} matches")
+
+
+def test_files_of_an_older_league_are_made_again_without_hiding_the_newest(command: Command, tmp_path: Path) -> None:
+    path = Played(*played()).store(tmp_path / "league.db")
+    shared = tmp_path / "config" / "agents" / "agents_config.json"
+    shared.parent.mkdir(parents=True)
+    for created_at, shown in (("2025-01-15T10:29:59Z", "league_2025_even_odd"), ("2025-01-15T10:30:01Z", "other")):
+        shared.write_text(json.dumps({"league_id": "other", "created_at": created_at}))
+        assert command("rebuild-files", path, "--data-dir", tmp_path).code == 0
+        assert json.loads(shared.read_text())["league_id"] == shown
+        own = tmp_path / "data" / "leagues" / "league_2025_even_odd" / "agents_config.json"
+        assert json.loads(own.read_text())["created_at"] == "2025-01-15T10:30:00Z"
 
 
 def test_without_its_transcript_a_match_is_told_as_far_as_it_is_known(command: Command, tmp_path: Path) -> None:
@@ -584,7 +596,7 @@ def test_without_its_transcript_a_match_is_told_as_far_as_it_is_known(command: C
 
 
 def test_files_that_cannot_be_written_are_named(command: Command, store: Path, tmp_path: Path) -> None:
-    (tmp_path / "config").touch()
+    (tmp_path / "data").touch()
     done = command("rebuild-files", store, "--data-dir", tmp_path)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "agents_config.json cannot be written" in done.err

@@ -9,6 +9,7 @@ import pytest
 from leaguekit.league import commands, queries
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError, rpc_number
+from leaguekit.protocol.reading import encode
 from tests.league.play import BY_ID, Play, failed, won
 
 
@@ -124,9 +125,9 @@ def test_there_is_no_next_match_before_the_start_after_the_end_or_for_who_has_le
 
 
 @pytest.mark.proves("000-L1090", "000-L1077", "004-L0438")
-def test_a_players_statistics_are_its_row(play: Play) -> None:
+def test_a_players_statistics_are_its_row_and_what_it_is_made_of(play: Play) -> None:
     data = play.query("GET_PLAYER_STATS", **_params(player_id="P04"))
-    assert data.player_stats == m.Standing(
+    assert data.player_stats == m.PlayerStats(
         rank=4,
         player_id="P04",
         display_name="Agent 4",
@@ -136,7 +137,65 @@ def test_a_players_statistics_are_its_row(play: Play) -> None:
         losses=1,
         points=0,
         technical_losses=1,
+        opponents=[m.OpponentRecord(opponent_id="P03", played=1, losses=1)],
+        opponents_left_out=0,
+        choices=[],
+        choices_left_out=0,
+        failures=m.PlayerFailures(technical_losses=1, causes={"JOIN_TIMEOUT": 1}, unanswered_in_a_row=4),
+        form=[m.PastResult(match_id="R1M2", round_id=1, opponent_id="P03", result="LOSS", technical=True)],
     )
+    winner = play.query("GET_PLAYER_STATS", **_params(player_id="P01")).player_stats
+    assert winner.opponents == [m.OpponentRecord(opponent_id="P02", played=1, wins=1, points=3)]
+    assert winner.form == [m.PastResult(match_id="R1M1", round_id=1, opponent_id="P02", result="WIN", technical=False)]
+    assert [(one.count, one.choice in ("even", "odd")) for one in winner.choices] == [(1, True)]
+    # Who wins because the other fails has not failed.
+    other = play.query("GET_PLAYER_STATS", **_params(player_id="P03")).player_stats
+    assert (other.failures.causes, other.form[0].result, other.form[0].technical) == ({}, "WIN", True)
+
+
+@pytest.mark.proves("000-L1090")
+def test_a_players_figures_add_up_over_a_double_schedule() -> None:
+    play = Play(players=5, referees=2, rounds="double").begin().play_all()
+    rows = play.league.table.standings()
+    for player_id, row in rows.items():
+        stats = play.query("GET_PLAYER_STATS", **_params(player_id=player_id)).player_stats
+        assert {one.opponent_id for one in stats.opponents} == rows.keys() - {player_id}
+        for name in ("played", "wins", "draws", "losses", "points"):
+            assert sum(getattr(one, name) for one in stats.opponents) == getattr(row, name) == getattr(stats, name)
+        assert sum(one.count for one in stats.choices) == row.played
+        assert [one.round_id for one in stats.form] == sorted((one.round_id for one in stats.form), reverse=True)
+
+
+def test_a_match_that_is_to_be_played_again_counts_in_no_figure(play: Play) -> None:
+    assert play.query("GET_PLAYER_STATS", **_params(player_id="P01")).player_stats.form != []
+    play.do(commands.rematch(play.league, "R1M1", "appeal", play.now))
+    stats = play.query("GET_PLAYER_STATS", **_params(player_id="P01")).player_stats
+    assert (stats.played, stats.opponents, stats.choices, stats.form) == (0, [], [], [])
+
+
+def test_statistics_stay_small_in_a_large_league_and_say_what_was_left_out() -> None:
+    play = Play(players=130, referees=10).begin()
+    for number, name in enumerate(play.league.matches):
+        match = play.league.matches[name]
+        # Some are one character longer than what is listed.
+        choice = f"{number % 70:𝄞>{50 + (number % 7 == 6)}}"
+        result = m.MatchResult(
+            winner=None,
+            score=dict.fromkeys(match.players, 1),
+            details=m.ResultDetails(choices=dict.fromkeys(match.players, choice), status="DRAW"),
+        )
+        match.end(result, play.now)
+    stats = play.query("GET_PLAYER_STATS", **_params(player_id="P130")).player_stats
+    assert (len(stats.opponents), stats.opponents_left_out) == (40, 89)
+    assert (len(stats.choices), len(stats.form)) == (10, 10)
+    assert sum(one.count for one in stats.choices) + stats.choices_left_out == 129
+    assert all(len(one.choice) <= 50 for one in stats.choices)
+    assert len(encode(stats)) < 9_000
+
+
+def test_before_the_start_there_is_nothing_to_tell_of_a_player_but_its_row() -> None:
+    stats = Play(players=2).query("GET_PLAYER_STATS", **_params(player_id="P01")).player_stats
+    assert (stats.played, stats.opponents, stats.choices, stats.form) == (0, [], [], [])
 
 
 def test_the_status_says_where_the_league_stands(play: Play) -> None:

@@ -85,9 +85,10 @@ def test_no_two_methods_share_a_name_or_a_message():
 
 
 @pytest.mark.proves("001-L1482")
-def test_a_league_error_has_no_method_of_its_own():
-    assert m.LeagueError not in BY_REQUEST
-    assert "LEAGUE_ERROR" not in BY_NAME
+def test_a_league_error_has_no_method_of_its_own_in_001_and_goes_by_its_type():
+    method = BY_REQUEST[m.LeagueError]
+    assert {"LEAGUE_ERROR", "league_error"} < {*method.names}
+    assert method.receivers == ("player", "referee")
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -100,7 +101,6 @@ def test_a_league_error_has_no_method_of_its_own():
         "REGISTER_PLAYER",
         "rpc.discover",
         "ping",
-        "LEAGUE_ERROR",
         " parity_choose",
     ],
 )
@@ -126,7 +126,7 @@ def test_who_calls_an_unknown_method_is_told_which_there_are():
     detail = refused(Call(b"1", "x" * 1000, Raw(b"{}")), "referee").detail
     assert detail.endswith(
         "here; there are start_match, game_join_ack, choose_parity_response, game_move_response, notify_round, "
-        "notify_round_completed, notify_league_completed, ping."
+        "notify_round_completed, notify_league_completed, league_error, ping."
     )
     assert "x" * 50 in detail
     assert "x" * 51 not in detail

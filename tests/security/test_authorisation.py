@@ -82,6 +82,8 @@ notify_round             as-another  E012/3001  E012/3001  E012/3001  E012/3001 
 notify_round             other-league E012/3001 E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  E053/53
 notify_round_completed   -           E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  ok
 notify_league_completed  -           E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  ok
+league_error             -           E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  ok
+league_error             as-another  E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  E012/3001  E055/55
 
 game_join_ack            R1M1        E011/11    E012/4001  ok         ok         E012/4001  E012/4001  E012/4001
 game_join_ack            R1M2        E005/4002  E005/4002  E005/4002  E005/4002  E005/4002  E005/4002  E005/4002
@@ -335,7 +337,7 @@ class Judging:
             return {"match_id": cell.object} | shown
         if cell.method == PING:
             return shown
-        if cell.method.startswith(("notify", "start")):
+        if cell.method.startswith(("notify", "start", "league")):
             return self._from_manager(cell) | shown
         name = cell.object if cell.object.startswith("R") else "R1M1"
         player = "P02" if cell.object == "for-another" else "P01"
@@ -372,6 +374,11 @@ class Judging:
                 "total_matches": 6,
                 "champion": {"player_id": "P01", "display_name": "Player 1", "points": 9},
                 "final_standings": [],
+            },
+            "league_error": {
+                "message_type": "LEAGUE_ERROR",
+                "error_code": "E012",
+                "error_description": "AUTH_TOKEN_INVALID",
             },
         }[cell.method]
         sender = "referee:REF01" if cell.object == "as-another" else "league_manager"

@@ -119,6 +119,7 @@ def test_the_json_files_show_those_that_were_accepted_as_text_and_lie_where_they
     assert files - {"league.db", "league.db.lock", "league.db-wal", "league.db-shm"} == {
         "log.jsonl",
         "SHARED/config/agents/agents_config.json",
+        f"{league}/agents_config.json",
         f"{league}/standings.json",
         f"{league}/rounds.json",
     }

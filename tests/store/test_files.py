@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import DISK, Disk
-from leaguekit.store.files import Views, ViewWriter, as_json, safe_name
+from leaguekit.store.files import Shared, Views, ViewWriter, as_json, safe_name, write_view
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -59,11 +59,11 @@ def test_the_files_lie_where_document_001_has_them() -> None:
     assert [
         str(path)
         for path in (
-            views.agents_config(),
+            views.newest_agents_config(),
             views.standings("league_2025_even_odd"),
             views.rounds("league_2025_even_odd"),
             views.match("league_2025_even_odd", "R1M1"),
-            views.history("P01"),
+            views.newest_history("P01"),
         )
     ] == [
         "SHARED/config/agents/agents_config.json",
@@ -72,6 +72,35 @@ def test_the_files_lie_where_document_001_has_them() -> None:
         "SHARED/data/matches/league_2025_even_odd/R1M1.json",
         "SHARED/data/players/P01/history.json",
     ]
+
+
+def test_each_league_has_its_own_files_of_the_two_that_document_001_gives_no_league() -> None:
+    views = Views()
+    assert [str(views.agents_config("league_2025_even_odd")), str(views.history("league_2025_even_odd", "P01"))] == [
+        "SHARED/data/leagues/league_2025_even_odd/agents_config.json",
+        "SHARED/data/leagues/league_2025_even_odd/players/P01/history.json",
+    ]
+
+
+@pytest.mark.parametrize("before", [b"", b"not JSON", b"[]", b'{"league_id":"other"}', b'{"league_id":7}'])
+def test_what_an_older_league_or_nobody_shows_is_replaced_at_the_shared_path(tmp_path: Path, before: bytes) -> None:
+    own, shared = tmp_path / "own.json", tmp_path / "shared.json"
+    DISK.write(shared, before)
+
+    def write(league_id: str, since: str) -> str:
+        view = {"league_id": league_id, "created_at": since}
+        write_view(DISK, own, Shared(view, shared, since, league_id))
+        assert json.loads(own.read_text()) == view
+        return str(json.loads(shared.read_text())["league_id"])
+
+    assert write("m", "2025-01-15T10:30:00Z") == "m"
+    assert write("z", "2025-01-15T10:29:59Z") == "m"
+    assert write("a", "2025-01-15T10:30:01Z") == "a"
+    assert write("m", "2025-01-15T10:30:00Z") == "a"
+    # In the same second the ids decide, and not the order of writing.
+    assert write("b", "2025-01-15T10:30:01Z") == "b"
+    assert write("a", "2025-01-15T10:30:01Z") == "b"
+    assert write("b", "2025-01-15T10:30:01Z") == "b"
 
 
 HOSTILE = [
@@ -84,13 +113,20 @@ HOSTILE = [
 def test_no_id_leads_out_of_the_root(tmp_path: Path, hostile: str) -> None:
     root = tmp_path / "deep" / "root"
     views = Views(root)
-    paths = [views.standings(hostile), views.rounds(hostile), views.match(hostile, hostile), views.history(hostile)]
+    paths = [
+        views.standings(hostile),
+        views.rounds(hostile),
+        views.match(hostile, hostile),
+        views.newest_history(hostile),
+        views.agents_config(hostile),
+        views.history(hostile, hostile),
+    ]
     for path in paths:
         DISK.write(path, as_json({}))
     # Each is a file of its own, one folder deep where an id stands, and nothing lies anywhere else.
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(paths)
     assert all(os.path.realpath(path) == str(path) for path in paths)
-    assert [len(path.relative_to(root).parts) for path in paths] == [4, 4, 4, 4]
+    assert [len(path.relative_to(root).parts) for path in paths] == [4, 4, 4, 4, 4, 6]
 
 
 def test_ids_that_differ_never_share_a_file() -> None:

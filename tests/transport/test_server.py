@@ -305,6 +305,23 @@ def test_a_body_that_is_too_large_gets_413_and_the_connection_ends(run: Run, req
     run(main())
 
 
+def test_the_answer_to_a_body_that_is_too_large_is_made_when_it_is_sent(run: Run) -> None:
+    async def main() -> None:
+        go, moments = asyncio.Event(), [b"before"]
+
+        async def wait(body: bytes, peer: Peer) -> bytes:
+            await go.wait()
+            return body
+
+        async with serving(wait, too_large=lambda: moments[-1]) as running:
+            client = await running.say(post(b"1") + post(b"x" * (MOST_BYTES + 1)))
+            moments.append(b"now")
+            go.set()
+            assert [(await client.answer())[::2] for _ in range(2)] == [(200, b"1"), (413, b"now")]
+
+    run(main())
+
+
 def test_a_refusal_waits_for_the_answers_before_it(run: Run) -> None:
     async def main() -> None:
         go = asyncio.Event()

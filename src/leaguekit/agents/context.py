@@ -108,6 +108,8 @@ class History(Struct, kw_only=True):
 
     player_id: str
     league_id: str | None
+    # When the player first registered in that league.
+    joined_at: str
     display_name: str
     record: OwnRecord
     matches: list[PastMatch]

@@ -68,6 +68,11 @@ class Ledger:
                 yield one.number, decode(one.event)
             number = page[-1].number
 
+    async def created_at(self) -> str:
+        """When the league was created, which its first event tells."""
+        (first,) = await self.log.read(0, 1)
+        return decode(first.event).at
+
     async def _restore(self) -> None:
         if (snapshot := await self.log.kept(SNAPSHOT)) is not None:
             try:

@@ -75,7 +75,7 @@ class Manager:
         self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
         self._answers = Answers(self.ledger)
         self.meters = Meters(world.now)
-        self._refusal = manager_refusal(world.now)
+        self.refusal = manager_refusal(world.now, self._player_with)
         # The manager's server side; in the open profile somebody stands before it.
         self.reply: QuickHandler = self._reply
         self._open: OpenDoor | None = None
@@ -104,8 +104,8 @@ class Manager:
         await self._admission.recover()
         if self._settings.profile == "open":
             self._open_door()
-        self.views.refresh()
         await self.ledger.settled()
+        await self.views.begin()
 
     def _open_door(self) -> None:
         from leaguekit.agents.open_door import OpenDoor  # noqa: PLC0415 - the spec profile does without
@@ -152,7 +152,7 @@ class Manager:
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         self.meters.refuse(call if isinstance(call, Call) else None, error.code)
-        return self._refusal(error, call)
+        return self.refusal(error, call)
 
     def _answer(self, call: Call, peer: Peer) -> m.Message | Raw | Awaitable[Any]:
         """Nothing leaves before what it depends on is written."""
@@ -257,6 +257,10 @@ class Manager:
         if isinstance(agent, Player) or not agent.shows_own_token:
             return True
         return isinstance(request, m.MatchResultReport | m.LeagueQuery) and self._admission.counts_from(agent, peer)
+
+    def _player_with(self, token: str) -> str | None:
+        agent = self.ledger.league.agent_with(tokens.verifier(token))
+        return agent.id if isinstance(agent, Player) else None
 
     def is_operator(self, token: str) -> bool:
         return self._operator.has(token)

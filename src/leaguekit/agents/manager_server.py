@@ -22,7 +22,6 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.reading import decode, of_type
-from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
@@ -79,14 +78,13 @@ def manager_server(
         return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": message.match_id}))
 
     app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager), allowances)
-    refuse = manager_refusal(manager.world.now)
-    handler, changes = allowances.guard(manager.reply, refuse, MOST_BYTES), Changes()
+    handler, changes = allowances.guard(manager.reply, manager.refusal, MOST_BYTES), Changes()
     Bulletin(manager, changes)
     return Server(
         handler,
         sockets=[served],
         most_bytes=MOST_BYTES,
-        too_large=too_large_answer(refuse, MOST_BYTES),
+        too_large=too_large_answer(manager.refusal, MOST_BYTES),
         app=_only_posted(app),
         beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE),
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),

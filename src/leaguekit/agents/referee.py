@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
 from leaguekit.agents import announced
 from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, text_of
 from leaguekit.agents.reports import Reports
 from leaguekit.agents.rulings import Rulings
 from leaguekit.agents.speaking import PlainSpeaker, PlayersWord
@@ -160,22 +162,27 @@ class RefereeAgent:
         """The same, at once where nobody has to be waited for."""
         if self._open is not None:
             return self._open.handle(body, peer)
-        return reply(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE)
+        return self._reply(body)
 
     async def answer(self, body: bytes, _peer: Peer) -> bytes | None:
         """Answer a body, whatever it is, to the letter."""
-        return await awaited(reply(body, self._answer, self.refuse, MOST_BYTES_FROM_ABOVE))
+        return await awaited(self._reply(body))
+
+    def _reply(self, body: bytes) -> Reply:
+        return reply(body, partial(self._answer, size=len(body)), self.refuse, MOST_BYTES_FROM_ABOVE)
 
     def refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         """How this referee words a refusal."""
         return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)(error, call)
 
-    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
+    def _answer(self, call: Call, size: int) -> m.Message | Awaitable[Any]:
         if call.method in (PING, GET_MATCH_STATE):
             return self._asked(call)
         _, message = read_call(call, "referee")
+        if isinstance(message, m.LeagueError):
+            return self._told_of_error(message)
         if isinstance(message, PlayersWord):
-            return self._take(message, len(call.params))
+            return self._take(message, size)
         if not self.registrar.is_settled():
             return self._answer_later(message)
         return self._handlers[type(message)](message, self._check_manager(message, self.registrar.identity))
@@ -189,18 +196,32 @@ class RefereeAgent:
             return self._match_state(call)
         return {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
 
+    async def _told_of_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
+        me = await self.registrar.settled()
+        if me is not None:
+            self._check_speaker(message, me)
+        log.warning("%s", text_of(message), extra=about(message))
+        return m.LeagueErrorAck(
+            **m.envelope(self.registrar.sender, self._world.now(), message.conversation_id),
+            status="ACKNOWLEDGED",
+            referee_id=UNSET if me is None else me.agent_id,
+        )
+
     def _check_manager(self, message: Any, identity: Identity | None) -> Identity:
         """Judge whether the manager of this league speaks."""
         if identity is None:
             raise ProtocolError("E012", "This referee has not registered yet: nobody can prove to be its manager.")
+        self._check_speaker(message, identity)
+        if identity.league_id not in (None, message.league_id):
+            raise ProtocolError("E053", f"This referee belongs to the league {identity.league_id}.")
+        return identity
+
+    def _check_speaker(self, message: m.Request, identity: Identity) -> None:
         if not identity.may_be_manager(message.auth_token):
             self.registrar.doubt()
             raise ProtocolError("E012", "That is not the token by which this referee knows its manager.")
         if read_sender(message.sender).role != "league_manager":
             raise ProtocolError("E055", f"Only the manager sends this, not {message.sender}.")
-        if identity.league_id not in (None, message.league_id):
-            raise ProtocolError("E053", f"This referee belongs to the league {identity.league_id}.")
-        return identity
 
     def _match_state(self, call: Call) -> Any:
         """Where one match stands, or all that are in play."""
@@ -218,7 +239,7 @@ class RefereeAgent:
     def _take(self, message: PlayersWord, size: int) -> m.MatchMessageAck:
         if size > MOST_BYTES:
             raise ProtocolError(
-                "E046", f"The message has {size:,} bytes; at most {MOST_BYTES:,} are taken of a player."
+                "E046", f"The message has {size:,} bytes; at most {MOST_BYTES:,} are taken from a player."
             )
         match = self._matches.get(message.match_id)
         if match is None:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct
 
+from leaguekit.agents.calls import cause_of
 from leaguekit.agents.match_messages import MatchMessages
 from leaguekit.agents.speaking import PlainSpeaker, PlayersWord, Speaker
 from leaguekit.agents.transcripts import Transcript
@@ -307,6 +308,9 @@ class Refereeing:
         except RpcRefusal as refusal:
             detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
             self.transcript.add("received", seat.player_id, note=detail)
+            if cause_of(refusal) == "E005":
+                # The player has been started again and has not registered yet: it is asked again as if it were away.
+                return s.Failed(side, asked.ask, "E009")
             return s.Wrong(side, asked.ask, "E045", detail)
         except ProtocolError as error:
             self.transcript.add("failed", seat.player_id, note=str(error))

@@ -41,9 +41,8 @@ log = logging.getLogger(__name__)
 PING_SECONDS = 10.0
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
-# How long a call waits for the answer that says how to know the caller, and how long for the very first.
-SETTLING_SECONDS = 2.0
-STARTING_SECONDS = 20.0
+# How long a call waits for the answer that says how to know the caller: shorter than any caller's time limit.
+SETTLING_SECONDS = 2.5
 # Where an agent's files lie when its manager does not say which league this is.
 UNNAMED = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
@@ -51,6 +50,8 @@ UNNAMED = "league"
 MOST_UNREACHABLE = 4
 # How often an agent that has a token pings again before it believes that the manager knows no ping.
 MAX_PING_RETRIES = 4
+# The longest text of a LEAGUE_ERROR that is shown.
+MOST_TEXT = 500
 # How long a file waits that could not be written.
 WRITE_AGAIN_SECONDS = 5.0
 
@@ -84,6 +85,8 @@ class Identity(Struct, frozen=True, kw_only=True, dict=True):
     league_id: str | None
     # Whether the league is one of ours: callers show derived tokens, and are to be shown some.
     derived: bool = False
+    # When it was first registered there.
+    joined_at: str = ""
 
     @cached_property
     def key(self) -> bytes:
@@ -172,6 +175,11 @@ class Registrar:
         # Whether no answer is awaited that may change who the agent is.
         self.is_settled = self._settled.is_set
 
+    @property
+    def sender(self) -> str:
+        """The agent's name as a sender: with its id, once it has one."""
+        return self._sender if self.identity is None else sender_of(self._kind.role, self.identity.agent_id)
+
     def folder(self, league_id: str | None) -> Path:
         """Where this agent's own files of a league lie."""
         own = f"{self._kind.role}-{safe_name(self.name)}"
@@ -233,7 +241,7 @@ class Registrar:
         if not self.is_settled():
             await in_a_task()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STARTING_SECONDS if self.identity is None else SETTLING_SECONDS):
+                async with asyncio.timeout(SETTLING_SECONDS):
                     await self._settled.wait()
         return self.identity
 
@@ -349,6 +357,7 @@ class Registrar:
             auth_token=token,
             league_id=league_id,
             derived=response.token_scheme == tokens.SCHEME and bool(token and league_id),
+            joined_at=(kept.joined_at if kept is not None else "") or self._world.timestamp(),
         )
         if token and league_id:
             await self._write(self._state_file(league_id), identity)
@@ -395,6 +404,14 @@ class Registrar:
 def pause_after(failures: int) -> float:
     """How long to wait before asking again, after so many failures."""
     return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(failures, 5)))
+
+
+def text_of(error: m.LeagueError) -> str:
+    """What a manager says is wrong, as a sentence."""
+    detail = (error.context or {}).get("detail") or error.action_required or ""
+    about_message = f" about {error.original_message_type}" if error.original_message_type else ""
+    text = f"The manager reports {error.error_code} {error.error_description}{about_message}. {detail}"
+    return text.strip()[:MOST_TEXT]
 
 
 def _check_passes(refusal: RpcRefusal | _NotReached, more_tries: float) -> None:

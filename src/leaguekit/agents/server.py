@@ -7,16 +7,19 @@ import socket
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from msgspec import DecodeError, Struct, json
+
 from leaguekit.agents.agent_surface import agent_surface
 from leaguekit.agents.allowances import Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, NULL, Refused, failure
+from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
 from leaguekit.transport.addresses import read_url
-from leaguekit.transport.base import QuickHandler, Unreachable
+from leaguekit.transport.base import HttpAnswer, Peer, QuickHandler, Unreachable
 from leaguekit.transport.mcp.door import Door, surface_door
 from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server import Server
+from leaguekit.transport.turns import Answer, PostHandler
 
 
 def agent_server(
@@ -30,11 +33,12 @@ def agent_server(
     most = MOST_BYTES_FROM_ABOVE
     allowances = Allowances()
     handler = allowances.guard(handle, refuse, most)
+    is_referee = role == "referee"
     return Server(
-        handler,
+        _refusing_large_posts(handler) if is_referee else handler,
         sockets=sockets,
         most_bytes=most,
-        too_large=too_large_answer(refuse, most),
+        too_large=too_large_answer(refuse, most, f", and {MOST_BYTES:,} from a player" if is_referee else ""),
         mcp=mcp_door(lambda: agent_surface(role, handler), allowances, most),
         names=names,
     )
@@ -54,7 +58,42 @@ def names_of(*urls: str) -> list[str]:
     return names
 
 
-def too_large_answer(refuse: Refuse, most_bytes: int) -> bytes:
-    """What a body that is too large is answered with, whatever it was."""
-    error = ProtocolError("E046", f"At most {most_bytes:,} bytes are taken.")
-    return failure(NULL, refuse(error, Refused(NULL, None, error)))
+def too_large_answer(refuse: Refuse, most_bytes: int, more: str = "") -> Callable[[], bytes]:
+    """What makes the answer to a body that is too large. Nothing of that body is read: its sender is not known."""
+
+    def make() -> bytes:
+        error = ProtocolError("E046", f"At most {most_bytes:,} bytes are taken{more}.")
+        return failure(NULL, refuse(error, Refused(NULL, None, error)))
+
+    return make
+
+
+class _Refusal(Struct):
+    class Error(Struct):
+        class Data(Struct):
+            error_code: str
+
+        data: Data
+
+    error: Error
+
+
+_refusal = json.Decoder(_Refusal)
+
+
+def _refusing_large_posts(handler: QuickHandler) -> PostHandler:
+    """The same handler; a message that is too large for a player to send gets the status 413 with its refusal."""
+
+    async def large(given: Reply) -> bytes | HttpAnswer | None:
+        answer = await awaited(given)
+        try:
+            is_refused = _refusal.decode(answer or b"").error.data.error_code == "E046"
+        except DecodeError:
+            is_refused = False
+        return HttpAnswer(413, answer or b"") if is_refused else answer
+
+    def answering(body: bytes, peer: Peer) -> Answer:
+        given = handler(body, peer)
+        return given if len(body) <= MOST_BYTES else large(given)
+
+    return answering

@@ -20,7 +20,7 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import MatchResult, TranscriptEntry
 from leaguekit.store.base import StoreError
-from leaguekit.store.files import Views, ViewWriter
+from leaguekit.store.files import Shared, Views, ViewWriter
 
 PAUSE = 0.5
 MATCHES_A_PIECE = 500
@@ -36,10 +36,17 @@ class ManagerViews:
     def __init__(self, world: World, ledger: Ledger) -> None:
         self._ledger = ledger
         self._paths = Views(world.data_root)
+        # When the league was created.
+        self._created_at = ""
         self._writer = ViewWriter(files=world.files, inline=world.inline)
         self._stale: dict[Make, None] = {}
         self._renewing: asyncio.Task[None] | None = None
         ledger.listeners.append(self._react)
+
+    async def begin(self) -> None:
+        """Write all of them for the first time, once the league is created."""
+        self._created_at = await self._ledger.created_at()
+        self.refresh()
 
     def refresh(self) -> None:
         """Make all of them anew."""
@@ -88,7 +95,7 @@ class ManagerViews:
             self._writer.put(path, view)
 
     def _agents(self) -> tuple[Path, Any]:
-        return agents_view(self._ledger.league, self._paths)
+        return agents_view(self._ledger.league, self._paths, self._created_at)
 
     def _standings(self) -> tuple[Path, Any]:
         return standings_view(self._ledger.league, self._paths)
@@ -97,14 +104,16 @@ class ManagerViews:
         return rounds_view(self._ledger.league, self._paths)
 
 
-def agents_view(league: League, paths: Views) -> tuple[Path, Any]:
+def agents_view(league: League, paths: Views, created_at: str) -> tuple[Path, Any]:
     """The agents' configuration, and where it lies; there are no tokens in it."""
+    league_id = league.settings.league_id
     config = {
-        "league_id": league.settings.league_id,
+        "league_id": league_id,
+        "created_at": created_at,
         "players": [_described(player) for player in league.players.values()],
         "referees": [_described(referee) for referee in league.referees.values()],
     }
-    return paths.agents_config(), config
+    return paths.agents_config(league_id), Shared(config, paths.newest_agents_config(), created_at, league_id)
 
 
 def standings_view(league: League, paths: Views) -> tuple[Path, Any]:

@@ -8,20 +8,21 @@ from typing import Any
 
 from leaguekit.agents.views import agents_view, match_view, rounds_view, standings_view
 from leaguekit.cli import stores
-from leaguekit.league.events import ResultRecorded
+from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.state import League
 from leaguekit.protocol.plain import harmless
 from leaguekit.store.base import LogReader
 from leaguekit.store.disk import DISK
-from leaguekit.store.files import Views, as_json
+from leaguekit.store.files import Views, write_view
 
 EXAMPLES = """examples:
   league rebuild-files                                    of the newest league under SHARED
   league rebuild-files league.db --data-dir elsewhere
 
-Made again are config/agents/agents_config.json, standings.json and rounds.json of the league, and a file for each match
-that a referee reported, under --data-dir: the same that the manager and its referees wrote. Players' own histories are
-theirs, and stay as they are.
+Made again are agents_config.json, standings.json and rounds.json of the league, and a file for each match that a
+referee reported, under --data-dir: the same that the manager and its referees wrote. config/agents/agents_config.json
+is made again too, unless it is that of a league which was created later. Players' own histories are theirs, and stay as
+they are.
 """
 
 
@@ -37,11 +38,18 @@ def run(options: argparse.Namespace) -> int:
 
 async def _rebuild(reader: LogReader, data_dir: Path) -> int:
     league, paths = League(), Views(data_dir)
-    await stores.feed(reader, league.apply)
-    views = [view(league, paths) for view in (agents_view, standings_view, rounds_view)]
+    created_at = ""
+
+    def take(event: Event) -> None:
+        nonlocal created_at
+        created_at = created_at or event.at
+        league.apply(event)
+
+    await stores.feed(reader, take)
+    views = [agents_view(league, paths, created_at), standings_view(league, paths), rounds_view(league, paths)]
     print(harmless(f"{league.settings.league_id}: {league.state}"))
     for path, view in views:
-        DISK.write(path, as_json(view))
+        write_view(DISK, path, view)
         print(f"  {path}")
     matches: set[Path] = set()
     with stores.Progress("matches written") as progress:
@@ -49,7 +57,7 @@ async def _rebuild(reader: LogReader, data_dir: Path) -> int:
             # Of a match that was played again the last report stays.
             if isinstance(event := stores.read(one), ResultRecorded):
                 path, view = await _match(reader, event, league, paths)
-                DISK.write(path, as_json(view))
+                write_view(DISK, path, view)
                 matches.add(path)
                 progress.show(len(matches))
     print(f"  {paths.match(league.settings.league_id, 'R1M1').parent}: {len(matches):,} matches")

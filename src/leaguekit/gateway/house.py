@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from leaguekit.agents.calls import ask, reachable
 from leaguekit.agents.player import RegistrationRefused
-from leaguekit.agents.registration import PING_SECONDS, UNNAMED, league_in, pause_after
+from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import Relays
@@ -49,7 +49,7 @@ AT = "at"
 # A class may share one address, and mistype; but nobody guesses 80 bits at one a second.
 GUESSES_A_SECOND, GUESSES_AT_ONCE = 1.0, 60.0
 JOIN_SECONDS = 20.0
-# A call by a league that knows a seat from an earlier run waits so long until it is taken up again.
+# How long a person who asks for a seat waits until it is known which seats are taken.
 OPEN_SECONDS = 20.0
 # The table is asked for once for all who look within that time.
 FRESH_SECONDS = 1.0
@@ -146,7 +146,7 @@ class Gateway:
             return await answer(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
         if place in self.relays:
             return await self.relays.forward(place, body)
-        await self._wait_for_seats()
+        await self._wait_for_seats(SETTLING_SECONDS)
         seat = self.seats.get(place)
         if seat is None:
             raise NoAnswer
@@ -162,11 +162,11 @@ class Gateway:
         known = f"{TAKE}, {GIVE}, {PING}"
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
 
-    async def _wait_for_seats(self) -> None:
+    async def _wait_for_seats(self, seconds: float = OPEN_SECONDS) -> None:
         if not self._opened.is_set():
             await in_a_task()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(OPEN_SECONDS):
+                async with asyncio.timeout(seconds):
                     await self._opened.wait()
 
     # What owners of seats ask

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from leaguekit.league.records import Match, Outcome, Referee
 from leaguekit.league.rounds import referee_turns
 from leaguekit.league.state import League
+from leaguekit.league.statistics import player_stats
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import (
@@ -114,11 +115,6 @@ def next_match(league: League, player_id: str) -> NextMatch | None:
                 referee_endpoint=_referee(league, match).meta.contact_endpoint,
             )
     return None
-
-
-def player_stats(league: League, player_id: str) -> Standing:
-    """A player's row of the table."""
-    return league.table.standings()[player_id]
 
 
 def status(league: League) -> LeagueStatus:

@@ -142,7 +142,14 @@ CATALOGUE: dict[str, Fault] = {
             "The message_type is unknown, or does not fit the method.",
             "Send the message_type that the method expects.",
         ),
-        Fault("E046", "MESSAGE_TOO_LARGE", "High", False, "The message is too large.", "Send at most 10,240 bytes."),
+        Fault(
+            "E046",
+            "MESSAGE_TOO_LARGE",
+            "High",
+            False,
+            "The message is too large.",
+            "Send fewer bytes: the detail states the limit.",
+        ),
         Fault(
             "E047", "DUPLICATE_NAME", "Medium", False, "The display_name is taken.", "Choose a different display_name."
         ),
@@ -259,6 +266,7 @@ _SAME_AS = {
     "choose_parity_response": ("parity_choose", ("E012", "E004", "E051", "E001")),
     "choose_move": ("parity_choose", ("E012", "E051")),
     "notify_game_error": ("notify_match_result", ("E012",)),
+    "league_error": ("notify_round", ("E012",)),
     "start_match": ("notify_round", ("E012",)),
     "report_match_progress": ("report_match_result", ("E012", "E050")),
     "report_match_void": ("report_match_result", ("E012", "E050", "E054")),

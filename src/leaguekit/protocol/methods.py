@@ -58,6 +58,8 @@ METHODS: tuple[Method, ...] = (
     Method("choose_move", m.GameMoveCall, m.GameMoveResponse, _PLAYER, 30.0),
     Method("notify_match_result", m.GameOver, m.GameOverAck, _PLAYER, 5.0),
     Method("notify_game_error", m.GameError, m.GameErrorAck, _PLAYER),
+    # Document 001 gives it no name; a manager may send it as document 002 says.
+    Method("league_error", m.LeagueError, m.LeagueErrorAck, _EVERYBODY, other_names=("notify_league_error",)),
 )
 
 BY_NAME: dict[str, Method] = {name: method for method in METHODS for name in method.names}

@@ -28,19 +28,24 @@ class _Known(msgspec.Struct):
     conversation_id: msgspec.Raw = msgspec.Raw(b"")
     match_id: msgspec.Raw = msgspec.Raw(b"")
     player_id: msgspec.Raw = msgspec.Raw(b"")
+    auth_token: msgspec.Raw = msgspec.Raw(b"")
 
 
-def manager_refusal(now: Callable[[], datetime]) -> Refuse:
-    """The manager's errors carry a LEAGUE_ERROR."""
+def manager_refusal(
+    now: Callable[[], datetime], player_with: Callable[[str], str | None] = lambda _token: None
+) -> Refuse:
+    """The manager's errors carry a LEAGUE_ERROR. It names the player whose token came, or that the message names."""
 
     def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
         known = _known(call)
+        token = _text(known.auth_token)
+        player = None if token is None else player_with(token)
         message = league_error(
             envelope(MANAGER, now(), _conversation(known)),
             code=error.code,
             name=error.fault.name,
             original_message_type=_original(known, call),
-            affected_player=_valid(known.player_id, PlayerId) or None,
+            affected_player=player or _valid(known.player_id, PlayerId) or None,
             action_required=error.fault.remedy,
             retryable=error.fault.retryable,
             consequence=_CONSEQUENCE,
@@ -102,11 +107,15 @@ def _known(call: Call | Refused) -> _Known:
 
 
 def _valid(raw: msgspec.Raw, kind: Any) -> str | UnsetType:
+    text = _text(raw)
+    return UNSET if text is None or not valid(kind, text) else text
+
+
+def _text(raw: msgspec.Raw) -> str | None:
     try:
-        text = msgspec.json.decode(raw, type=str)
+        return msgspec.json.decode(raw, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return UNSET
-    return text if valid(kind, text) else UNSET
+        return None
 
 
 def _conversation(known: _Known) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 import msgspec
@@ -45,12 +45,17 @@ def safe_name(some_id: str) -> str:
 
 
 class Views:
-    """Where the JSON files lie that document 001 names."""
+    """Where the JSON files lie. Two that document 001 names have no league in their path: there the newest league's are
+    shown, and each league has its own beside its table.
+    """
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
 
-    def agents_config(self) -> Path:
+    def agents_config(self, league_id: str) -> Path:
+        return self._league(league_id) / "agents_config.json"
+
+    def newest_agents_config(self) -> Path:
         return self.root / "config" / "agents" / "agents_config.json"
 
     def standings(self, league_id: str) -> Path:
@@ -62,8 +67,11 @@ class Views:
     def match(self, league_id: str, match_id: str) -> Path:
         return _folder(self.root, "matches", league_id) / f"{safe_name(match_id)}.json"
 
-    def history(self, player_id: str) -> Path:
-        return _history(self.root, player_id)
+    def history(self, league_id: str, player_id: str) -> Path:
+        return _history(self._league(league_id), player_id)
+
+    def newest_history(self, player_id: str) -> Path:
+        return _history(self.root / "data", player_id)
 
     def _league(self, league_id: str) -> Path:
         return _folder(self.root, "leagues", league_id)
@@ -75,9 +83,9 @@ def _folder(root: Path, kind: str, some_id: str) -> Path:
 
 
 # Asked for after every match, and a path that is made anew takes 15 µs to be found among others.
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=2_048)
 def _history(root: Path, player_id: str) -> Path:
-    return _folder(root, "players", player_id) / "history.json"
+    return root / "players" / safe_name(player_id) / "history.json"
 
 
 def as_json(value: Any) -> bytes | Iterable[bytes]:
@@ -87,16 +95,53 @@ def as_json(value: Any) -> bytes | Iterable[bytes]:
     return msgspec.json.format(escaped_bytes(msgspec.json.encode(value)), indent=2) + b"\n"
 
 
+class Shared(NamedTuple):
+    """A view that is also written to a path that several leagues share: there the newest league's is shown."""
+
+    view: Any
+    path: Path
+    # By these leagues are compared: ``since`` is the view's own created_at or joined_at.
+    since: str
+    league_id: str | None
+
+
+class _Shown(msgspec.Struct):
+    """What tells of which league a view is. Older releases gave it no time."""
+
+    league_id: str | None = None
+    created_at: str = ""
+    joined_at: str = ""
+
+
+def write_view(files: Files, path: Path, view: Any) -> None:
+    """Write a view; a shared one to its second path too, unless a newer league's is there. Raises StoreError."""
+    if not isinstance(view, Shared):
+        files.write(path, as_json(view))
+        return
+    content = as_json(view.view)
+    files.write(path, content)
+    try:
+        shown = msgspec.json.decode(files.read(view.path) or b"{}", type=_Shown)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        shown = _Shown()
+    since = shown.created_at or shown.joined_at
+    if shown.league_id == view.league_id or (since, shown.league_id or "") < (view.since, view.league_id or ""):
+        files.write(view.path, content)
+
+
 class ViewWriter:
     """Writes JSON files in the background: of each the newest version, and not too often.
 
     The first version is written at once; what comes within the pause after it waits, and the newest replaces what
-    waits. The pause is longer after what took long to write. A file that cannot be written is logged, once until it can
-    be again: views never stop a league.
+    waits. To ``stretch`` is to make the pause longer after what took long to write. A file that cannot be written is
+    logged, once until it can be again: views never stop a league.
     """
 
-    def __init__(self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False) -> None:
+    def __init__(
+        self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False, stretch: bool = True
+    ) -> None:
         self._files = files
+        self._stretch = PAUSES_A_WRITING if stretch else 0
         self._pause = 1 / per_second
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
         self._newest: dict[Path, Callable[[], Any]] = {}
@@ -193,7 +238,7 @@ class ViewWriter:
             self._failing.add(path)
             log.error("%s", failure)
         loop = asyncio.get_running_loop()
-        pause = max(self._pause, PAUSES_A_WRITING * (loop.time() - self._began.pop(path)))
+        pause = max(self._pause, self._stretch * (loop.time() - self._began.pop(path)))
         self._pauses[path] = loop.call_later(pause, self._end_pause, path)
 
     def _end_pause(self, path: Path) -> None:
@@ -203,7 +248,7 @@ class ViewWriter:
 
     def _write(self, path: Path, value: Any) -> StoreError | None:
         try:
-            self._files.write(path, as_json(value))
+            write_view(self._files, path, value)
         except StoreError as error:
             return error
         return None

@@ -17,7 +17,7 @@ from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.begun import rest_of
 from leaguekit.transport.origins import Names
 from leaguekit.transport.rooms import Limits, Room
-from leaguekit.transport.turns import Place, Post, path_and_query
+from leaguekit.transport.turns import Place, Post, TooLarge, path_and_query
 
 # A handler's, or the rest of it.
 Work = Awaitable[bytes | HttpAnswer | None]
@@ -30,7 +30,7 @@ class Beside(NamedTuple):
     # A name, a body and who sent it → the answer.
     handler: Callable[[str, bytes, Peer], Coroutine[Any, Any, HttpAnswer]]
     most_bytes: int
-    too_large: bytes
+    too_large: TooLarge
 
     def place(self, url: bytes) -> Place | None:
         """The place that a URL means, if it means one."""

@@ -26,7 +26,7 @@ from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
-from leaguekit.transport.turns import Other, Post, Turn, mcp_query, whole_cycle
+from leaguekit.transport.turns import Other, Post, Refusal, Turn, mcp_query, whole_cycle
 
 log = logging.getLogger(__name__)
 
@@ -387,11 +387,11 @@ class McpProtocol(HttpToolsProtocol):
             if self._answering or self.flow.write_paused or self.transport.is_closing():
                 return
             turn = self._turns[0]
-            if isinstance(turn, bytes):
-                self._part(turn)
-                return
             if isinstance(turn, Other):
                 self._start(turn)
+                return
+            if not isinstance(turn, Post):
+                self._part(turn)
                 return
             if not turn.whole:
                 self._invite(turn)
@@ -487,7 +487,7 @@ class McpProtocol(HttpToolsProtocol):
             self.transport.write(answers.CONTINUE)
         post.expects = False
 
-    def _refuse(self, refusal: bytes) -> None:
+    def _refuse(self, refusal: Refusal) -> None:
         """When its turn comes, say this and close. A request that is arriving gets no other answer."""
         post, cycle = self._post, self.cycle if self._in_message else None
         self._deaf = True
@@ -505,18 +505,22 @@ class McpProtocol(HttpToolsProtocol):
         self._turns.append(refusal)
         self._go_on()
 
-    def _part(self, refusal: bytes) -> None:
+    def _part(self, refusal: Refusal) -> None:
         """Say the last word, and listen on for a moment: at a reset the peer might not see it."""
         self._turns.clear()
         self._has_parted = True
-        self.transport.write(refusal)
+        self.transport.write(refusal if isinstance(refusal, bytes) else refusal())
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
 
 
-def _too_large(post: Post) -> bytes:
-    return answers.refusal(b"413 Content Too Large", post.place.too_large)
+def _too_large(post: Post) -> Refusal:
+    def make() -> bytes:
+        body = post.place.too_large
+        return answers.refusal(b"413 Content Too Large", body if isinstance(body, bytes) else body())
+
+    return make
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

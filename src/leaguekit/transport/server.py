@@ -21,13 +21,12 @@ from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
-from leaguekit.transport.base import QuickHandler
 from leaguekit.transport.endpoint import Beside, Endpoint
 from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
 from leaguekit.transport.rooms import Limits, Room
-from leaguekit.transport.turns import Place
+from leaguekit.transport.turns import Place, PostHandler, TooLarge
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]
 
@@ -82,17 +81,18 @@ class Server:
 
     What is posted ``beside`` /mcp is answered in the same short way; whatever else comes there is the application's.
 
-    ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. ``names``
-    are those by which it may be called, beside its addresses; ``proxies`` are believed whom they pass on.
+    ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
+    a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
+    addresses; ``proxies`` are believed whom they pass on.
     """
 
     def __init__(
         self,
-        handler: QuickHandler,
+        handler: PostHandler,
         *,
         sockets: Sequence[socket.socket],
         most_bytes: int,
-        too_large: bytes,
+        too_large: TooLarge,
         app: ASGIApp | None = None,
         mcp: Door | None = None,
         beside: Beside | None = None,

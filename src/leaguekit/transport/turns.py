@@ -12,14 +12,18 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from leaguekit.transport.base import HttpAnswer, Peer
 
+Answer = bytes | Coroutine[Any, Any, bytes | HttpAnswer | None] | None
+PostHandler = Callable[[bytes, Peer], Answer]
+TooLarge = bytes | Callable[[], bytes]
+
 
 class Place(NamedTuple):
     """Where bodies are posted, and who answers them."""
 
-    handler: Callable[[bytes, Peer], bytes | Coroutine[Any, Any, bytes | HttpAnswer | None] | None]
+    handler: PostHandler
     most_bytes: int
-    # The body of the answer to a larger one.
-    too_large: bytes
+    # The body of the answer to a larger one, or what makes it when it is sent.
+    too_large: TooLarge
 
 
 class Post:
@@ -50,8 +54,9 @@ class Other(NamedTuple):
     app: ASGI3Application
 
 
-# A refusal is bytes: the last thing that is sent.
-Turn = Post | Other | bytes
+# The last thing that is sent: bytes, or what makes them when they are sent.
+Refusal = bytes | Callable[[], bytes]
+Turn = Post | Other | Refusal
 
 
 def mcp_query(url: bytes) -> str | None:

@@ -10,6 +10,7 @@ from itertools import islice
 from leaguekit.league.figures import Figures, mark, points_after_rounds
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
+from leaguekit.league.statistics import matches_of
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain import without_places
@@ -248,7 +249,7 @@ def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], li
     """Its matches that have ended, the latest first, and those that have not."""
     if isinstance(found, Player):
         to_come = [state.matches[name] for name in found.todo]
-        mine = [match for match in state.matches.values() if found.id in match.players]
+        mine = matches_of(state, found.id)
     else:
         to_come = [state.matches[name] for name in found.in_hand]
         mine = [match for match in state.matches.values() if match.referee_id == found.id]

@@ -24,7 +24,15 @@ from leaguekit.protocol.messages.extensions import (
     TimeLimits,
     TranscriptEntry,
 )
-from leaguekit.protocol.messages.faults import GameError, GameErrorAck, LeagueError, RetryInfo, game_error, league_error
+from leaguekit.protocol.messages.faults import (
+    GameError,
+    GameErrorAck,
+    LeagueError,
+    LeagueErrorAck,
+    RetryInfo,
+    game_error,
+    league_error,
+)
 from leaguekit.protocol.messages.matches import (
     CallContext,
     ChooseParityCall,
@@ -52,6 +60,7 @@ from leaguekit.protocol.messages.registration import (
 )
 from leaguekit.protocol.messages.results import (
     BrokenRule,
+    ChoiceCount,
     LeagueQuery,
     LeagueQueryResponse,
     LeagueStandingsUpdate,
@@ -60,6 +69,10 @@ from leaguekit.protocol.messages.results import (
     MatchResultAck,
     MatchResultReport,
     NextMatch,
+    OpponentRecord,
+    PastResult,
+    PlayerFailures,
+    PlayerStats,
     QueryData,
     QueryError,
     QueryParams,
@@ -125,6 +138,7 @@ EXTENSIONS: tuple[type[Message], ...] = (
     GameMoveCall,
     GameMoveResponse,
     MatchMessageAck,
+    LeagueErrorAck,
 )
 EVERY_MESSAGE = SPECIFIED + ACKNOWLEDGEMENTS + EXTENSIONS
 
@@ -150,6 +164,7 @@ __all__ = [
     "BrokenRule",
     "CallContext",
     "Champion",
+    "ChoiceCount",
     "ChooseParityCall",
     "ChooseParityResponse",
     "Conditional",
@@ -167,6 +182,7 @@ __all__ = [
     "LeagueCompleted",
     "LeagueCompletedAck",
     "LeagueError",
+    "LeagueErrorAck",
     "LeagueQuery",
     "LeagueQueryResponse",
     "LeagueRegisterRequest",
@@ -190,8 +206,12 @@ __all__ = [
     "MoveRequest",
     "Needs",
     "NextMatch",
+    "OpponentRecord",
     "OwnRecord",
+    "PastResult",
+    "PlayerFailures",
     "PlayerMeta",
+    "PlayerStats",
     "QueryData",
     "QueryError",
     "QueryParams",

@@ -24,7 +24,7 @@ from leaguekit.protocol.fields import (
     said,
 )
 from leaguekit.protocol.messages.base import AgentAnswer, Envelope, Request
-from leaguekit.protocol.messages.rounds import Acknowledged
+from leaguekit.protocol.messages.rounds import Acknowledged, AckPlayer, AckReferee
 
 
 class RetryInfo(Struct, kw_only=True, omit_defaults=True):
@@ -79,6 +79,14 @@ class GameErrorAck(AgentAnswer, kw_only=True, tag="GAME_ERROR_ACK"):
     status: Acknowledged
     player_id: Annotated[PlayerId, said("The player that acknowledges", "001-L1622")]
     match_id: Annotated[MatchId, said("The match", "001-L1623")]
+
+
+class LeagueErrorAck(AgentAnswer, kw_only=True, tag="LEAGUE_ERROR_ACK"):
+    """An agent has heard of the error. Before it is registered it has no id."""
+
+    status: Acknowledged
+    player_id: AckPlayer = UNSET
+    referee_id: AckReferee = UNSET
 
 
 def league_error(

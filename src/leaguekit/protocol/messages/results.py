@@ -118,6 +118,57 @@ class Standing(Struct, kw_only=True, gc=False):
     ] = UNSET
 
 
+class OpponentRecord(Struct, kw_only=True):
+    """A player's record against one opponent."""
+
+    opponent_id: Annotated[PlayerId, said("The other player", "000-L1090")]
+    played: Annotated[Count, said("Matches played against it", "000-L1090")] = 0
+    wins: Annotated[Count, said("Matches won", "000-L1090")] = 0
+    draws: Annotated[Count, said("Matches drawn", "000-L1090")] = 0
+    losses: Annotated[Count, said("Matches lost", "000-L1090")] = 0
+    points: Annotated[Count, said("Points from these matches", "000-L1090")] = 0
+
+
+class ChoiceCount(Struct, kw_only=True):
+    """How often a player made a choice."""
+
+    choice: Annotated[str, said("The choice", "000-L1090", examples=["even"])]
+    count: Annotated[Count, said("In how many matches", "000-L1090")]
+
+
+class PlayerFailures(Struct, kw_only=True):
+    """What a player lost without play."""
+
+    technical_losses: Annotated[Count, said("Matches lost without play", "000-L1090")]
+    causes: Annotated[dict[str, Count], said("How often by each ruling", "000-L1090")]
+    unanswered_in_a_row: Annotated[Count, said("Calls in a row left unanswered until now", "000-L1090")]
+
+
+class PastResult(Struct, kw_only=True):
+    """How a match ended for a player."""
+
+    match_id: Annotated[MatchId, said("The match", "000-L1090")]
+    round_id: Annotated[RoundId, said("Its round", "000-L1090")]
+    opponent_id: Annotated[PlayerId, said("The other player", "000-L1090")]
+    result: Annotated[Literal["WIN", "DRAW", "LOSS"], said("How it ended for the player", "000-L1090")]
+    technical: Annotated[bool, said("Whether it was decided without play", "000-L1090")]
+
+
+class PlayerStats(Standing, kw_only=True):
+    """A player's row of the standings and the figures behind it; other managers may give the row alone."""
+
+    opponents: Annotated[
+        list[OpponentRecord] | UnsetType, said("Its record against each opponent, the latest met first", "000-L1090")
+    ] = UNSET
+    opponents_left_out: Annotated[Count | UnsetType, said("How many further opponents there are", "000-L1090")] = UNSET
+    choices: Annotated[list[ChoiceCount] | UnsetType, said("Its choices, the most frequent first", "000-L1090")] = UNSET
+    choices_left_out: Annotated[
+        Count | UnsetType, said("In how many matches it made a choice that is not listed", "000-L1090")
+    ] = UNSET
+    failures: Annotated[PlayerFailures | UnsetType, said("What it lost without play", "000-L1090")] = UNSET
+    form: Annotated[list[PastResult] | UnsetType, said("Its latest results, the latest first", "000-L1090")] = UNSET
+
+
 Standings = Annotated[list[Standing], Meta(max_length=MOST_STANDINGS)]
 
 
@@ -202,7 +253,7 @@ class QueryData(Struct, kw_only=True):
         said("For GET_STANDINGS", "000-L1087"),
     ] = UNSET
     schedule: Annotated[list[ScheduledMatch] | UnsetType, said("For GET_SCHEDULE", "000-L1088")] = UNSET
-    player_stats: Annotated[Standing | UnsetType, said("For GET_PLAYER_STATS", "000-L1090")] = UNSET
+    player_stats: Annotated[PlayerStats | UnsetType, said("For GET_PLAYER_STATS", "000-L1090")] = UNSET
     status: Annotated[LeagueStatus | UnsetType, said("For GET_STATUS", "001-L1693")] = UNSET
 
 

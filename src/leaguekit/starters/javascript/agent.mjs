@@ -30,11 +30,14 @@ const METHODS = {
   choose_move: ["GAME_MOVE_CALL", "match_id player_id game_type deadline move_request"],
   notify_match_result: ["GAME_OVER", "match_id game_type game_result"],
   notify_game_error: ["GAME_ERROR", "error_code"],
+  league_error: ["LEAGUE_ERROR", "error_code"],
 };
 // Some callers take the message type itself for the method.
 for (const row of Object.values(METHODS)) METHODS[row[0]] = row;
 const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
-const FROM_MANAGER = ["ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED", "LEAGUE_COMPLETED"];
+const FROM_MANAGER = [
+  "ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED", "LEAGUE_COMPLETED", "LEAGUE_ERROR",
+];
 const MOST_BYTES = 1_048_576;
 
 // Why a call is not carried out: JSON-RPC's number, and the catalogue's code and name.
@@ -216,7 +219,7 @@ export class Agent {
     }
     moment(message.timestamp);
     // Others may call before the answer to the registration has been read.
-    if (!(await Promise.race([this.registered, wait(5)]))) {
+    if (!(await Promise.race([this.registered, wait(2.5)]))) {
       throw new Refusal(4002, "E005", "PLAYER_NOT_REGISTERED", "This player has not registered.");
     }
     // A referee that reports an error may leave out in which match: then it is the latest.
@@ -244,6 +247,9 @@ export class Agent {
         break;
       case "GAME_ERROR":
         say(`The referee reports ${message.error_code}. ${message.consequence ?? ""}`);
+        break;
+      case "LEAGUE_ERROR":
+        say(`The manager reports ${message.error_code} ${message.error_description ?? ""}.`);
         break;
       case "LEAGUE_COMPLETED":
         say(`The league is over; the champion is ${message.champion.display_name}.`);

@@ -46,11 +46,12 @@ METHODS = {
     "choose_move": ("GAME_MOVE_CALL", "match_id player_id game_type deadline move_request"),
     "notify_match_result": ("GAME_OVER", "match_id game_type game_result"),
     "notify_game_error": ("GAME_ERROR", "error_code"),
+    "league_error": ("LEAGUE_ERROR", "error_code"),
 }
 # Some callers take the message type itself for the method.
 METHODS |= {kind: (kind, needed) for kind, needed in METHODS.values()} | {"choose_parity": METHODS["parity_choose"]}
 ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
-FROM_MANAGER = ("ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED", "LEAGUE_COMPLETED")
+FROM_MANAGER = ("ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED", "LEAGUE_COMPLETED", "LEAGUE_ERROR")
 
 
 class Refusal(Exception):
@@ -211,7 +212,7 @@ class Agent:
             raise Refusal(-32602, "E045", "UNEXPECTED_MESSAGE_TYPE", f"{method} carries {kind}.")
         moment(message["timestamp"])
         # Others may call before the answer to the registration has been read.
-        if not self.registered.wait(5):
+        if not self.registered.wait(2.5):
             raise Refusal(4002, "E005", "PLAYER_NOT_REGISTERED", "This player has not registered.")
         # A referee that reports an error may leave out in which match: then it is the latest.
         if kind == "GAME_ERROR" and self.invitations:
@@ -234,6 +235,8 @@ class Agent:
             self.remember(message)
         elif kind == "GAME_ERROR":
             say(f"The referee reports {message['error_code']}. {message.get('consequence', '')}")
+        elif kind == "LEAGUE_ERROR":
+            say(f"The manager reports {message['error_code']} {message.get('error_description', '')}.")
         elif kind == "LEAGUE_COMPLETED":
             say(f"The league is over; the champion is {message['champion'].get('display_name')}.")
             self.is_over = True

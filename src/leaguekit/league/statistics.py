@@ -1,0 +1,101 @@
+"""One player's statistics: against each opponent, its choices, its failures and its latest results.
+
+All of it is in the league's state. The answer stays small in a league of any size: each list is cut, and the number of
+what was left out is given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from msgspec import structs
+
+from leaguekit.league.figures import Mark, mark
+from leaguekit.league.records import Match
+from leaguekit.league.standings import WIN_POINTS
+from leaguekit.league.state import League
+from leaguekit.protocol.messages import ChoiceCount, OpponentRecord, PastResult, PlayerFailures, PlayerStats
+
+MAX_OPPONENTS = 40
+# Of different choices, and of causes of failures; and how long each may be.
+MAX_KINDS = 10
+MAX_TEXT = 50
+MAX_RESULTS = 10
+
+_RESULTS: dict[Mark, Literal["WIN", "DRAW", "LOSS"]] = {"1": "WIN", "+": "WIN", "½": "DRAW", "0": "LOSS", "-": "LOSS"}
+# The schedule does not change once it is made; to look through a large one takes 50 ms.
+_by_player: WeakKeyDictionary[League, dict[str, list[Match]]] = WeakKeyDictionary()
+
+
+def matches_of(league: League, player_id: str) -> list[Match]:
+    """All matches of a player, in the order of the schedule."""
+    if not league.matches:
+        return []
+    index = _by_player.get(league)
+    if index is None:
+        index = _by_player[league] = {}
+        for match in league.matches.values():
+            index.setdefault(match.a, []).append(match)
+            index.setdefault(match.b, []).append(match)
+    # Who left before the start has none.
+    return index.get(player_id, [])
+
+
+def player_stats(league: League, player_id: str) -> PlayerStats:
+    """A player's row of the table, and what it is made of."""
+    ended = [match for match in matches_of(league, player_id) if match.has_ended]
+    opponents = _opponents(ended, player_id)
+    choices = Counter(choice for match in ended if (choice := _choice(match, player_id)) is not None)
+    common = [one for one in choices.most_common() if len(one[0]) <= MAX_TEXT][:MAX_KINDS]
+    return PlayerStats(
+        **structs.asdict(league.table.standings()[player_id]),
+        opponents=opponents[:MAX_OPPONENTS],
+        opponents_left_out=max(0, len(opponents) - MAX_OPPONENTS),
+        choices=[ChoiceCount(choice=choice, count=count) for choice, count in common],
+        choices_left_out=choices.total() - sum(count for _, count in common),
+        failures=_failures(league, ended, player_id),
+        form=[_past(match, player_id) for match in ended[: -MAX_RESULTS - 1 : -1]],
+    )
+
+
+def _opponents(ended: list[Match], player_id: str) -> list[OpponentRecord]:
+    """The record against each opponent, the one met last first."""
+    records: dict[str, OpponentRecord] = {}
+    for match in reversed(ended):
+        opponent = match.opponent_of(player_id)
+        record = records.setdefault(opponent, OpponentRecord(opponent_id=opponent))
+        result = _RESULTS[mark(match, player_id)]
+        record.played += 1
+        record.wins += result == "WIN"
+        record.draws += result == "DRAW"
+        record.losses += result == "LOSS"
+        record.points = WIN_POINTS * record.wins + record.draws
+    return [*records.values()]
+
+
+def _choice(match: Match, player_id: str) -> str | None:
+    outcome = match.outcome
+    return None if outcome is None else outcome.choice_a if player_id == match.a else outcome.choice_b
+
+
+def _failures(league: League, ended: list[Match], player_id: str) -> PlayerFailures:
+    lost = [match.outcome for match in ended if mark(match, player_id) == "-"]
+    causes = Counter(((outcome and outcome.ruling) or "UNKNOWN")[:MAX_TEXT] for outcome in lost)
+    return PlayerFailures(
+        technical_losses=len(lost),
+        causes=dict(causes.most_common(MAX_KINDS)),
+        unanswered_in_a_row=league.players[player_id].failures,
+    )
+
+
+def _past(match: Match, player_id: str) -> PastResult:
+    how = mark(match, player_id)
+    return PastResult(
+        match_id=match.id,
+        round_id=match.round_id,
+        opponent_id=match.opponent_of(player_id),
+        result=_RESULTS[how],
+        technical=how in ("+", "-"),
+    )
