@@ -45,9 +45,9 @@ async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
 ) -> None:
     made: list[float] = []
 
-    def noted(self: Conductor) -> Any:
+    def noted(self: Conductor, round_id: int) -> Any:
         made.append(asyncio.get_running_loop().time())
-        return really(self)
+        return really(self, round_id)
 
     really = Conductor._standings
     monkeypatch.setattr(Conductor, "_standings", noted)
