@@ -993,6 +993,8 @@ class Served:
         """Register an agent over HTTP: its token."""
         endpoint = f"http://127.0.0.1:{self._endpoints[number].getsockname()[1]}/mcp"
         meta = {"display_name": f"No {number}", "version": "1.0.0", "game_types": ["even_odd"]}
+        if role == "referee":
+            meta["token_scheme"] = "derived"
         params = {
             "protocol": "league.v2",
             "message_type": "REFEREE_REGISTER_REQUEST" if role == "referee" else "LEAGUE_REGISTER_REQUEST",

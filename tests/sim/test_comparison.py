@@ -109,9 +109,10 @@ def test_replaced_moves_are_counted_for_the_strategy_in_whichever_seat() -> None
     comparison = Comparison(GAME, [Entrant("fails", fails), *entrants("random", "frequency")], 3)
     for seed in range(5):
         comparison.play(seed)
-    replaced = dict(zip(comparison.names, comparison.replaced, strict=True))
-    assert replaced == {"fails": 10, "frequency": 0, "random": 0}
-    assert comparison.faults[comparison.names.index("fails")] == "the strategy raised LookupError()"
+    origins = dict(zip(comparison.names, comparison.origins, strict=True))
+    assert {name: one.replaced for name, one in origins.items()} == {"fails": 10, "frequency": 0, "random": 0}
+    assert origins["fails"].reason == "the strategy raised LookupError()"
+    assert origins["random"].own == 10
 
 
 def test_a_league_that_is_broken_off_does_not_count() -> None:

@@ -166,5 +166,6 @@ def shown(told: Iterable[tuple[str, str, Json]]) -> Json:
                 state[part] |= items
         for part, keys in data.get("drop", {}).items():
             for key in keys:
-                del state[part][key]
+                # One that came and went while the page dawdled was never set.
+                state[part].pop(key, None)
     return {name: value for name, value in state.items() if name not in ("now", "seq")}
