@@ -219,4 +219,4 @@ def test_replaced_moves_are_those_of_the_last_league() -> None:
     league = direct("even_odd", (raises, "random"))
     league.play(1)
     league.play(2)
-    assert league.players["P01"].replaced == 1
+    assert league.players["P01"].origins.replaced == 1
