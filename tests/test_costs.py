@@ -26,10 +26,10 @@ BUDGETS = {
         "calls in protocol": 255,
         "calls in games": 41,
         "calls in match": 69,
-        "calls in league": 165,
+        "calls in league": 172,
         "calls in transport": 150,
         "calls in store": 31,
-        "calls in agents": 585,
+        "calls in agents": 605,
     },
     "exchange": {
         "tasks": 0,

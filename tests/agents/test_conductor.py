@@ -728,7 +728,6 @@ async def test_an_assignment_carries_all_that_the_referee_needs_and_no_real_toke
         assert told["auth_token"] == tokens.manager_to_agent(tokens.signing_key(referee.token), LEAGUE, "REF01")
 
 
-@pytest.mark.proves("002-L0331")
 @in_virtual_time
 async def test_where_waits_double_a_player_is_invited_again_after_1_2_and_4_seconds(tmp_path: Path) -> None:
     async with Hall(tmp_path, backoff="exponential") as hall:

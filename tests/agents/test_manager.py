@@ -436,7 +436,7 @@ async def test_a_player_cannot_do_what_only_referees_may(tmp_path: Path, method:
         assert refused(answer) == (5001, "E012")
 
 
-@pytest.mark.proves("002-L0307b")
+@pytest.mark.settles("002-L0307b")
 @in_virtual_time
 async def test_a_league_error_names_the_player_whose_token_the_request_carries(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:

@@ -102,7 +102,7 @@ def test_an_agent_is_served_until_its_league_is_over_and_logs_to_its_own_folder(
     assert (line["agent_id"], line["message_type"]) == ("REF01", "LEAGUE_COMPLETED")
 
 
-@pytest.mark.proves("000-L1566")
+@pytest.mark.settles("000-L1566")
 def test_a_referee_refuses_large_bodies_under_its_present_name_and_time_with_its_own_limits(tmp_path: Path) -> None:
     answers = []
     moment = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)

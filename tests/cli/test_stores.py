@@ -168,7 +168,7 @@ def test_verify_names_what_is_wrong_and_fails(command: Command, tmp_path: Path) 
     path = tampered(tmp_path / "league.db", lambda log: log.of("ResultRecorded")["result"].update(winner="P01"))
     done = command("verify", path)
     assert done.code == 1
-    fault, *others, end = done.out.splitlines()[10:]
+    fault, *others, end = done.out.splitlines()[11:]
     assert fault == (
         "    FAULT event 13 (R1M1): expected 3–0 for a win, 1–1 for a draw, 0–0 if both lose, "
         "found this: The winner P01, the score 1–1 and DRAW do not go together."

@@ -322,7 +322,6 @@ def test_players_are_told_by_what_a_referees_own_token_is_recognised() -> None:
     assert match.referee_verifier == play.league.referees["REF01"].registered.verifier
 
 
-@pytest.mark.proves("002-L0331")
 def test_waits_that_double_begin_with_one_second_unless_told_otherwise() -> None:
     doubling = {"league_id": LEAGUE, "backoff": "exponential"}
     chosen = msgspec.convert(doubling, Settings)

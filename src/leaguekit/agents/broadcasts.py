@@ -190,7 +190,10 @@ class Broadcasts:
             if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
                 return None
             try:
-                answer = await self._posted(agent_id, message, recipient)
+                token = None if agent_id in self._without_token else recipient.token
+                answer = await self._world.caller.post(recipient.url, _written(message, recipient, token), SECONDS)
+                if token is not None and b'"error"' in answer.body and refuses_token(answer.body):
+                    answer = await self._post_without_token(agent_id, message, recipient)
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
                 return False
@@ -215,18 +218,12 @@ class Broadcasts:
                 await asyncio.sleep(RETRY_SECONDS)
         return False
 
-    async def _posted(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
-        """Post a message; once more without a token if the agent refuses the token.
+    async def _post_without_token(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
+        """Post a message whose token was refused.
 
         Document 001 lets a player refuse a token that is not its own, and shows no token in the manager's messages.
         """
-        if agent_id not in self._without_token:
-            shown = _written(message, recipient, recipient.token)
-            answer = await self._world.caller.post(recipient.url, shown, SECONDS)
-            if not refuses_token(answer.body):
-                return answer
-        without = _written(message, recipient, None)
-        answer = await self._world.caller.post(recipient.url, without, SECONDS)
+        answer = await self._world.caller.post(recipient.url, _written(message, recipient, None), SECONDS)
         if not (refuses_token(answer.body) or is_not_known(answer.body)):
             self._without_token.add(agent_id)
         return answer

@@ -127,8 +127,6 @@ def cause_in(answer: bytes) -> str | None:
 
 def refuses_token(answer: bytes) -> bool:
     """Whether an unread answer refuses the token of a message by the manager: by 001's number, or by our code."""
-    if b'"error"' not in answer:
-        return False
     try:
         refused = msgspec.json.decode(answer, type=_Numbered).error.code == _INVALID_TOKEN
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
