@@ -22,6 +22,7 @@ from tests.agents.leagues import LEAGUE, Hall, Json, Scripted, in_virtual_time, 
 from tests.agents.scene import REFEREE_TOKEN, REFEREE_URL, Scene, player_url
 
 OWN_TOKEN = {"token_scheme": ...}
+HOME = Peer("127.0.0.1")
 ELSEWHERE = Peer("10.0.0.66")
 
 
@@ -159,17 +160,27 @@ async def test_a_token_that_players_have_seen_counts_only_for_reports_of_its_mat
         assert await _call(hall, "report_match_result", report, home) == "ACCEPTED"
 
 
+@pytest.mark.parametrize(
+    ("peer", "changes"),
+    [
+        (ELSEWHERE, {}),
+        (Peer("127.0.0.1"), {"contact_endpoint": "http://127.0.0.1:6666/mcp"}),
+        (Peer("127.0.0.1"), {"token_scheme": "derived"}),
+    ],
+    ids=["from elsewhere", "to another port", "to the token scheme"],
+)
 @in_virtual_time
-async def test_a_token_that_players_have_seen_does_not_move_the_referee_from_elsewhere(tmp_path: Path) -> None:
+async def test_a_token_that_players_have_seen_changes_nothing_about_the_referee(
+    tmp_path: Path, peer: Peer, changes: Json
+) -> None:
     async with Hall(tmp_path) as hall:
         theirs, _ = await own_token_league(hall)
-        moved = hall.registration(
-            "referee", 1, meta=OWN_TOKEN | {"contact_endpoint": "http://127.0.0.1:6666/mcp"}, auth_token=theirs.token
-        )
-        body = json.dumps({"jsonrpc": "2.0", "method": "register_referee", "params": moved, "id": 1}).encode()
-        answer = json.loads(await hall.manager.handle(body, ELSEWHERE) or b"null")
+        before = hall.league.digest()
+        again = hall.registration("referee", 1, meta=OWN_TOKEN | changes, auth_token=theirs.token)
+        body = json.dumps({"jsonrpc": "2.0", "method": "register_referee", "params": again, "id": 1}).encode()
+        answer = json.loads(await hall.manager.handle(body, peer) or b"null")
         assert answer["result"]["status"] == "REJECTED"
-        assert hall.league.referees[theirs.id].meta.contact_endpoint == theirs.url
+        assert hall.league.digest() == before
 
 
 @in_virtual_time
@@ -196,7 +207,7 @@ async def test_strict_referees_turns_all_of_this_off(tmp_path: Path) -> None:
 # Our player
 
 
-async def _invited(player: PlayerAgent, referee: Scripted, match_id: str, **changes: Any) -> Json:
+async def _invited(player: PlayerAgent, referee: Scripted, match_id: str, peer: Peer = HOME, **changes: Any) -> Json:
     fields: Json = {
         "league_id": LEAGUE,
         "round_id": 1,
@@ -207,7 +218,7 @@ async def _invited(player: PlayerAgent, referee: Scripted, match_id: str, **chan
     }
     message = referee.message("GAME_INVITATION", **fields | changes)
     call = {"jsonrpc": "2.0", "method": "handle_game_invitation", "params": message, "id": 1}
-    return dict(json.loads(await player.handle(json.dumps(call).encode(), Peer("127.0.0.1")) or b""))
+    return dict(json.loads(await player.handle(json.dumps(call).encode(), peer) or b""))
 
 
 @in_virtual_time
@@ -227,6 +238,7 @@ async def test_our_player_takes_the_own_token_of_a_referee_only_for_the_announce
         assert joined["auth_token"].startswith("drv-")
         for refused in (
             await _invited(player, theirs, "R1M2"),
+            await _invited(player, theirs, "R1M1", ELSEWHERE),
             await _invited(player, theirs, "R1M1", auth_token="tok-ref01-somebody-elses"),
             await _invited(player, theirs, "R1M1", auth_token=...),
         ):

@@ -26,7 +26,10 @@ from tests.programs import Program
 
 Command = Callable[..., Said]
 LEAGUE = "league_2025_even_odd"
-CONTENTS = rf"{LEAGUE}, 28 events and 7 texts beside them \(0\.\d MB\), checked and complete as far as event 28"
+CONTENTS = (
+    rf"{LEAGUE}, 28 events and 7 texts beside them \(0\.\d MB\), "
+    "checked and complete as far as event 28, as its head file says"
+)
 
 
 @pytest.fixture
@@ -290,10 +293,11 @@ def test_a_restored_store_is_at_its_place_and_says_how_to_go_on(command: Command
     done = command("restore", tmp_path / "monday.db", "--data-dir", new)
     place = new / "agents" / LEAGUE / "manager" / "league.db"
     assert (done.code, done.err) == (0, "")
-    restored, token, code, go_on = done.out.splitlines()
+    restored, token, code, agents, go_on = done.out.splitlines()
     assert re.fullmatch(rf"Restored {re.escape(str(place))}: {CONTENTS}", restored)
     assert token.startswith(f"There is no admin token in {place.parent}: the manager makes a new one")
     assert code.startswith("There is no referee code there")
+    assert agents.startswith(f"There are no tokens of agents in {place.parent.parent}: copy what they had there")
     assert go_on == f"Go on with: league manager --store {place} --data-dir {new}"
     assert contents(place) == before
     assert command("verify", place).code == 0
@@ -307,6 +311,7 @@ def test_what_league_run_has_made_goes_on_with_it(command: Command, store: Path,
     journal = store.parent.parent / "REF01" / "journal.jsonl"
     journal.parent.mkdir()
     journal.touch()
+    (journal.parent / "state.json").touch()
     told = json.loads(command("restore", store, tmp_path / "new.db", "--data-dir", tmp_path, "--json").out)
     assert told["go_on"] == f"league run --resume {tmp_path / 'new.db'} --data-dir {tmp_path}"
     assert (told["missing"], told["texts"]) == (["referee_code"], 8)
@@ -384,7 +389,7 @@ def test_verify_fails_if_the_end_of_the_log_is_missing(command: Command, cut: Pa
     done = command("verify", cut)
     assert (done.code, done.err) == (1, "")
     assert f"    FAULT {MISSING.format(cut)}" in done.out.splitlines()
-    assert done.out.splitlines()[-1] == "NOT OK: 1 faults"
+    assert done.out.splitlines()[-1] == "NOT OK: 1 fault"
     done = command("verify", cut, "--json")
     told = json.loads(done.out)
     assert (done.code, told["ok"], told["faults"], told["last_event"], told["head"]) == (1, False, 1, 18, 28)

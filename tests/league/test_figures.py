@@ -96,11 +96,11 @@ def test_everything_that_can_happen_in_a_league_can_be_put_into_figures() -> Non
     assert msgspec.json.decode(msgspec.json.encode(found), type=Figures) == found
 
 
-def test_even_odd_is_luck_and_its_champion_no_better_than_the_others() -> None:
+def test_of_even_odd_it_is_said_that_chance_decides_and_nobody_is_called_stronger() -> None:
     said = " ".join(figures(whole().league).sentences)
-    assert said.startswith("Even/odd is luck")
-    assert "is the luckiest, and not the best" in said
-    assert "be told from chance" not in said
+    assert said.startswith("Even/odd is luck: chance alone decides which of two players wins.")
+    assert "cannot be told from chance" in said
+    assert "is rated" not in said
 
 
 def as_game(league: League, game: str) -> League:

@@ -15,6 +15,7 @@ from leaguekit.match.draw import commitment
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from tests.league.play import Play, drawn, failed, number, won
+from tests.played import audited
 from tests.samples import NOW as _NOW
 
 
@@ -531,3 +532,17 @@ def test_a_referee_that_returns_after_the_end_is_done_too() -> None:
     play.record("R1M1")
     play.do(commands.referee_returned(play.league, "REF02", play.now))
     assert play.league.referees["REF02"].state == "SHUTDOWN"
+
+
+def test_a_referee_that_was_not_given_the_seed_draws_as_it_likes_and_nothing_is_flagged() -> None:
+    play = Play(players=2)
+    play.referee(1, meta={"token_scheme": UNSET})
+    play.begin()
+    match = play.match("R1M1")
+    # It may draw what the seed gives, by chance, and that proves nothing.
+    play.record("R1M1", drawn(match, drawn_number=number(match)))
+    assert play.league.flags == {}
+    audit = audited(play.log)
+    assert audit.faults == 0
+    assert audit.counts.draws_derived == 0
+    assert audit.counts.not_checkable["the referee does not know the league's seed"] == 1

@@ -459,7 +459,7 @@ def test_a_wrong_choice_is_told_and_asked_for_again_three_times_and_the_fourth_l
     assert {(fault.next_retry_at, fault.action_required) for fault in faults} == {(None, "CHOOSE_PARITY_RESPONSE")}
     assert "'Even'" in faults[0].detail
     assert [fault.consequence for fault in faults] == [
-        *["Technical loss if no valid answer comes before the deadline."] * 3,
+        *["Technical loss at wrong answer 4, or if no valid one comes before the deadline."] * 3,
         "Technical loss: no tries are left.",
     ]
     assert [type(effect) for effect in shell.effects[-3:]] == [Tell, Entered, Finish]

@@ -124,5 +124,22 @@ def test_the_stated_difference_is_that_of_the_widest_interval() -> None:
     margin, detectable = sums.difference(0, 1).margin, sums.detectable()
     assert margin is not None
     assert detectable is not None
-    # 1.28 more standard errors for a power of 90 %.
-    assert detectable / margin == pytest.approx((1.984 + 1.2816) / 1.984, rel=0.01)
+    # 1.29 more standard errors for a power of 90 %, and as much more as four added matches of 104 take away.
+    assert detectable / margin == pytest.approx((1.984 + 1.2903) / 1.984 * 104 / 100, rel=0.01)
+
+
+def test_no_difference_is_called_detectable_that_cannot_be() -> None:
+    assert sums_of([WON, LOST] * 5).detectable() is None
+
+
+@pytest.mark.parametrize("leagues", [20, 50, 200])
+def test_a_difference_that_is_called_detectable_is_found_about_as_often_as_stated(leagues: int) -> None:
+    random = Random(leagues)
+    # One strategy wins that much more often.
+    advantage = {20: 0.7, 50: 0.46, 200: 0.235}[leagues]
+    played = [
+        sums_of([WON if random.random() < (1 + advantage) / 2 else LOST for _ in range(leagues)]) for _ in range(300)
+    ]
+    stated = sum(sums.detectable() or 3.0 for sums in played) / len(played)
+    assert stated <= 3 * advantage <= 1.1 * stated
+    assert sum(sums.difference(0, 1).sign > 0 for sums in played) / len(played) >= 0.86

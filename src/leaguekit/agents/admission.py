@@ -89,6 +89,8 @@ class Admission:
         self._token_hosts[referee_id] = hosts
         self._ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
         log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
+        if self._ledger.league.referees[referee_id].shows_own_token:
+            log.warning("%s knows only the documents: it shows players its own token", referee_id, extra=about(request))
         return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
 
     def is_referee_code(self, code: str | None) -> bool:

@@ -236,8 +236,8 @@ class Manager:
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
         agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
-        if agent is not None and not self._token_counts(agent, request, peer):
-            agent = None
+        if agent is not None:
+            self._check_shown_token(agent, request, peer)
         if agent is None or (kind is not None and type(agent) is not kind):
             shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
             raise ProtocolError("E012", context=shown)
@@ -248,15 +248,18 @@ class Manager:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
 
-    def _token_counts(self, agent: Player | Referee, request: OfLeague, peer: Peer) -> bool:
-        """Whether an agent's token gives access to this, from here.
+    def _check_shown_token(self, agent: Player | Referee, request: OfLeague, peer: Peer) -> None:
+        """Judge whether the token of a referee that shows it to players gives access to this, from here.
 
-        Players have seen the token of a referee that shows them its own. It counts only from the host of the referee's
-        endpoint, and only for the messages of document 001.
+        It counts only for the messages of document 001, and only from the host of the referee's endpoint.
         """
         if isinstance(agent, Player) or not agent.shows_own_token:
-            return True
-        return isinstance(request, m.MatchResultReport | m.LeagueQuery) and self._admission.counts_from(agent, peer)
+            return
+        if not isinstance(request, m.MatchResultReport | m.LeagueQuery):
+            raise ProtocolError("E012", f"Players have seen the token of {agent.id}: it does not count for this.")
+        if not self._admission.counts_from(agent, peer):
+            detail = f"The token of {agent.id} counts only from the host of {agent.meta.contact_endpoint}"
+            raise ProtocolError("E012", f"{detail}; this came from {peer.host}.")
 
     def _player_with(self, token: str) -> str | None:
         agent = self.ledger.league.agent_with(tokens.verifier(token))

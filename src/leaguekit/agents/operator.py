@@ -288,6 +288,7 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "display_name": agent.meta.display_name,
                 "state": agent.state,
                 "endpoint": agent.meta.contact_endpoint,
+                **({"shows_own_token": True} if isinstance(agent, Referee) and agent.shows_own_token else {}),
                 **_where_moves_came_from(league, agent),
                 **_how_it_speaks(league, agent),
             }

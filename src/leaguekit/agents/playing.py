@@ -26,11 +26,13 @@ from leaguekit.agents.context import (
 )
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
-from leaguekit.agents.referees import FromReferee, common_of, match_of
+from leaguekit.agents.reachability import addresses_of, plain_address
+from leaguekit.agents.referees import FromReferee, OwnToken, common_of, match_of
 from leaguekit.agents.registration import UNNAMED, Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
@@ -42,6 +44,7 @@ from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, 
 from leaguekit.protocol.tokens import redacted
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Shared, Views, ViewWriter
+from leaguekit.transport.addresses import Resolver
 from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
@@ -108,8 +111,9 @@ class PlayerAgent:
         self._chance_of_all: Chance | None = None
         self._matches: dict[str, OpenMatch] = {}
         self._current: str | None = None
-        # Of matches whose referee shows its own token: by what that is recognised, as the manager has announced it.
-        self._verifiers: dict[str, bytes] = {}
+        # By match, what the manager has announced of a referee that shows its own token.
+        self._own_tokens: dict[str, OwnToken] = {}
+        self._resolver = Resolver()
         self._memory: Memory | None = None
         self._views = Views(world.data_root)
         # Whose history file waits for its turn to be written: what it will say is made then.
@@ -181,12 +185,14 @@ class PlayerAgent:
         """Answer a body, whatever it is."""
         return await awaited(self.reply(body, peer))
 
-    def reply(self, body: bytes, _peer: Peer) -> Reply:
+    def reply(self, body: bytes, peer: Peer) -> Reply:
         """The same, at once where nobody has to be waited for."""
-        return reply(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+        return reply(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
 
-    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
+    def _answer(self, call: Call, peer: Peer) -> m.Message | Awaitable[Any]:
         message = call.message
+        if self._own_tokens and isinstance(message, FromReferee):
+            self._check_host(message, peer)
         handler = self._handlers.get((call.method, type(message)))
         if handler is None:
             if message is None and call.method in (PING, GET_STATE):
@@ -219,13 +225,32 @@ class PlayerAgent:
             "matches": matches,
         }
 
-    def _round_announced(self, message: m.RoundAnnouncement) -> m.RoundAnnouncementAck:
+    def _round_announced(self, message: m.RoundAnnouncement) -> Given:
         common = self._from_manager(message)
         self.round_id = message.round_id
-        for match in message.matches:
-            if match.referee_verifier is not UNSET:
-                self._verifiers[match.match_id] = bytes.fromhex(match.referee_verifier)
-        return m.RoundAnnouncementAck(**common, round_id=message.round_id)
+        ack = m.RoundAnnouncementAck(**common, round_id=message.round_id)
+        shown = [match for match in message.matches if match.referee_verifier is not UNSET]
+        return self._note_own_tokens(shown, ack) if shown else ack
+
+    async def _note_own_tokens(
+        self, matches: list[m.AnnouncedMatch], ack: m.RoundAnnouncementAck
+    ) -> m.RoundAnnouncementAck:
+        """Note which referees show their own tokens, and the hosts from which these count."""
+        urls = {match.referee_endpoint for match in matches}
+        hosts = {url: await addresses_of(url, self._resolver) for url in urls}
+        for match in matches:
+            verifier = bytes.fromhex(str(match.referee_verifier))
+            self._own_tokens[match.match_id] = OwnToken(verifier, hosts[match.referee_endpoint])
+        return ack
+
+    def _check_host(self, message: FromReferee, peer: Peer) -> None:
+        """Refuse a referee's own token from another host: other players have seen it, too."""
+        known = self._own_tokens.get(message.match_id or self._current or "")
+        if known is None or not message.auth_token or not tokens.recognised(message.auth_token, known.verifier):
+            return
+        # Behind a relay nobody knows where a call came from.
+        if peer.host and plain_address(peer.host) not in known.hosts:
+            raise self._stranger()
 
     def _standings_updated(self, message: m.LeagueStandingsUpdate) -> m.StandingsUpdateAck:
         common = self._from_manager(message)
@@ -386,7 +411,7 @@ class PlayerAgent:
         if me is not None and not me.may_be_manager(message.auth_token):
             raise self._stranger()
         text = text_of(message)
-        log.warning("%s", text, extra=about(message))
+        log.info("%s", text, extra=about(message))
         self._tell(text)
         return m.LeagueErrorAck(
             **m.envelope(self.registrar.sender, self.world.now(), message.conversation_id),
@@ -426,7 +451,7 @@ class PlayerAgent:
 
     def _match(self, message: FromReferee, match_id: str, me: Identity) -> OpenMatch:
         """The match that a referee's message is about."""
-        match = match_of(self._matches, message, match_id, me, self._verifiers.get(match_id))
+        match = match_of(self._matches, message, match_id, me, self._own_tokens.get(match_id))
         if match is None:
             raise self._stranger()
         return match

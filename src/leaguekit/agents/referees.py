@@ -7,7 +7,7 @@ a match with a ``referee_verifier``, its referee shows its own token, and that o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -23,16 +23,23 @@ MOST_ATTEMPTS = 9
 FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
 
 
+class OwnToken(NamedTuple):
+    """A referee's own token: by what it is recognised, and the addresses from which it counts."""
+
+    verifier: bytes
+    hosts: frozenset[str]
+
+
 def match_of(
-    matches: dict[str, OpenMatch], message: FromReferee, match_id: str, me: Identity, verifier: bytes | None
+    matches: dict[str, OpenMatch], message: FromReferee, match_id: str, me: Identity, own: OwnToken | None
 ) -> OpenMatch | None:
     """The match that a message is about, which is kept among the others; None if its sender is not the referee.
 
-    ``verifier`` is that of the referee's own token, if the referee of this match shows that.
+    ``own`` is the referee's own token, if the referee of this match shows that.
     """
     known = matches.get(match_id)
     referee_id = message.sender.partition(":")[2]
-    if verifier is not None and message.auth_token and tokens.recognised(message.auth_token, verifier):
+    if own is not None and message.auth_token and tokens.recognised(message.auth_token, own.verifier):
         # It does not know of attempts, and so begins whenever it invites.
         if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
             known = matches[match_id] = OpenMatch(referee_id, 1 if known is None else known.attempt)

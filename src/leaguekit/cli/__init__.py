@@ -48,7 +48,7 @@ COMMANDS = {
     "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
     "explain": ("say what a message is, and everything that is wrong with it", "explain"),
     "schema": ("print or write the JSON Schema of the messages", "schema"),
-    "examples": ("list or write an example of every message", "examples"),
+    "examples": ("list or write an example of every message of the documents", "examples"),
 }
 EXAMPLES = """examples:
   league run                           four players, two referees, and a champion

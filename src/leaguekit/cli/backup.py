@@ -107,9 +107,10 @@ def league_in(store: Path) -> str:
 def contents(told: dict[str, Any]) -> str:
     """What is in a copy, in words."""
     size = f"{told['bytes'] / 1e6:,.1f} MB"
+    compared = "as its head file says" if told["is_compared"] else "with no head file to compare with"
     return harmless(
         f"{told['league_id']}, {told['events']:,} events and {told['texts']:,} texts beside them ({size}), "
-        f"checked and complete as far as event {told['events']:,}"
+        f"checked and complete as far as event {told['events']:,}, {compared}"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from leaguekit.cli.tables import counted, table, width
+from leaguekit.cli.tables import counted, standings_table, table, width
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.estimates import CONFIDENCE, FEWEST_LEAGUES, POWER, Estimate
 
@@ -38,10 +38,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
     if comparison.as_named and sums.leagues:
         told["players"] = [
-            {"rank": row.rank, "player_id": row.player_id, "strategy": comparison.strategy_of[row.player_id]}
-            | {"wins": row.wins, "draws": row.draws, "losses": row.losses, "points": row.points}
-            for row in comparison.league.standings()
+            msgspec.to_builtins(row) | {"strategy": comparison.strategy_of[row.player_id]}
+            for row in comparison.league.placed()
         ]
+        told["ties"] = comparison.league.ties()
     told["strategies"] = [_strategy_as_json(comparison, one) for one in order]
     told["against"] = [
         {"strategy": names[a], "opponent": names[b], "matches": sum(counts := sums.counts(a, b))}
@@ -110,23 +110,27 @@ def _meaning(comparison: Comparison) -> Iterator[str]:
         yield f"How much of this is chance shows from {FEWEST_LEAGUES} leagues on (--seeds)."
     else:
         yield "±: in 95 of 100 comparisons the true mean is within this. Each league is one observation."
-    if (detectable := sums.detectable()) is not None:
+    if sums.pairs and sums.leagues >= FEWEST_LEAGUES:
         held = "the difference is" if sums.pairs == 1 else f"all {sums.pairs} differences are"
         yield (
             f"Better than, *: the difference is more than chance. In 95 of 100 comparisons {held} within ±, "
             "so that no such claim is false (Bonferroni)."
         )
-        yield f"A true difference of {detectable:.3f} is found in {10 * POWER:.0f} of 10 comparisons like this."
+        often, detectable = f"in about {10 * POWER:.0f} of 10 comparisons like this", sums.detectable()
+        if detectable is None:
+            yield f"{sums.leagues} leagues are too few to find even the largest difference {often}: use more --seeds."
+        else:
+            yield f"A true difference of {detectable:.3f} is found {often}."
     if comparison.league.game.luck:
         yield comparison.league.game.luck
 
 
 def _players(comparison: Comparison) -> str:
-    rows = [
-        [row.rank, row.player_id, comparison.strategy_of[row.player_id], row.wins, row.draws, row.losses, row.points]
-        for row in comparison.league.standings()
+    placed = [
+        msgspec.to_builtins(row) | {"display_name": comparison.strategy_of[row.player_id]}
+        for row in comparison.league.placed()
     ]
-    return table(["rank", "player", "strategy", "won", "drawn", "lost", "points"], rows)
+    return "\n".join([standings_table(placed), *comparison.league.ties()])
 
 
 def _strategies(comparison: Comparison, order: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""``league examples``: an example of every message, as it goes over the wire, for authors of agents."""
+"""``league examples``: an example of every message of the documents, for authors of agents."""
 
 from __future__ import annotations
 

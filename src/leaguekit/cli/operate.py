@@ -167,6 +167,11 @@ def _agents(agents: list[dict[str, Any]]) -> str:
     names = ["id", "display_name", "state", "endpoint", *spoken]
     rows = [[str(one[name] or "-") for name in names] for one in agents]
     lines = [table(["id", "name", "state", "endpoint", *spoken], rows)]
+    lines += [
+        f"{one['id']} knows only the documents: it shows players its own token"
+        for one in agents
+        if "shows_own_token" in one
+    ]
     moves = {one["id"]: msgspec.convert(one["moves"], MoveOrigins) for one in agents if "moves" in one}
     lines += [harmless(f"moves of {agent}, as it states: {origins}") for agent, origins in moves.items()]
     for one in agents:

@@ -66,6 +66,8 @@ class _Story:
         self.others: list[str] = []
         self.transcript: MatchTranscript | None = None
         self._names: dict[str, str] = {}
+        # Of each referee, whether it does not know the seed.
+        self._without_seed: dict[str, bool] = {}
         self._events: list[e.Event] = []
         self._game = ""
         self._seed: bytes | None = None
@@ -77,6 +79,8 @@ class _Story:
                 self._seed = bytes.fromhex(event.settings.seed_hex or "")
             case e.PlayerRegistered():
                 self._names[event.player_id] = event.meta.display_name
+            case e.RefereeRegistered():
+                self._without_seed[event.referee_id] = event.shows_own_token
             case e.LeagueStarted():
                 self._find(event.rounds)
         if getattr(event, "match_id", None) == self._name:
@@ -101,7 +105,8 @@ class _Story:
         recorded = self._recorded
         if recorded is None:
             return None
-        judged = judge(self._game, match, recorded.attempt, recorded.result, self._seed)
+        has_seed = not self._without_seed.get(recorded.referee_id)
+        judged = judge(self._game, match, recorded.attempt, recorded.result, self._seed, has_seed=has_seed)
         if self.transcript is not None and self.transcript.attempt == recorded.attempt:
             judged.faults.extend(faults_in_transcript(recorded, self.transcript))
         return judged

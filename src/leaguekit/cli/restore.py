@@ -80,6 +80,8 @@ def run(options: argparse.Namespace) -> int:
     if journals:
         print("Stop the referees, and remove what they remember of later matches:")
         print(*(f"  {path}" for path in journals), sep="\n")
+    if not any(usual.parent.parent.glob("*/state.json")):
+        print(f"There are no tokens of agents in {usual.parent.parent}: copy what they had there before they come back")
     print(f"Go on with: {go_on}")
     return 0
 

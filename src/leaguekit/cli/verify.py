@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from leaguekit.cli import stores
-from leaguekit.cli.tables import json_line
+from leaguekit.cli.tables import counted, json_line
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.plain import harmless
@@ -132,8 +132,8 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
         yield f"{'warning' if finding.is_warning else 'FAULT':>9} {harmless(finding)}"
     if (more := audit.faults + audit.warnings - MOST_SHOWN) > 0:
         yield f"          … and {more:,} more (--json has the first {len(audit.findings):,})"
-    warnings = f"; {audit.warnings:,} warnings" if audit.warnings else ""
+    warnings = f"; {counted(audit.warnings, 'warning')}" if audit.warnings else ""
     if faults := audit.faults + complete.is_missing_end:
-        yield f"NOT OK: {faults:,} faults{warnings}"
+        yield f"NOT OK: {counted(faults, 'fault')}{warnings}"
     else:
         yield f"OK: everything holds, and the table is the one that its results make{warnings}"

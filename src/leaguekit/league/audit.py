@@ -198,7 +198,9 @@ class Audit:
 
     def _judge(self, event: e.ResultRecorded) -> None:
         match = self.league.matches[event.match_id]
-        judged = judge(self.league.settings.game_type, match, event.attempt, event.result, self._seed)
+        has_seed = not self.league.referees[event.referee_id].shows_own_token
+        game_type = self.league.settings.game_type
+        judged = judge(game_type, match, event.attempt, event.result, self._seed, has_seed=has_seed)
         for fault in judged.faults:
             self._note(fault, event.match_id)
         for reason in judged.not_checkable:

@@ -43,6 +43,8 @@ class RefereeRegistered(_Registered, frozen=True, kw_only=True):
 
     referee_id: str
     meta: RefereeMeta
+    # Whether it knows no more than the documents. Older releases took no such referee.
+    shows_own_token: bool = False
 
 
 class SeatsIssued(_Event, frozen=True, kw_only=True):

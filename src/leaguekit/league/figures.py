@@ -17,12 +17,10 @@ from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, order_in_words, placed_rows, tie_sentences
+from leaguekit.league.ties import MAX_TIES, PlacedRow, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol.fields import LeagueState
 from leaguekit.protocol.messages import MoveOrigins
 
-# So many ties are told of.
-MAX_TIES = 20
 # What happens by chance less often than this is taken for more than chance.
 RARE = 0.05
 
@@ -209,10 +207,9 @@ def _champion(league: League, lines: list[Line], chance: float | None, ratings: 
     first = lines[0].player_id
     who = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
     alike = f"if all were equally strong, one of them would do so well {_often(chance, 'up to ')}."
-    if game(league.settings.game_type).luck:
-        yield f"{who} is the luckiest, and not the best; {alike}"
-        return
     yield f"{who} {'can' if chance < RARE else 'cannot'} be told from chance: {alike}"
+    if game(league.settings.game_type).luck:
+        return
     second = lines[1].player_id
     if second in ratings:
         points, low, high = (round(value) for value in ratings.between(first, second))

@@ -57,8 +57,13 @@ class _Wrong(Exception):
         self.fault = Fault(expected, found)
 
 
-def judge(game_type: str, match: Match, attempt: int, result: MatchResult, seed: bytes | None) -> Judgement:
-    """Judge a result that fits itself; ``seed`` is the league's, if it is known."""
+def judge(
+    game_type: str, match: Match, attempt: int, result: MatchResult, seed: bytes | None, *, has_seed: bool = True
+) -> Judgement:
+    """Judge a result that fits itself; ``seed`` is the league's, if it is known.
+
+    Without ``has_seed`` the referee was not given the seed, and draws numbers of its own as the documents have it.
+    """
     details = result.details
     faults = _ruling_faults(details)
     game = GAMES.get(game_type)
@@ -71,7 +76,7 @@ def judge(game_type: str, match: Match, attempt: int, result: MatchResult, seed:
     checks: tuple[Callable[[], bool], ...] = (
         lambda: _check_outcome(game, match, result),
         lambda: _check_opening(game, details, derived),
-        lambda: _check_derivation(game, details, derived),
+        lambda: _check_derivation(game, details, derived, has_seed=has_seed),
     )
     for check in checks:
         try:
@@ -131,11 +136,13 @@ def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None)
     return True
 
 
-def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | None) -> bool:
+def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | None, *, has_seed: bool) -> bool:
     """Compare the draw with that from the league's seed; whether there was one."""
     number = details.drawn_number or None
     if number is None or not _draws(game):
         return False
+    if not has_seed:
+        raise _NotCheckable("the referee does not know the league's seed")
     if derived is None:
         raise _NotCheckable("the league's seed is not known")
     if derived != number:

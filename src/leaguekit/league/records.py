@@ -11,7 +11,6 @@ from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.protocol.fields import AgentState, ResultStatus
 from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
-from leaguekit.protocol.tokens import SCHEME
 
 Out = Literal["WITHDRAWAL", "DISQUALIFICATION"]
 Points = Literal[0, 1, 3]
@@ -64,7 +63,7 @@ class Referee(Struct, kw_only=True):
     @property
     def shows_own_token(self) -> bool:
         """Whether it knows no more than the documents: it shows players its own token and begins on announcements."""
-        return self.meta.token_scheme != SCHEME
+        return self.registered.shows_own_token
 
     @property
     def capacity(self) -> int:

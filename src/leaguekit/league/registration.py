@@ -138,10 +138,21 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
         if count >= most:
             full = {"max_referees": most, "current_referees": count}
             raise Rejected("referee", "E020", f"{count} of {most} places are taken", full)
+    if known is not None and not by_seat:
+        _check_shown_token(league.referees[known], applicant.meta)
     _check_content("referee", league, applicant.meta)
     stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("referee", league, applicant, known, stays_with)
     return known or referee_id(len(league.referees) + 1)
+
+
+def _check_shown_token(referee: Referee, meta: RefereeMeta) -> None:
+    """Refuse to change a referee by a token that its players have seen."""
+    if not referee.shows_own_token:
+        return
+    if meta.token_scheme == SCHEME or place(meta.contact_endpoint) != place(referee.meta.contact_endpoint):
+        detail = f"Players have seen the token of {referee.id}: it can change neither its endpoint nor its token_scheme"
+        raise Rejected("referee", "E058", f"{detail}; ask the operator for `league token rotate {referee.id}`")
 
 
 def register_referee(
@@ -157,6 +168,7 @@ def register_referee(
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
             key=key.hex(),
+            shows_own_token=applicant.meta.token_scheme != SCHEME,
         )
     ]
 

@@ -151,7 +151,8 @@ def checked(match: Match, result: MatchResult) -> MatchResult:
 def _judged(league: League, match: Match, result: MatchResult) -> list[str]:
     """Play a match again: what the operator should know of its result. Raises E056 if the rules do not give it."""
     seed = bytes.fromhex(league.settings.seed_hex or "")
-    judgement = judge(league.settings.game_type, match, match.attempt, result, seed)
+    has_seed = not league.referees[match.referee_id or ""].shows_own_token
+    judgement = judge(league.settings.game_type, match, match.attempt, result, seed, has_seed=has_seed)
     if judgement.faults:
         faults = "; ".join(f"expected {fault.expected}, found {fault.found}" for fault in judgement.faults)
         raise ProtocolError("E056", f"{match.id} cannot have ended so: {faults}.")

@@ -12,6 +12,8 @@ from leaguekit.league.standings import ARBITRARY, Decider, Table
 from leaguekit.protocol.messages import Standing
 
 MAX_NAMED = 6
+# Ties that are put in words.
+MAX_TIES = 20
 _WORDS: dict[Decider, str] = {
     "head_to_head": "head-to-head",
     "sonneborn_berger": "Sonneborn–Berger",

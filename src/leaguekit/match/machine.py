@@ -53,6 +53,7 @@ from leaguekit.protocol.messages import MoveOrigins
 
 # How often a wrong answer is asked for again inside its window; the next wrong answer loses the match.
 MOST_REPEATS = 3
+_WRONG_AGAIN = f"Technical loss at wrong answer {MOST_REPEATS + 1}, or if no valid one comes before the deadline."
 # Evidence goes into the report, which must stay small; the transcript has everything.
 MOST_EVENTS = 24
 MOST_DETAIL = 100
@@ -399,9 +400,7 @@ class Match:
             retry_count=player.repeats,
             max_retries=MOST_REPEATS,
             retryable=player.fault is None,
-            consequence="Technical loss if no valid answer comes before the deadline."
-            if player.fault is None
-            else "Technical loss: no tries are left.",
+            consequence=_WRONG_AGAIN if player.fault is None else "Technical loss: no tries are left.",
             time_remaining=max(0.0, player.deadline - now),
             context=given.context,
         )

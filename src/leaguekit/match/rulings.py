@@ -44,7 +44,7 @@ RULINGS: dict[Ruling, Row] = {
     Ruling.DISQUALIFICATION: Row("TECHNICAL_LOSS", "manager", "{player} was disqualified"),
     Ruling.WITHDRAWAL: Row("TECHNICAL_LOSS", "manager", "{player} withdrew"),
     Ruling.WRONG_TOKEN: Row("TECHNICAL_LOSS", "referee", "{player} answered with a wrong token"),
-    Ruling.INVALID_ANSWER: Row("TECHNICAL_LOSS", "referee", "{player} gave no valid answer in time"),
+    Ruling.INVALID_ANSWER: Row("TECHNICAL_LOSS", "referee", "{player} gave no valid answer"),
     Ruling.REFUSED_INVITATION: Row("TECHNICAL_LOSS", "referee", "{player} refused the invitation"),
     Ruling.UNREACHABLE: Row("TECHNICAL_LOSS", "referee", "{player} could not be reached"),
     Ruling.JOIN_TIMEOUT: Row("TECHNICAL_LOSS", "referee", "{player} did not answer the invitation in time"),

@@ -167,7 +167,7 @@ CATALOGUE: dict[str, Fault] = {
             "High",
             False,
             "The agent does not support the league's game.",
-            "Include the league's game in game_types.",
+            "Include the league's game in game_types; use a strategy that can play it.",
         ),
         Fault("E050", "MATCH_NOT_FOUND", "High", False, "There is no such match here.", "Check the match_id."),
         Fault(

@@ -223,7 +223,7 @@ def _errors() -> list[_Exchange]:
     retried: _Fields = {
         "player_id": "P01",
         "action_required": "CHOOSE_PARITY_RESPONSE",
-        "consequence": "Technical loss if no valid choice arrives in time.",
+        "consequence": "Technical loss at wrong answer 4, or if no valid one comes before the deadline.",
         "retryable": True,
         "retry_count": 1,
         "max_retries": 3,

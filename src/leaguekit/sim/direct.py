@@ -22,6 +22,7 @@ from leaguekit.games.base import Game, Side
 from leaguekit.league.schedule import round_robin
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table
+from leaguekit.league.ties import MAX_TIES, PlacedRow, placed_rows, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.protocol.fields import Role
@@ -150,8 +151,19 @@ class DirectLeague:
 
     def standings(self) -> list[Standing]:
         """The table of the league played last, as far as it was played."""
+        return [*self._table().standings().values()]
+
+    def placed(self) -> list[PlacedRow]:
+        """The same with what decided the ranks."""
+        return placed_rows(self._table())
+
+    def ties(self) -> list[str]:
+        """What decided between players with equal points, in words."""
+        return tie_sentences(self.placed(), self._settings.tie_breaks, MAX_TIES)
+
+    def _table(self) -> Table:
         rows = [player.row for player in self.players.values()]
-        return [*Table.of(self._settings.tie_breaks, rows, self._seed.hex()).standings().values()]
+        return Table.of(self._settings.tie_breaks, rows, self._seed.hex())
 
     def _draws(self) -> dict[str, int | None]:
         """The number of each match; none for a game without chance."""

@@ -144,11 +144,18 @@ class Sums(Struct):
         return self._estimate(mean, centre, self._error(a, b), self.pairs, -WIN_POINTS)
 
     def detectable(self) -> float | None:
-        """A true difference of this size is found with POWER, between whichever two strategies."""
+        """A true difference of this size is found with POWER, between whichever two strategies.
+
+        None if the leagues are too few to find any. The added matches draw the middle of an interval towards 0, so a
+        difference must be larger by as much.
+        """
         if self.leagues < FEWEST_LEAGUES or not self.pairs:
             return None
         error = max(self._error(a, b) for a in range(self.size) for b in range(a))
-        return error * (_quantile(self.pairs, self.leagues - 1) + NormalDist().inv_cdf(POWER))
+        matches = min(self.total(a)[1] for a in range(self.size))
+        found = error * (_quantile(self.pairs, self.leagues - 1) + _student(POWER, self.leagues - 1))
+        found *= (matches + 2 * _ADDED) / matches
+        return found if found <= WIN_POINTS else None
 
     def _ratio(self, points: int, matches: int, spread: float) -> Estimate:
         error = math.sqrt(self._correction * spread)
@@ -221,11 +228,16 @@ def _spread(a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, in
 
 @lru_cache(maxsize=64)
 def _quantile(family: int, freedom: int) -> float:
-    """How many standard errors an interval reaches if that many hold together: the quantile of Student's t.
+    """How many standard errors an interval reaches if that many hold together."""
+    return _student(1 - (1 - CONFIDENCE) / (2 * family), freedom)
+
+
+def _student(probability: float, freedom: int) -> float:
+    """The quantile of Student's t.
 
     By the first terms of its expansion: right to 0.001 from 9 degrees of freedom on, in large families to 2 %.
     """
-    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (2 * family))
+    z = NormalDist().inv_cdf(probability)
     terms = (
         z,
         (z**3 + z) / 4,

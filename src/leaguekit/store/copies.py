@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ class Copied(NamedTuple):
     events: int
     texts: int
     bytes: int
+    # Whether the log was compared with its head file.
+    is_compared: bool = False
 
 
 def first_event(store: Path) -> bytes:
@@ -75,8 +78,9 @@ def copy_store(source: Path, target: Path, *, replaces: bool, locks: bool, progr
             _put(temporary, target)
         except (sqlite3.Error, OSError) as error:
             raise _failed(source, target, error) from error
-        write_head(target, copied.events, durable=True)
-        return copied
+        if head is not None:
+            write_head(target, copied.events, durable=True)
+        return copied._replace(is_compared=head is not None)
 
 
 @contextmanager
@@ -154,12 +158,10 @@ def _watched(connection: sqlite3.Connection, work: Callable[[], Any], progress: 
     with ThreadPoolExecutor(1) as thread:
         working = thread.submit(work)
         try:
-            tenths = 0
-            while True:
+            for tenths in count():
+                progress(tenths // 10, "seconds of checking the copy")
                 with suppress(TimeoutError):
                     return working.result(POLL_SECONDS)
-                tenths += 1
-                progress(tenths // 10, "seconds of checking the copy")
         except BaseException:
             connection.interrupt()
             raise

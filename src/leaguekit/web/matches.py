@@ -134,7 +134,8 @@ def _verified(
 ) -> Verification:
     settings = shown.league.settings
     seed = None if settings.seed_hex is None else bytes.fromhex(settings.seed_hex)
-    judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed)
+    has_seed = not shown.league.referees[recorded.referee_id].shows_own_token
+    judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed, has_seed=has_seed)
     faults = judged.faults
     if transcript is not None and transcript.attempt == recorded.attempt:
         faults = [*faults, *faults_in_transcript(recorded, transcript)]

@@ -45,7 +45,7 @@ function opening(league, rows) {
     waits.length > 0 && h("p.notice", "Waits for ", waits.map((what, place) => [place > 0 && "; ", what])),
     league.pure_chance && rows.length > 0 && h(
       "p.soft.small",
-      "This game is luck: nobody can be better at it. ",
+      "Chance alone decides which of two players wins this game. ",
       h("a", { href: "#/figures" }, "What the table means"),
     ),
   );
