@@ -934,6 +934,7 @@ LEAGUE_ERROR_TEXT = "The manager reports E012 AUTH_TOKEN_INVALID about LEAGUE_QU
 def test_a_league_error_is_acknowledged_logged_and_told_at_the_terminal(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
+    caplog.set_level(logging.INFO)
     told: list[str] = []
 
     async def scene(stage: Stage) -> None:

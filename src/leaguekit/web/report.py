@@ -7,6 +7,7 @@ same page.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import leaguekit
@@ -132,7 +133,7 @@ class Report:
 
     def _table(self) -> Iterator[str]:
         scale = RatingScale(self._figures.lines)
-        technical = '<th class="n less" title="lost technically">tech.</th>'
+        technical = f'<th class="{self._technical_class}" title="lost technically">tech.</th>'
         ties = "".join(f'<th class="n" title="{title}">{head}</th>' for head, title, _ in self._tie_columns)
         ends = f"<span><i>{scale.low:+}</i><i>{scale.high:+}</i></span>"
         yield (
@@ -151,6 +152,11 @@ class Report:
         yield f'<p class="soft small">Order: {text(self._figures.order)}.</p>'
         yield from self._moves()
 
+    @cached_property
+    def _technical_class(self) -> str:
+        """Small screens do without technical losses, unless they decided."""
+        return "n" if any(line.decided_by == "technical_losses" for line in self._figures.lines) else "n less"
+
     def _moves(self) -> Iterator[str]:
         """Where moves came from, of players that state it."""
         found = self._league.move_origins
@@ -163,7 +169,7 @@ class Report:
     def _standing(self, line: Line, scale: RatingScale) -> str:
         who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
-        counts += f'<td class="n less">{line.technical_losses or ""}</td>'
+        counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
         counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
         rating = "" if line.rating is None else f"{line.rating:+}"
         return (
