@@ -114,8 +114,8 @@ async def test_a_repeat_is_answered_within_a_minute_and_then_the_operator_lets_i
 
 
 def too_many(result: Json, words: str) -> None:
-    assert (result["status"], result["error_code"], result["player_id"]) == ("REJECTED", "E059", None)
-    assert result["reason"] == f"{words}, and no more may. Ask the operator for a seat code"
+    assert (result["status"], result["error_code"], result["player_id"]) == ("REJECTED", "E020", None)
+    assert result["reason"] == f"Maximum players reached: {words}, and no more may. Ask the operator for a seat code"
 
 
 @in_virtual_time

@@ -52,11 +52,11 @@ def check_crowd(league: League, applicant: Applicant[PlayerMeta], peer: Peer, mo
     address = _counted(applicant.address)
     is_here = is_loopback(peer.host) or peer.host == peer.server[0]
     if not is_here and most <= sum(_counted(player.registered.address) == address for player in players):
-        raise Rejected("player", "E059", f"{most} players have registered from {address}, and no more may. {_ASK}")
+        raise Rejected("player", "E020", f"{most} players have registered from {address}, and no more may. {_ASK}")
     host = _host(applicant.meta.contact_endpoint)
     is_here = is_loopback(host) or host == _host(applicant.manager_endpoint)
     if not is_here and most <= sum(_host(player.meta.contact_endpoint) == host for player in players):
-        raise Rejected("player", "E059", f"{most} players listen at {host}, and no more may. {_ASK}")
+        raise Rejected("player", "E020", f"{most} players listen at {host}, and no more may. {_ASK}")
 
 
 # These are asked for all players with each registration.
