@@ -15,13 +15,13 @@ from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
-from leaguekit.league.settings import Settings
-from leaguekit.protocol import codes
+from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
+from leaguekit.protocol import codes, tokens
 from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import Peer
 from leaguekit.transport.memory import MemoryCaller
-from tests.agents.leagues import ADMIN, LEAGUE, MANAGER_URL, Hall, Json, in_virtual_time, url_of
+from tests.agents.leagues import ADMIN, LEAGUE, MANAGER_URL, Hall, Json, Scripted, in_virtual_time, url_of
 
 HERE, THERE = "127.0.0.1", "10.0.0.7"
 CODE = codes.new_code(b"0123456789")
@@ -52,9 +52,142 @@ def refused(result: Json, *words: str) -> None:
         assert word in result["reason"]
 
 
+async def repeat(hall: Hall, params: Json, host: str) -> Json:
+    """Send a registration once more, from some address: the whole answer."""
+    call = {"jsonrpc": "2.0", "method": f"register_{params['sender'].partition(':')[0]}", "params": params, "id": 1}
+    return dict(json.loads(await hall.manager.handle(json.dumps(call).encode(), Peer(host, "", SERVED)) or b""))
+
+
 async def new_seats(hall: Hall, count: int) -> list[str]:
     shown = await hall.operate("seats_new", count=count)
     return [one["code"] for one in shown["seats"]]
+
+
+# Repeats
+
+
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_a_registration_copied_by_another_sender_or_from_another_address_is_not_given_the_token(
+    tmp_path: Path, role: str
+) -> None:
+    # All that a stranger needs to know for that is on the dashboard, but for the conversation_id.
+    async with Hall(tmp_path) as hall:
+        agent = Scripted(hall, role, 1, {})
+        hall.network.listen(agent.url, agent.handle)
+        params = hall.registration(role, 1)
+        token = (await repeat(hall, params, HERE))["result"]["auth_token"]
+        for copy, host in ((params | {"sender": f"{role}:other"}, HERE), (params, "127.0.0.2"), (params, THERE)):
+            answer = await repeat(hall, copy, host)
+            assert token not in str(answer)
+            assert "error" in answer or answer["result"]["status"] == "REJECTED"
+        known = hall.league.agent("P01" if role == "player" else "REF01")
+        assert known is not None
+        # The token is as good as before, and its owner gets it again.
+        assert hall.league.agent_with(tokens.verifier(token)) is known
+        assert (await repeat(hall, params, HERE))["result"]["auth_token"] == token
+
+
+@in_virtual_time
+async def test_a_repeat_is_answered_within_a_minute_and_then_the_operator_lets_its_sender_in(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        agent = Scripted(hall, "player", 1, {})
+        hall.network.listen(agent.url, agent.handle)
+        params = hall.registration("player", 1)
+        token = (await repeat(hall, params, HERE))["result"]["auth_token"]
+        await asyncio.sleep(59)
+        # A manager that was restarted knows the repeat from its log, and makes another token.
+        await hall.crash()
+        await hall.restart()
+        again = (await repeat(hall, params, HERE))["result"]
+        assert again["player_id"] == "P01"
+        assert again["auth_token"] != token
+        await asyncio.sleep(62)
+        assert (await repeat(hall, params, HERE))["error"]["code"] == 2002
+        code = (await hall.operate("token_rotate", agent_id="P01"))["seat"]["code"]
+        body = json.dumps({"jsonrpc": "2.0", "method": "register_player", "params": params, "id": 1}).encode()
+        back = json.loads(await hall.manager.handle(body, Peer(HERE, f"seat={code}", SERVED)) or b"")["result"]
+        assert (back["status"], back["player_id"]) == ("ACCEPTED", "P01")
+
+
+# Crowds
+
+
+def too_many(result: Json, words: str) -> None:
+    assert (result["status"], result["error_code"], result["player_id"]) == ("REJECTED", "E020", None)
+    assert result["reason"] == f"Maximum players reached: {words}, and no more may. Ask the operator for a seat code"
+
+
+@in_virtual_time
+async def test_one_address_registers_two_hundred_players_and_no_more(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        for number in range(1, MAX_PER_ADDRESS + 1):
+            assert (await knock(hall, "player", number))["status"] == "ACCEPTED"
+        too_many(await knock(hall, "player", 999), "200 players have registered from 10.0.0.7")
+        # Other addresses are not affected, nor is a player that returns, nor one with a seat.
+        elsewhere = await knock(hall, "player", 300, host="10.0.0.8")
+        assert elsewhere["status"] == "ACCEPTED"
+        back = await knock(hall, "player", 300, host="10.0.0.8", auth_token=elsewhere["auth_token"])
+        assert back["player_id"] == elsewhere["player_id"]
+        (code,) = await new_seats(hall, 1)
+        assert (await knock(hall, "player", 301, f"seat={code}"))["status"] == "ACCEPTED"
+        # A withdrawn player leaves its place.
+        await hall.operate("withdraw", player_id="P01")
+        await hall.operate("withdraw", player_id="P02")
+        assert (await knock(hall, "player", 302))["status"] == "ACCEPTED"
+        too_many(await knock(hall, "player", 303), "200 players have registered from 10.0.0.7")
+        assert hall.league.settings.max_players == 1_000
+
+
+@pytest.mark.parametrize(
+    ("addresses", "counted"),
+    [
+        (["2001:db8::1", "2001:db8::2", "2001:db8::3"], "2001:db8::/64"),
+        (["10.0.0.7", "::ffff:10.0.0.7", "10.0.0.7"], "10.0.0.7"),
+    ],
+)
+@in_virtual_time
+async def test_addresses_of_one_network_are_counted_together(
+    tmp_path: Path, addresses: list[str], counted: str
+) -> None:
+    async with Hall(tmp_path) as hall:
+        hall.manager._admission._max_per_address = 2
+        for number, address in enumerate(addresses, 1):
+            url = f"http://10.0.1.{number}:9000/mcp"
+            hall.network.listen(url, _acknowledge)
+            params = hall.registration("player", number, meta={"contact_endpoint": url})
+            result = (await repeat(hall, params, address))["result"]
+        too_many(result, f"2 players have registered from {counted}")
+
+
+@in_virtual_time
+async def test_endpoints_at_one_host_are_counted_whatever_address_registers_them(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        hall.manager._admission._max_per_address = 2
+        for number in (1, 2, 3):
+            url = f"http://victim.example:{9000 + number}/mcp"
+            hall.network.listen(url, _acknowledge)
+            params = hall.registration("player", number, meta={"contact_endpoint": url})
+            result = (await repeat(hall, params, f"10.0.0.{number}"))["result"]
+        too_many(result, "2 players listen at victim.example")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.5"], ids=["loopback", "its own address"])
+@in_virtual_time
+async def test_on_the_managers_own_machine_players_are_not_counted(tmp_path: Path, host: str) -> None:
+    async with Hall(tmp_path) as hall:
+        settings = Settings(league_id=LEAGUE, seed_hex="5e" * 32)
+        endpoint = f"http://{host}:8000/mcp"
+        manager = Manager(hall.world("other"), MemoryLog(), settings, endpoint, ADMIN, max_per_address=1)
+        await manager.open()
+        for number in (1, 2, 3):
+            url = f"http://{host}:{9000 + number}/mcp"
+            hall.network.listen(url, _acknowledge)
+            params = hall.registration("player", number, meta={"contact_endpoint": url})
+            call = {"jsonrpc": "2.0", "method": "register_player", "params": params, "id": 1}
+            answer = await manager.handle(json.dumps(call).encode(), Peer(host, "", (host, 8000)))
+            assert json.loads(answer or b"")["result"]["status"] == "ACCEPTED"
+        await manager.close()
 
 
 # The referee code

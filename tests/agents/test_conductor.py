@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from leaguekit.agents import conductor, operator
 from leaguekit.agents.assignments import longest_match
-from leaguekit.league import queries
+from leaguekit.league import queries, rounds
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.protocol import tokens
 from leaguekit.protocol.messages import TimeLimits
@@ -366,6 +367,25 @@ async def test_a_league_starts_by_itself_when_enough_have_come(tmp_path: Path) -
         await hall.scripted("player", 3)
         await hall.until(lambda: hall.league.state == "RUNNING_LEAGUE", seconds=1)
         assert list(hall.league.table.rows) == ["P02", "P03"]
+
+
+@in_virtual_time
+async def test_a_league_with_too_many_matches_does_not_start_by_itself_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (conductor, operator, rounds):
+        monkeypatch.setattr(module, "MOST_MATCHES", 2)
+    async with Hall(tmp_path) as hall:
+        for number in (1, 2, 3):
+            await hall.scripted("player", number)
+        hall.manager.conductor.start_when = (2, 1)
+        await hall.scripted("referee", 1)
+        await asyncio.sleep(60)
+        assert hall.league.is_open
+        shown = await hall.operate("status")
+        assert shown["waits_for"] == ["the operator: 3 matches are more than 2 (withdraw players)"]
+        await hall.operate("withdraw", player_id="P02", reason="too many")
+        await hall.until(lambda: hall.league.state == "RUNNING_LEAGUE", seconds=1)
 
 
 @in_virtual_time

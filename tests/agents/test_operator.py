@@ -124,6 +124,20 @@ async def test_a_league_is_started_once_and_only_with_players_and_a_referee(tmp_
 
 
 @in_virtual_time
+async def test_a_start_with_more_matches_than_the_operator_has_agreed_to_is_refused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.scripted("referee", 1)
+        for number in (1, 2, 3):
+            await hall.scripted("player", number)
+        agreed = (await hall.operate("status"))["planned_matches"]
+        assert agreed == 3
+        await hall.scripted("player", 4)
+        assert await refused(hall, "start", most_matches=agreed) == (58, "E058")
+        shown = await hall.operate("start", most_matches=6)
+        assert (shown["total_matches"], "planned_matches" in shown) == (6, False)
+
+
+@in_virtual_time
 async def test_in_a_pause_what_is_in_play_ends_and_nothing_new_begins(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         referee, players = await in_play(hall)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from leaguekit.gateway import house
 from leaguekit.gateway.house import GUESSES_AT_ONCE, Gateway, NotAllowed, NotNow
 from leaguekit.gateway.seats import NotTaken, Seat
+from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.transport.base import NoAnswer, Peer
 from tests.agents.leagues import LEAGUE, MANAGER_URL, Hall, in_virtual_time
 from tests.gateway.lobby import GATEWAY_URL, HERE, first_legal, gateway_in, sit
@@ -164,6 +166,49 @@ async def test_guesses_are_slowed_down_and_owners_are_not(tmp_path: Path) -> Non
         await asyncio.sleep(1.0)
         with pytest.raises(NotAllowed, match="No seat here"):
             await gateway.seat("0000-0000-0000-9999", HERE)
+
+
+@in_virtual_time
+async def test_one_address_takes_two_hundred_seats_and_no_more(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        (code,) = [one["code"] for one in (await hall.operate("seats_new", count=1))["seats"]]
+        async with gateway_in(hall) as gateway:
+            for number in range(MAX_PER_ADDRESS):
+                await gateway.join(None, f"Eve {number}", f"2001:db8::{number:x}")
+            words = "seats are taken from 2001:db8::/64, and no more may be. Ask the league's operator for a seat"
+            with pytest.raises(NotAllowed, match=f"200 {words}"):
+                await gateway.join(None, "Eve", "2001:db8::ffff")
+            await gateway.join(None, "Ada", "10.0.0.9")
+            await gateway.join(code, "Bob", "2001:db8::ffff")
+        # It is known after a restart, too.
+        async with gateway_in(hall) as gateway:
+            with pytest.raises(NotAllowed, match=f"201 {words}"):
+                await gateway.join(None, "Eve", "2001:db8::ffff")
+            assert len(gateway.seats) == MAX_PER_ADDRESS + 2
+
+
+@in_virtual_time
+async def test_seats_that_were_not_taken_are_not_counted_and_codes_are_tried_by_few_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house, "MAX_PER_ADDRESS", 2)
+    async with Hall(tmp_path, require_seat=True) as hall, gateway_in(hall) as gateway:
+        for _ in range(4):
+            with pytest.raises(NotAllowed, match="wants a seat code"):
+                await gateway.join(None, "Eve", "10.0.0.9")
+        tries = [gateway.join(f"0000-0000-0000-{number:04}", f"Eve {number}", "10.0.0.9") for number in range(5)]
+        came = [str(one) for one in await asyncio.gather(*tries, return_exceptions=True)]
+        assert [words.startswith("2 seats are taken from 10.0.0.9") for words in came] == [False] * 2 + [True] * 3
+        assert gateway.seats == {}
+
+
+@in_virtual_time
+async def test_a_gateway_has_a_number_of_seats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "MAX_SEATS", 2)
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        await seated(gateway, "Ada", "Bob")
+        with pytest.raises(NotAllowed, match="All 2 seats of this gateway are taken"):
+            await gateway.join(None, "Cyd", HERE)
 
 
 @in_virtual_time

@@ -130,7 +130,7 @@ class Play:
         is_player = isinstance(applicant.meta, m.PlayerMeta)
         admit = commands.admit_player if is_player else commands.admit_referee
         register = commands.register_player if is_player else commands.register_referee
-        name = admit(self.league, applicant)
+        name = admit(self.league, applicant, self.now)
         token = tokens.new_token(name, (len(self.log) + entropy).to_bytes(32))
         self.do(
             register(

@@ -206,7 +206,7 @@ def test_a_name_that_cannot_be_used_is_rejected_with_the_character_and_its_place
     play = Play()
     admit = commands.admit_player if role == "player" else commands.admit_referee
     with pytest.raises(Rejected) as caught:
-        admit(play.league, getattr(play, f"{role}_applicant")(1, meta={"display_name": "Al\u202eice"}))
+        admit(play.league, getattr(play, f"{role}_applicant")(1, meta={"display_name": "Al\u202eice"}), play.now)
     assert (caught.value.code, caught.value.number) == ("E044", None)
     assert caught.value.reason == (
         "This display_name cannot be used: U+202E RIGHT-TO-LEFT OVERRIDE at character 3 is invisible"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from leaguekit.league import commands, queries
 from leaguekit.league.events import LeagueCreated, decode
 from leaguekit.league.settings import Settings
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.ids import match_numbers
+from leaguekit.protocol.ids import match_numbers, player_id
 from leaguekit.protocol.messages import TimeLimits
 from tests.league.play import LEAGUE, Play, won
 
@@ -64,6 +64,30 @@ def test_a_lost_referee_is_none() -> None:
 def test_a_league_starts_once() -> None:
     with pytest.raises(ProtocolError, match="E058"):
         Play(players=2, referees=1).begin().start()
+
+
+def test_a_league_with_too_many_matches_is_not_started_and_the_sentence_says_how_many() -> None:
+    # As in a log of an older release, which took 10,000 players.
+    play = Play(players=1, referees=1, max_players=10_000)
+    first = play.league.players["P01"].registered
+    for number in range(2, 10_001):
+        changes = {"display_name": f"Agent {number}", "contact_endpoint": f"http://10.0.0.7/{number}"}
+        meta = structs.replace(first.meta, **changes)
+        play.league.apply(structs.replace(first, player_id=player_id(number), meta=meta, verifier=str(number)))
+    with pytest.raises(ProtocolError) as refused:
+        play.start()
+    assert refused.value.detail == (
+        "10,000 players would have 49,995,000 matches, and at most 1,000,000 are allowed: withdraw players "
+        "(`league withdraw`), and start again."
+    )
+    assert play.league.is_open
+
+
+def test_a_league_is_not_started_with_more_matches_than_were_agreed_to() -> None:
+    play = Play(players=4, referees=1)
+    with pytest.raises(ProtocolError, match="4 players would have 6 matches, and at most 5 are allowed: confirm that"):
+        commands.start(play.league, play.now, most_matches=5)
+    assert len(commands.start(play.league, play.now, most_matches=6)) == 2
 
 
 def test_the_schedule_goes_by_ids_and_not_by_who_came_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.league.schedule import round_robin
+from leaguekit.league.schedule import match_count, round_robin
 from leaguekit.protocol.ids import player_id
 
 
@@ -18,6 +18,12 @@ def _players(count: int) -> list[str]:
 
 
 fields = st.integers(2, 41).map(_players)
+
+
+@given(fields)
+def test_the_number_of_matches_is_known_without_the_schedule(players: list[str]) -> None:
+    for rounds in ("single", "double"):
+        assert match_count(len(players), rounds) == sum(map(len, round_robin(players, rounds)))
 
 
 @pytest.mark.proves("004-L0121b", "004-L0461b")

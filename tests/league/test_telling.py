@@ -11,9 +11,10 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.league.telling import Teller, outcome, sentence, with_names
 from leaguekit.protocol import messages as m
+from tests.league.play import Play
 from tests.played import by_hand, played
 
-SECRETS = ("verifier", "key", "seat", "conversation_id", "timestamp", "seed_hex")
+SECRETS = ("verifier", "key", "seat", "conversation_id", "timestamp", "sender", "seed_hex")
 
 
 def events(lines: list[bytes]) -> list[e.Event]:
@@ -114,6 +115,16 @@ def test_nothing_that_opens_anything_is_told_to_programs(endpoints: bool) -> Non
             assert not any(json.dumps(secret) in text for secret in secrets)
         assert not any(f'"{name}"' in text for name in SECRETS)
         assert ("contact_endpoint" in text) == endpoints
+
+
+@pytest.mark.parametrize("endpoints", [False, True])
+def test_the_address_of_a_registration_is_told_with_endpoints_and_its_sender_never(endpoints: bool) -> None:
+    play = Play()
+    play.player(1, sender="player:alpha", address="10.0.0.7")
+    assert b"player:alpha" in play.log[-1]
+    told = json.dumps([Teller(endpoints=endpoints).as_json(event) for event in events(play.log)])
+    assert ("10.0.0.7" in told) == endpoints
+    assert "player:alpha" not in told
 
 
 def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:

@@ -151,6 +151,30 @@ def test_the_end_of_each_round_and_of_the_league_is_written_without_a_pause(
     assert len(ends) == 4
 
 
+def test_at_the_end_of_each_round_everything_so_far_is_in_the_store_without_its_journal(
+    path: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    found: dict[int, int] = {}
+
+    async def main() -> None:
+        ledger = Ledger(await SqliteLog.open(path))
+        for number, event in enumerate(map(decode, played().log), 1):
+            ledger.record([event])
+            await ledger.settled()
+            if isinstance(event, (RoundCompleted, LeagueCompleted)):
+                # The writer does one thing after the other: what was asked for before the first is done at the second.
+                for _ in range(2):
+                    await ledger.log.keep("text", b"")
+                shutil.copy(path, copy)
+                found[number] = last_in(copy)
+        await ledger.close()
+
+    asyncio.run(main())
+    assert len(found) == 4
+    assert all(number == last for number, last in found.items())
+
+
 # What cannot be written
 
 

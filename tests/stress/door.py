@@ -1,21 +1,31 @@
-"""A crowd at the door: ten thousand players register in a minute, all from one address, and each is called back."""
+"""A crowd at the door: thousands of players register from one address, each is called back, and the operator copes.
+
+The league takes as many as it can handle and refuses the others. A start says how many matches there would be. Many
+are withdrawn at once, and the rest is started.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tests.programs import Program
+from leaguekit.league.schedule import match_count
+from tests.programs import Program, league
 from tests.stress.lines import Line, Seen, post, registration
 from tests.stress.siege import paced
 
 PONG = b'{"jsonrpc":"2.0","result":{},"id":1}'
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(PONG), PONG)
+# A start with the most players may take no more.
+MOST_SECONDS = 30.0
+MOST_MEGABYTES = 1_000.0
 
 
 class Callee(asyncio.Protocol):
@@ -33,44 +43,70 @@ class Callee(asyncio.Protocol):
 
 async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     """What was found, and what of it must not be."""
-    count, seconds = (500, 3.0) if short else (10_000, 58.0)
+    count, seconds, most = (500, 3.0, 200) if short else (10_000, 58.0, 1_000)
     seen = Seen()
     Callee.calls = 0
     callee = await asyncio.get_running_loop().create_server(Callee, "127.0.0.1", 0)
     called_at = callee.sockets[0].getsockname()[1]
-    with Program("manager", "--port", "0", "--data-dir", str(folder)) as manager:
+    data = ("--port", "0", "--data-dir", str(folder))
+    sized = ("--max-players", str(most)) if short else ()
+    with Program("manager", *data, *sized) as manager:
         port = int((await asyncio.to_thread(manager.said, r"is at http://127\.0\.0\.1:(\d+)/mcp"))[1])
+        url = f"http://127.0.0.1:{port}/mcp"
         process = psutil.Process(manager.process.pid)
-        before = process.memory_full_info().pss
-        accepted = 0
+        answers: Counter[str] = Counter()
 
         async def register(line: Line, number: int) -> None:
-            nonlocal accepted
             status, body = await line.ask(post(registration(number, f"http://127.0.0.1:{called_at}/{number}")))
-            accepted += status == 200 and json.loads(body)["result"]["status"] == "ACCEPTED"
+            result = json.loads(body)["result"] if status == 200 else {}
+            answers[result.get("error_code") or result.get("status", str(status))] += 1
 
         lines = [Line(port, "127.1.0.1", seen) for _ in range(50)]
         began = time.monotonic()
         await paced(count, seconds, [lambda number, line=line: register(line, number) for line in lines])
         took = time.monotonic() - began
-        memory = process.memory_full_info().pss - before
         for line in lines:
             line.close()
+        with Program("referee", *data, "--manager", url) as referee:
+            await asyncio.to_thread(referee.said, "is registered")
+            started, unasked, withdrawn = await asyncio.to_thread(_operate, url, folder, most)
+        memory = process.memory_full_info().pss / 1e6
         manager.process.terminate()
         await asyncio.to_thread(manager.ended)
         tracebacks = manager.stderr.count("Traceback")
     callee.close()
     told = {
         "registrations": count,
-        "accepted": accepted,
+        "answers": dict(answers),
         "called_back": Callee.calls,
         "seconds": round(took, 1),
         "slowest_s": round(seen.slowest, 2),
-        "kilobytes_each": round(memory / count / 1e3, 1),
+        "start_s": round(started, 1),
+        "memory_mb": round(memory),
         "statuses": dict(seen.statuses),
         "tracebacks": tracebacks,
     }
-    faults = [] if accepted == count else [f"{count - accepted} were not taken"]
-    faults += [f"{seen.faults} faults"] if seen.faults else []
-    faults += [f"{took:.0f} seconds are more than a minute"] if took > 60 else []
-    return told, faults + (["tracebacks"] if tracebacks else [])
+    bad = {
+        "not as many were taken as the league has places": answers["ACCEPTED"] != most,
+        "the others were not refused": answers["E020"] != count - most,
+        "faults": seen.faults,
+        "the registrations took more than a minute": took > 60,
+        "a start did not ask": not unasked,
+        "not all were withdrawn": not withdrawn,
+        "a start took too long": started > MOST_SECONDS,
+        "the manager takes too much memory": memory > MOST_MEGABYTES,
+        "tracebacks": tracebacks,
+    }
+    return told, [what for what, is_so in bad.items() if is_so]
+
+
+def _operate(url: str, folder: Path, most: int) -> tuple[float, bool, bool]:
+    """How long a start takes, if one without --yes is refused, and if some players were withdrawn before."""
+    here = ("--manager", url, "--data-dir", str(folder))
+    matches = match_count(most, "single")
+    unasked = league("start", *here)
+    withdrawn = league("withdraw", f"P{most - 49}-P{most}", *here)
+    began = time.monotonic()
+    started = league("start", "--yes", *here)
+    took = time.monotonic() - began if "RUNNING_LEAGUE" in started.stdout else math.inf
+    return took, f"{matches:,} matches: add --yes" in unasked.stderr, "50 players left" in withdrawn.stdout

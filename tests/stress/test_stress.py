@@ -21,7 +21,7 @@ def test_a_besieged_league_ends_without_false_losses_and_its_manager_without_a_s
     assert faults == [], told
 
 
-def test_a_crowd_at_one_address_is_let_in(tmp_path: Path) -> None:
+def test_a_crowd_at_one_address_fills_the_league_and_its_operator_copes(tmp_path: Path) -> None:
     told, faults = asyncio.run(door.stress(tmp_path, short=True))
     assert faults == [], told
 

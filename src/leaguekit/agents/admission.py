@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
-from leaguekit.agents.reachability import addresses_of, check_address, check_reachable, plain_address
+from leaguekit.agents.reachability import addresses_of, check_address, check_crowd, check_reachable, plain_address
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
@@ -22,6 +22,7 @@ from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import Resolver, is_loopback
 from leaguekit.transport.base import Peer
+from leaguekit.transport.origins import peer_address
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +34,26 @@ class _Given(NamedTuple):
 
 
 class Admission:
-    """Registers agents. ``referee_code`` is one more code for referees, besides the league's own."""
+    """Registers agents. ``referee_code`` is one more code for referees, besides the league's own.
+
+    ``max_per_address`` is how many players may register from one address, and listen at one host.
+    """
 
     def __init__(
-        self, world: World, ledger: Ledger, endpoint: str, *, grant_ids: bool, referee_code: str | None
+        self,
+        world: World,
+        ledger: Ledger,
+        endpoint: str,
+        *,
+        grant_ids: bool,
+        referee_code: str | None,
+        max_per_address: int,
     ) -> None:
         self._world = world
         self._ledger = ledger
         self._endpoint = endpoint
         self._grant_ids = grant_ids
+        self._max_per_address = max_per_address
         # What this process has given to whom, and to which request.
         self._given: dict[str, _Given] = {}
         # Of each referee that shows players its own token, the addresses from which that token counts.
@@ -65,9 +77,9 @@ class Admission:
         applicant = self._applicant(request, request.player_meta, peer)
         league = self._ledger.league
         try:
-            commands.admit_player(league, applicant)
+            self._admit_player(applicant, peer)
             applicant = await self._asked("player", applicant, peer)
-            player_id = commands.admit_player(league, applicant)
+            player_id = self._admit_player(applicant, peer)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
         token, proof = self._token(player_id, applicant, request)
@@ -79,10 +91,10 @@ class Admission:
         applicant = self._applicant(request, request.referee_meta, peer)
         league = self._ledger.league
         try:
-            commands.admit_referee(league, applicant)
+            commands.admit_referee(league, applicant, self._now())
             applicant = await self._asked("referee", applicant, peer)
             hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
-            referee_id = commands.admit_referee(league, applicant)
+            referee_id = commands.admit_referee(league, applicant, self._now())
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
         token, proof = self._token(referee_id, applicant, request)
@@ -112,11 +124,20 @@ class Admission:
             conversation_id=request.conversation_id,
             timestamp=request.timestamp,
             manager_endpoint=self._endpoint,
+            sender=request.sender,
+            address=peer_address(peer.host),
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
             may_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
             wanted_id=self._wanted_id(request.sender),
         )
+
+    def _admit_player(self, applicant: commands.Applicant[m.PlayerMeta], peer: Peer) -> str:
+        league = self._ledger.league
+        player_id = commands.admit_player(league, applicant, self._now())
+        if player_id not in league.players and applicant.seat is None:
+            check_crowd(league, applicant, peer, self._max_per_address)
+        return player_id
 
     async def _asked(
         self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer

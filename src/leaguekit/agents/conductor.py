@@ -24,6 +24,7 @@ from leaguekit.league import events as e
 from leaguekit.league.records import Round
 from leaguekit.league.results import MOST_FAILURES
 from leaguekit.league.rounds import living_referees
+from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import MANAGER
@@ -210,7 +211,10 @@ class Conductor:
         if self.start_when is None or any(map(self._attendance.expects, (*league.players, *league.referees))):
             return False
         players, referees = self.start_when
-        return len(league.table.rows) >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
+        count = len(league.table.rows)
+        if match_count(count, league.settings.rounds) > MOST_MATCHES:
+            return False
+        return count >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
 
     def _announce(self, round_id: int, agents: list[str]) -> None:
         """Tell agents of a round."""

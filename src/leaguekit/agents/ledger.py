@@ -89,7 +89,7 @@ class Ledger:
         self.latest = self.log.append([encode(event) for event in events])
         self.latest.add_done_callback(partial(self._written, perf_counter()))
         if any(isinstance(event, (RoundCompleted, LeagueCompleted)) for event in events):
-            self.latest.add_done_callback(lambda _append: self.log.write_head())
+            self.latest.add_done_callback(lambda _append: self.log.checkpoint())
         self.number += len(events)
         if self.number - self._saved >= self.snapshot_every and self._saving is None:
             self._saved = self.number

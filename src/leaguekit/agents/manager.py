@@ -27,7 +27,7 @@ from leaguekit.league import commands
 from leaguekit.league.endpoints import place
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
-from leaguekit.league.settings import Settings
+from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -63,16 +63,25 @@ class Manager:
         grant_ids: bool = False,
         referee_code: str | None = None,
         keep: Keep | None = None,
+        max_per_address: int = MAX_PER_ADDRESS,
     ) -> None:
         """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is one
         more code that lets referees in. ``keep`` puts a new admin token or referee code where its owner finds it.
+        ``max_per_address`` bounds the players that register from one address without a seat.
         """
         self.world = world
         self.ledger = Ledger(log)
         self.endpoint = endpoint
         self._settings = settings
         self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint, policy=world.policy)
-        self._admission = Admission(world, self.ledger, endpoint, grant_ids=grant_ids, referee_code=referee_code)
+        self._admission = Admission(
+            world,
+            self.ledger,
+            endpoint,
+            grant_ids=grant_ids,
+            referee_code=referee_code,
+            max_per_address=max_per_address,
+        )
         self._answers = Answers(self.ledger)
         self.meters = Meters(world.now)
         self.refusal = manager_refusal(world.now, self._player_with)

@@ -18,6 +18,7 @@ from leaguekit.league.events import Event
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.rounds import living_referees
+from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import codes, tokens
@@ -61,6 +62,8 @@ class Operation(msgspec.Struct, kw_only=True):
     # For a player that never registers: where it listens, and its name.
     endpoint: str = ""
     display_name: str = ""
+    # For a start: how many matches the operator has agreed to.
+    most_matches: int = MOST_MATCHES
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
 
@@ -167,7 +170,7 @@ class Operator:
             added_by_operator=True,
         )
         try:
-            player_id = commands.admit_player(league, applicant)
+            player_id = commands.admit_player(league, applicant, at)
             token = tokens.new_token(player_id, self._entropy(tokens.ENTROPY_BYTES))
             proof = {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
             events = commands.register_player(league, applicant, **proof, at=at)
@@ -248,7 +251,9 @@ def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
 
 Deed = Callable[[League, Operation, str], list[Event]]
 _DEEDS: dict[str, Deed] = {
-    "start": lambda league, _operation, at: commands.start(league, at, by_operator=True),
+    "start": lambda league, operation, at: commands.start(
+        league, at, by_operator=True, most_matches=operation.most_matches
+    ),
     "pause": lambda league, operation, at: commands.pause(league, operation.reason, at),
     "resume": lambda league, operation, at: commands.resume(league, operation.reason, at),
     "withdraw": lambda league, operation, at: commands.withdraw(league, operation.player_id, operation.reason, at),
@@ -265,7 +270,16 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
     waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in league.held]
     flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
     settings = league.settings
-    of_league = {"league_id": settings.league_id, "paused": league.paused, "seed_commitment": settings.seed_commitment}
+    of_league: dict[str, Any] = {
+        "league_id": settings.league_id,
+        "paused": league.paused,
+        "seed_commitment": settings.seed_commitment,
+    }
+    if league.is_open:
+        # How many matches there would be if it started now.
+        planned = of_league["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
+        if planned > MOST_MATCHES:
+            waits.append(f"the operator: {planned:,} matches are more than {MOST_MATCHES:,} (withdraw players)")
     return of_league | {"waits_for": waits, "flags": flags} | shown
 
 
@@ -288,6 +302,7 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "display_name": agent.meta.display_name,
                 "state": agent.state,
                 "endpoint": agent.meta.contact_endpoint,
+                "address": agent.registered.address or None,
                 **({"shows_own_token": True} if isinstance(agent, Referee) and agent.shows_own_token else {}),
                 **_where_moves_came_from(league, agent),
                 **_how_it_speaks(league, agent),

@@ -1,17 +1,22 @@
-"""Whether an agent that registers can be called where it says it listens."""
+"""Whether an agent that registers can be called where it says it listens, and whether too many others are there."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal
 
 from leaguekit.agents.calls import reachable, said_to_be
-from leaguekit.league.registration import Rejected
+from leaguekit.league.endpoints import place
+from leaguekit.league.registration import Applicant, Rejected
+from leaguekit.league.state import League
+from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import Resolver, is_literal, is_loopback, meant, read_url, url_to_use
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer, Unreachable
+from leaguekit.transport.origins import neighbourhood
 
 SECONDS = 2.0
-
+_ASK = "Ask the operator for a seat code"
 
 Role = Literal["player", "referee"]
 
@@ -36,6 +41,33 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
         later = " (one that opens its port only after it has registered needs a league with --profile open)"
         raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
     return said[0] if said is not None and said[1] == league_id else None
+
+
+def check_crowd(league: League, applicant: Applicant[PlayerMeta], peer: Peer, most: int) -> None:
+    """Raises Rejected if ``most`` players have registered from the applicant's address, or listen at its host.
+
+    The manager's own machine is not counted: the operator decides how many players run there.
+    """
+    players = [player for player in league.players.values() if player.out is None]
+    address = _counted(applicant.address)
+    is_here = is_loopback(peer.host) or peer.host == peer.server[0]
+    if not is_here and most <= sum(_counted(player.registered.address) == address for player in players):
+        raise Rejected("player", "E020", f"{most} players have registered from {address}, and no more may. {_ASK}")
+    host = _host(applicant.meta.contact_endpoint)
+    is_here = is_loopback(host) or host == _host(applicant.manager_endpoint)
+    if not is_here and most <= sum(_host(player.meta.contact_endpoint) == host for player in players):
+        raise Rejected("player", "E020", f"{most} players listen at {host}, and no more may. {_ASK}")
+
+
+# These are asked for all players with each registration.
+_counted = lru_cache(maxsize=4_096)(neighbourhood)
+
+
+@lru_cache(maxsize=4_096)
+def _host(url: str) -> str:
+    """The host of a URL that leads somewhere, as it is counted."""
+    where = place(url)
+    return "" if where is None else neighbourhood(where.host)
 
 
 async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:

@@ -80,6 +80,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
         "--announce-lead": options.announce_lead,
         "--max-players": options.max_players,
         "--max-referees": options.max_referees,
+        "--max-per-address": options.max_per_address,
         "--config": options.config,
         "--seed": options.seed,
         "--profile": options.profile,

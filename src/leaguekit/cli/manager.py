@@ -18,7 +18,8 @@ import msgspec
 
 from leaguekit.cli import CommandError, plans, program
 from leaguekit.games import GAMES
-from leaguekit.league.settings import Settings
+from leaguekit.league.schedule import MOST_MATCHES, match_count
+from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
 from leaguekit.protocol import times
 from leaguekit.store.addresses import MEMORY
@@ -77,7 +78,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--announce-lead", metavar="SECONDS", type=float, help="from announcement to match (default 60)"
     )
-    parser.add_argument("--max-players", metavar="N", type=int)
+    parser.add_argument("--max-players", metavar="N", type=int, help="default 1000")
+    parser.add_argument(
+        "--max-per-address",
+        metavar="N",
+        type=int,
+        help="players that may register from one address, or listen at one host, without a seat code (default 200); "
+        "this machine may have any number",
+    )
     parser.add_argument("--max-referees", metavar="N", type=int)
     parser.add_argument(
         "--strict-referees",
@@ -100,6 +108,8 @@ def run(options: argparse.Namespace) -> int:
     when = _start_when(options.start_when)
     if options.start_at is not None:
         plans.checked_time(options.start_at)
+    if options.max_per_address is not None and options.max_per_address < 1:
+        raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
     return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
 
 
@@ -177,7 +187,6 @@ async def _serve(
         keep = _keeper(folder)
         known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
         admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
-        keep(ADMIN_TOKEN, admin_token)
     except (CommandError, StoreError) as error:
         served.close()
         await log.close()
@@ -193,8 +202,10 @@ async def _serve(
             grant_ids=options.grant_ids,
             referee_code=os.environ.get(program.REFEREE_CODE),
             keep=keep,
+            max_per_address=options.max_per_address or MAX_PER_ADDRESS,
         )
-        await _take_up(manager, shown(store))
+        # The token is kept when there is a league: a token without one shows that the log was lost.
+        await _take_up(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
         referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
         manager.conductor.start_when = start.when
         manager.conductor.start_at = start.at
@@ -225,12 +236,37 @@ async def _serve(
 
 async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:
     """The settings of the league in the log, if it holds one; they are not to be contradicted."""
+    from leaguekit.agents.operator import ADMIN_TOKEN
+
+    stored = await plans.settings_in(log)
+    if stored is None:
+        _check_not_lost(store, default_store(options.data_dir, settings.league_id).with_name(ADMIN_TOKEN))
+        _check_size(settings)
+    else:
+        plans.check_asked(stored, asked_settings(options), store)
     if options.run_plan is not None:
         await log.keep(plans.RUN, options.run_plan.encode())
-    if (stored := await plans.settings_in(log)) is None:
-        return settings
-    plans.check_asked(stored, asked_settings(options), store)
-    return stored
+    return stored or settings
+
+
+def _check_not_lost(store: str | Path, token: Path) -> None:
+    """Refuse to begin a league where the admin token of an earlier one is kept."""
+    if store != MEMORY and token.exists():
+        raise CommandError(
+            f"{shown(store)} holds no league, but {token} shows that there was one. Put its store back, with the "
+            "journal STORE-wal if there was one, or restore a backup with `league restore`. To begin a new league, "
+            "take another --league-id, or remove that file"
+        )
+
+
+def _check_size(settings: Settings) -> None:
+    """Refuse a new league that could not be started if it were full."""
+    matches = match_count(settings.max_players, settings.rounds)
+    if matches > MOST_MATCHES:
+        raise CommandError(
+            f"max_players = {settings.max_players} would make {matches:,} matches, and a league has at most "
+            f"{MOST_MATCHES:,}: take a lower --max-players"
+        )
 
 
 def default_store(data_dir: Path, league_id: str) -> Path:
@@ -253,9 +289,10 @@ def _keeper(folder: Path) -> Callable[[str, str], None]:
     return lambda name, secret: DISK.write(folder / name, secret.encode(), private=True)
 
 
-async def _take_up(manager: Any, store: str) -> None:
+async def _take_up(manager: Any, store: str, keep_token: Callable[[], None]) -> None:
     try:
         await manager.open()
+        keep_token()
     except StoreError as error:
         raise CommandError(str(error)) from None
     except (msgspec.MsgspecError, ValueError, LookupError, AttributeError, TypeError) as error:

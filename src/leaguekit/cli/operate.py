@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,17 @@ from leaguekit.transport.caller import HttpCaller
 
 MANAGER = "http://127.0.0.1:8000/mcp"
 LOOKS = ("status", "standings", "schedule")
+# So many matches take hours: 100 players have 4,950.
+ASK_ABOVE = 5_000
 EXAMPLES = """examples:
   league status
   league standings --json
   league pause --reason "lunch"
   league add-player --endpoint http://127.0.0.1:8107/mcp --name Bob      (one that never registers)
+  league start --yes      (without a question, whatever the number of matches)
   league withdraw P07 --reason "the author asked for it"
+  league withdraw P10-P99 P120 --reason "registered by a program"
+  league withdraw --from 10.0.0.7      (all that registered from this address: `league agents`)
   league rematch R2M3 --reason "power cut"
   league correct R2M3 P01 --reason "the referee erred"      (a player's id, draw, or none)
 """
@@ -42,7 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--endpoint", metavar="URL", required=True, help="where it listens")
         parser.add_argument("--name", metavar="NAME", dest="display_name", help="its name in the league")
     if command in ("withdraw", "disqualify"):
-        parser.add_argument("player_id", metavar="PLAYER", help="such as P07")
+        parser.add_argument("players", metavar="PLAYER", nargs="*", help="such as P07, or P10-P99")
+        parser.add_argument("--from", metavar="ADDRESS", dest="address", help="all that registered from this address")
+    if command == "start":
+        parser.add_argument("--yes", action="store_true", help=f"do not ask if there are over {ASK_ABOVE:,} matches")
     if command in ("rematch", "correct"):
         parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
     if command == "correct":
@@ -75,9 +85,64 @@ def run(options: argparse.Namespace) -> int:
     params["command"] = options.command.replace("-", "_")
     if options.command not in LOOKS:
         params["admin_token"] = admin_token(options)
-    shown = call(options.manager, params)
+    if options.command == "start" and not options.yes:
+        params |= _agreed(options.manager)
+    if options.command in ("withdraw", "disqualify"):
+        shown = asyncio.run(_put_out(options, params))
+    else:
+        shown = call(options.manager, params)
     print(json_line(shown) if options.json else _as_text(options.command, shown))
     return 0
+
+
+def _agreed(manager: str) -> dict[str, int]:
+    """How many matches the operator agrees to. Asks if there are many. Raises CommandError if the answer is no."""
+    status = call(manager, {"command": "status"})
+    # A manager of an older release does not tell it.
+    matches = status.get("planned_matches")
+    if matches is None:
+        return {}
+    if matches > ASK_ABOVE:
+        would = f"{status['players']:,} players would have {matches:,} matches"
+        if not sys.stdin.isatty():
+            raise CommandError(f"{would}: add --yes to start the league")
+        print(f"{would}. Start the league? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("the league is not started")
+    # Others may register meanwhile.
+    return {"most_matches": max(matches, ASK_ABOVE)}
+
+
+async def _put_out(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+    """Withdraw or disqualify players, one after the other; the status after the last."""
+    if not options.players and not options.address:
+        raise CommandError("name players, such as P07 or P10-P99, or an address with --from")
+    caller = HttpCaller(AddressPolicy.only(options.manager))
+    try:
+        shown: dict[str, Any] = {}
+        agents = await ask_manager(caller, options.manager, params | {"command": "agents"})
+        chosen = _chosen(options, agents["agents"])
+        for player_id in chosen:
+            shown = await ask_manager(caller, options.manager, params | {"player_id": player_id})
+    finally:
+        await caller.close()
+    return shown | {"left": chosen}
+
+
+def _chosen(options: argparse.Namespace, agents: list[dict[str, Any]]) -> list[str]:
+    """The ids that are named, and those in the ranges and from the address that are still in the league."""
+    there = {one["id"]: one for one in agents if one["state"] != "SHUTDOWN" and re.fullmatch(r"P\d+", one["id"])}
+    chosen = [name for name, one in there.items() if options.address and one.get("address") == options.address]
+    for text in options.players:
+        if (ends := re.fullmatch(r"P(\d+)-P(\d+)", text)) is None:
+            chosen.append(text)
+        else:
+            wanted = range(int(ends[1]), int(ends[2]) + 1)
+            chosen += [name for name in there if int(name[1:]) in wanted]
+    if not chosen:
+        named = " ".join([*options.players, *([f"--from {options.address}"] if options.address else [])])
+        raise CommandError(f"no player of this league is meant by {named}")
+    return list(dict.fromkeys(chosen))
 
 
 def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -148,12 +213,14 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         return _agents(shown["agents"])
     lines = [
         *([f"{shown['player_id']} is taken in"] if command == "add-player" else []),
+        *([f"{counted(len(shown['left']), 'player')} left the league"] if "left" in shown else []),
         f"{shown['league_id']}: {shown['state']}{' (paused)' if shown['paused'] else ''}",
         f"round {shown['current_round']} of {shown['total_rounds']}, "
         f"{shown['matches_played']} of {shown['total_matches']} matches played, "
         f"{counted(shown['players'], 'player')}, {counted(shown['referees'], 'referee')}",
         # A manager of an older release does not tell it.
         *([f"SHA-256 of the seed: {shown['seed_commitment']}"] if "seed_commitment" in shown else []),
+        *([f"a start now would make {shown['planned_matches']:,} matches"] if shown.get("planned_matches") else []),
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),
@@ -164,9 +231,9 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
 def _agents(agents: list[dict[str, Any]]) -> str:
     """The agents, and below them where their moves came from and what those of the open profile are forgiven."""
     spoken = ["form"] if any("form" in one for one in agents) else []
-    names = ["id", "display_name", "state", "endpoint", *spoken]
-    rows = [[str(one[name] or "-") for name in names] for one in agents]
-    lines = [table(["id", "name", "state", "endpoint", *spoken], rows)]
+    names = ["id", "display_name", "state", "endpoint", "address", *spoken]
+    rows = [[str(one.get(name) or "-") for name in names] for one in agents]
+    lines = [table(["id", "name", "state", "endpoint", "registered from", *spoken], rows)]
     lines += [
         f"{one['id']} knows only the documents: it shows players its own token"
         for one in agents

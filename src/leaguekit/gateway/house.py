@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import Relays
 from leaguekit.gateway.seats import Seat
+from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -37,6 +38,7 @@ from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, RpcRefusal, answer, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
+from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
@@ -49,12 +51,15 @@ AT = "at"
 # A class may share one address, and mistype; but nobody guesses 80 bits at one a second.
 GUESSES_A_SECOND, GUESSES_AT_ONCE = 1.0, 60.0
 JOIN_SECONDS = 20.0
+# As many players as a league takes by default.
+MAX_SEATS = 1_000
 # How long a person who asks for a seat waits until it is known which seats are taken.
 OPEN_SECONDS = 20.0
 # The table is asked for once for all who look within that time.
 FRESH_SECONDS = 1.0
 
 SILENT = "The league's manager does not answer. Try again in a while."
+CODE_HELPS = "Ask the league's operator for a seat code."
 CODE_WANTED = "This league wants a seat code of everybody: ask its operator for yours."
 
 T = TypeVar("T")
@@ -83,6 +88,8 @@ class _KeptSeat(Struct):
     code: str
     # Whether the operator gave the code out.
     is_the_managers: bool
+    # The address that it was taken from.
+    address: str = ""
 
 
 class Gateway:
@@ -99,6 +106,8 @@ class Gateway:
         self.relays = Relays(self._endpoint_of, world.entropy)
         self._world = world
         self._kept: dict[str, _KeptSeat] = {}
+        # From which address each seat was taken.
+        self._addresses: dict[str, str] = {}
         self._opened = asyncio.Event()
         self._has_seats = False
         self._coming_back: list[asyncio.Task[None]] = []
@@ -124,6 +133,7 @@ class Gateway:
         self._kept = await self._world.blocking(self._read)
         for place, kept in self._kept.items():
             self.seats[place] = self._seat(place, kept)
+            self._addresses[place] = kept.address
         self._has_seats = True
         self._opened.set()
         self._coming_back = [asyncio.create_task(self._come_back(seat)) for seat in self.seats.values()]
@@ -187,9 +197,12 @@ class Gateway:
         self._check_guesses(host)
         if not name or not valid(DisplayName, name):
             raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
-        kept = _KeptSeat(name, code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES)), bool(code))
+        self._check_crowd(host, self._joining if code else self._addresses)
+        new_code = code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES))
+        kept = _KeptSeat(name, new_code, bool(code), neighbourhood(host))
         place = _place(kept.code)
         seat = self.seats[place] = self._seat(place, kept)
+        self._addresses[place] = kept.address
         # Who hangs up meanwhile and comes back must find a seat that is taken and kept, or none.
         joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat, host))
         joining.add_done_callback(lambda _: self._joining.pop(place))
@@ -203,6 +216,7 @@ class Gateway:
             if not isinstance(refused, NotNow):
                 self._was_wrong(host)
             self.seats.pop(place, None)
+            self._addresses.pop(place, None)
             await seat.close()
             raise
         self._kept[place] = kept
@@ -259,6 +273,15 @@ class Gateway:
     def _check_guesses(self, host: str) -> None:
         if seconds := self._guesses.take(neighbourhood(host), 0.0):
             raise NotAllowed(f"Too many codes were tried from your address: try again in {max(seconds, 1):.0f} s.")
+
+    def _check_crowd(self, host: str, places: Collection[str]) -> None:
+        """Raises NotAllowed if too many places are taken, in all or from one address other than loopback."""
+        address = neighbourhood(host)
+        taken = sum(self._addresses.get(place) == address for place in places)
+        if taken >= MAX_PER_ADDRESS and not is_loopback(host):
+            raise NotAllowed(f"{taken} seats are taken from {address}, and no more may be. {CODE_HELPS}")
+        if len(places) >= MAX_SEATS:
+            raise NotAllowed(f"All {MAX_SEATS:,} seats of this gateway are taken. {CODE_HELPS}")
 
     def _was_wrong(self, host: str) -> None:
         self._guesses.owe(neighbourhood(host), 1.0)

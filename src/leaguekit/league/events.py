@@ -27,6 +27,9 @@ class _Registered(_Event, frozen=True, kw_only=True):
     # Both in hex; the token itself is never written down.
     verifier: str
     key: str
+    # The request's sender, and the address that it came from. Older logs do not have them.
+    sender: str = ""
+    address: str = ""
 
 
 class PlayerRegistered(_Registered, frozen=True, kw_only=True):

@@ -20,12 +20,15 @@ from leaguekit.league.endpoints import place, same_host, same_server
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
+from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError, documented_number
 from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, player_id, referee_id, speaks
 from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
 from leaguekit.protocol.tokens import SCHEME
 
 Role = Literal["player", "referee"]
+# How long after a registration its repeat is known as such.
+REPEAT_SECONDS = 60.0
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
 AnyMetaT = TypeVar("AnyMetaT", bound=PlayerMeta | RefereeMeta)
 
@@ -64,6 +67,9 @@ class Applicant(NamedTuple, Generic[MetaT]):
     timestamp: str
     # Where the manager itself listens.
     manager_endpoint: str
+    # The request's sender, and the address that it came from.
+    sender: str = ""
+    address: str = ""
     # Whose token it showed; a token moves an agent to another port of its host at most.
     returning_id: str | None = None
     # By what the seat code that it showed is recognised; a seat's holder may come from anywhere.
@@ -78,13 +84,13 @@ class Applicant(NamedTuple, Generic[MetaT]):
     added_by_operator: bool = False
 
 
-def admit_player(league: League, applicant: Applicant[PlayerMeta]) -> str:
+def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> str:
     """The id that a player gets, or had. Raises Rejected, or ProtocolError for a name that is taken."""
     by_seat = _holder("player", league, league.players, applicant)
     is_let_in = applicant.seat is not None or applicant.returning_id in league.players or applicant.added_by_operator
     if league.settings.require_seat and not is_let_in:
         raise Rejected("player", "E058", "Players come in with a seat code only, in the manager's URL: /mcp?seat=CODE")
-    known = by_seat or _known(league, league.players, applicant)
+    known = by_seat or _known(league, league.players, applicant, at)
     if known is None:
         if not league.is_open:
             raise Rejected("player", "E019")
@@ -109,19 +115,21 @@ def register_player(
     return [
         PlayerRegistered(
             at=at,
-            player_id=admit_player(league, applicant),
+            player_id=admit_player(league, applicant, at),
             meta=_as_shown(applicant.meta),
             conversation_id=applicant.conversation_id,
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
             key=key.hex(),
+            sender=applicant.sender,
+            address=applicant.address,
             seat=applicant.seat,
             by_operator=applicant.added_by_operator,
         )
     ]
 
 
-def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
+def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) -> str:
     """The id that a referee gets, or had. Raises Rejected. Referees' names need not differ."""
     by_seat = _holder("referee", league, league.referees, applicant)
     if not (by_seat or applicant.may_referee or applicant.returning_id in league.referees):
@@ -130,7 +138,7 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta]) -> str:
     if league.settings.strict_referees and applicant.meta.token_scheme != SCHEME:
         detail = f'This league takes only referees whose referee_meta.token_scheme is "{SCHEME}" (--strict-referees)'
         raise Rejected("referee", "E058", detail)
-    known = by_seat or _known(league, league.referees, applicant)
+    known = by_seat or _known(league, league.referees, applicant, at)
     if known is None:
         if not (league.is_open or applicant.added_by_operator):
             raise Rejected("referee", "E019")
@@ -162,13 +170,15 @@ def register_referee(
     return [
         RefereeRegistered(
             at=at,
-            referee_id=admit_referee(league, applicant),
+            referee_id=admit_referee(league, applicant, at),
             meta=_as_shown(applicant.meta),
             conversation_id=applicant.conversation_id,
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
             key=key.hex(),
             shows_own_token=applicant.meta.token_scheme != SCHEME,
+            sender=applicant.sender,
+            address=applicant.address,
         )
     ]
 
@@ -194,30 +204,27 @@ def _known(
     league: League,
     registry: Mapping[str, Player] | Mapping[str, Referee],
     applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
+    at: str,
 ) -> str | None:
-    """Whose return this is: by its token, or because it repeats a registration to the letter.
+    """Whose return this is: by its token, or because it repeats a registration whose answer was lost.
 
-    Who has lost the answer has lost its token as well, and cannot have played or refereed.
+    A repeat has the same content, sender and address. It comes within a minute, and before the start.
     """
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
-    if agent is None:
+    if agent is None or not league.is_open:
         return None
     before = agent.registered
-    repeated = (applicant.conversation_id, applicant.timestamp, _as_shown(applicant.meta))
-    if repeated != (before.conversation_id, before.timestamp, before.meta) or seat_of(league, agent.id) is not None:
-        # Who has a seat has shown it, and shows it again.
+    one = (applicant.conversation_id, applicant.timestamp, applicant.sender, applicant.address)
+    other = (before.conversation_id, before.timestamp, before.sender, before.address)
+    if one != other or _as_shown(applicant.meta) != before.meta:
         return None
-    return None if applicant.says_it_is == agent.id or _has_taken_part(league, agent) else agent.id
-
-
-def _has_taken_part(league: League, agent: Player | Referee) -> bool:
-    """Whether an agent has played, and not only lost by silence; or refereed."""
-    if isinstance(agent, Referee):
-        return any(one.has_ended and one.referee_id == agent.id for one in league.matches.values())
-    row = league.table.rows.get(agent.id)
-    return row is not None and row.played > row.technical_losses
+    if (times.read(at) - times.read(before.at)).total_seconds() > REPEAT_SECONDS:
+        return None
+    # An agent that has a seat shows its code again. One that knows its id has had the answer.
+    has_seat = seat_of(league, agent.id) is not None
+    return None if has_seat or applicant.says_it_is == agent.id else agent.id
 
 
 def _as_shown(meta: AnyMetaT) -> AnyMetaT:

@@ -17,7 +17,7 @@ from leaguekit.league.events import (
     RoundCompleted,
 )
 from leaguekit.league.records import Match, Round
-from leaguekit.league.schedule import round_robin
+from leaguekit.league.schedule import MOST_MATCHES, match_count, round_robin
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
@@ -28,8 +28,11 @@ def create(settings: Settings, at: str) -> list[Event]:
     return [LeagueCreated(at=at, settings=settings)]
 
 
-def start(league: League, at: str, *, by_operator: bool = False) -> list[Event]:
-    """Close the registrations and make the schedule, in the order of the players' ids."""
+def start(league: League, at: str, *, by_operator: bool = False, most_matches: int = MOST_MATCHES) -> list[Event]:
+    """Close the registrations and make the schedule, in the order of the players' ids.
+
+    A league that would have more than ``most_matches`` is not started.
+    """
     if not league.is_open:
         raise ProtocolError("E058", "The league has been started already.")
     players = sorted(league.table.rows, key=lambda player: int(player[1:]))
@@ -39,8 +42,17 @@ def start(league: League, at: str, *, by_operator: bool = False) -> list[Event]:
             "A league needs two players and a referee; this one has "
             f"{len(players)} and {len(living_referees(league))}.",
         )
+    count, most = match_count(len(players), league.settings.rounds), min(most_matches, MOST_MATCHES)
+    if count > most:
+        raise ProtocolError("E058", _too_many(len(players), count, most))
     rounds = round_robin(players, league.settings.rounds)
     return [RegistrationsClosed(at=at), LeagueStarted(at=at, rounds=rounds, by_operator=by_operator)]
+
+
+def _too_many(players: int, matches: int, most: int) -> str:
+    sentence = f"{players:,} players would have {matches:,} matches, and at most {most:,} are allowed"
+    remedy = "withdraw players (`league withdraw`)" if most == MOST_MATCHES else "confirm that number"
+    return f"{sentence}: {remedy}, and start again."
 
 
 def announce_round(league: League, at: str) -> list[Event]:

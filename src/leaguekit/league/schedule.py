@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 Pair = tuple[str, str]
+Rounds = Literal["single", "double"]
+# A start with as many takes seconds, and 400 MB.
+MOST_MATCHES = 1_000_000
 
 
-def round_robin(players: Sequence[str], rounds: Literal["single", "double"] = "single") -> list[list[Pair]]:
+def match_count(players: int, rounds: Rounds) -> int:
+    """How many matches a round-robin of so many players has."""
+    return players * (players - 1) // (1 if rounds == "double" else 2)
+
+
+def round_robin(players: Sequence[str], rounds: Rounds = "single") -> list[list[Pair]]:
     """The pairs of each round, side A first.
 
     Everybody meets everybody once (in a double round-robin again, with the sides swapped), nobody plays twice in a
@@ -20,18 +28,16 @@ def round_robin(players: Sequence[str], rounds: Literal["single", "double"] = "s
     return once if rounds == "single" else once + [[(b, a) for a, b in pairs] for pairs in once]
 
 
-def _circle(count: int) -> list[list[tuple[int, int]]]:
+def _circle(count: int) -> Iterator[list[tuple[int, int]]]:
     """Rounds of index pairs, in order. Player 0 stays and the rest turn; whoever meets an added last one rests."""
     turning = range(1, count + count % 2)
     size = len(turning)
-    rounds = []
     for turn in range(size):
         pairs = [(0, turning[turn])]
         for step in range(1, size // 2 + 1):
             one, other = turning[(turn + step) % size], turning[(turn - step) % size]
             pairs.append((min(one, other), max(one, other)))
-        rounds.append(sorted(pairs))
-    return rounds
+        yield sorted(pairs)
 
 
 def _sided(players: Sequence[str], low: int, high: int) -> Pair:

@@ -11,6 +11,8 @@ from msgspec.structs import force_setattr
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
 
+# How many players may register from one address, and listen at one host: a class behind one router fits.
+MAX_PER_ADDRESS = 200
 # Stands for a setting that depends on another; nobody can set it.
 _NOT_SET = -1.0
 TieBreak = Literal["head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot"]
@@ -23,7 +25,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     game_type: GameType = "even_odd"
     # In a double round-robin everybody meets twice, with the sides swapped.
     rounds: Literal["single", "double"] = "single"
-    max_players: Annotated[int, Meta(ge=2)] = 10_000
+    # A start with 1,000 players makes 499,500 matches: it takes seconds, and a few hundred MB.
+    max_players: Annotated[int, Meta(ge=2)] = 1_000
     max_referees: Annotated[int, Meta(ge=1)] = 100
     # Whether players come in with a seat code only.
     require_seat: bool = False

@@ -15,8 +15,8 @@ from leaguekit.league import events as e
 from leaguekit.protocol.messages import MatchResult
 
 # By these an agent is recognised, and a registration can be repeated: they are nobody else's business.
-_SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp")
-_PRIVATE = ("contact_endpoint",)
+_SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp", "sender")
+_PRIVATE = ("contact_endpoint", "address")
 # In brackets, so that a text can be split by it.
 PLAYER = re.compile(r"\b(P[0-9]{2,9})\b")
 

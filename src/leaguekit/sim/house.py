@@ -39,6 +39,7 @@ from leaguekit.sim.operating import Operator
 from leaguekit.sim.outcome import MANAGER, Cast, Outcome, Told
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
+from leaguekit.store.files import safe_name
 from leaguekit.store.memory import MemoryDisk
 from leaguekit.transport.base import HttpAnswer
 
@@ -159,11 +160,11 @@ class House:
                 # While much goes wrong a registration may be refused because of that, and is worth another try.
                 refusals += self._loop.time() > self.plan.calm_at
                 if refusals == MOST_REFUSALS:
-                    if name not in self._forgetful:
+                    if name not in self._forgetful and self._has_token(name):
                         self._fault(f"{name} is {how} for good")
                         return
-                    # Its disk did not keep what it needs to come back: that is a case for the operator.
-                    self._forgetful.remove(name)
+                    # The answer to its registration was lost, or its disk did not keep it: a case for the operator.
+                    self._forgetful = [one for one in self._forgetful if one != name]
                     self._seats[name] = await self._operator.seat_for(self._id_of(name))
                     refusals = 0
             await asyncio.sleep(2.0 if crash is None or how != "crashed" else crash.pause)
@@ -231,6 +232,18 @@ class House:
             self._forgetful.append(name)
         return fails
 
+    def _has_token(self, name: str) -> bool:
+        """Whether an agent has a token on its disk."""
+        role, _, number = name.partition(" ")
+        own = f"Referee {number}" if role == "referee" else self._player_name(int(number))
+        return Path("SHARED", "agents", LEAGUE, f"{role}-{safe_name(own)}", "state.json") in self.drive.files
+
+    def _player_name(self, number: int) -> str:
+        return f"{self._strategy(number)} {number}"
+
+    def _strategy(self, number: int) -> str:
+        return self.cast.strategies[(number - 1) % len(self.cast.strategies)]
+
     def _id_of(self, name: str) -> str:
         """The id of an agent that has been registered."""
         role, _, number = name.partition(" ")
@@ -282,8 +295,7 @@ class House:
 
     async def _play(self, number: int, process: Process, world: World) -> None:
         url = f"http://127.0.0.1:{8100 + number}/mcp"
-        strategy = self.cast.strategies[(number - 1) % len(self.cast.strategies)]
-        player = Player(f"{strategy} {number}", STRATEGIES[strategy])
+        player = Player(self._player_name(number), STRATEGIES[self._strategy(number)])
         wanted = player_id(number)
         agent = PlayerAgent(
             player, world, self._manager_url(f"player {number}"), url, seed=self.plan.seed, wanted_id=wanted

@@ -46,5 +46,8 @@ class EventLog(LogReader, Protocol):
     async def keep(self, name: str, content: bytes) -> None:
         """Keep a text beside the log under a name, replacing what was there (transcripts, the snapshot)."""
 
-    def write_head(self) -> None:
-        """Write the number of the last durable event beside the log now, where the store has a file for it."""
+    def checkpoint(self) -> None:
+        """Bring the store's files up to date: what is in a journal, and the number of the last durable event.
+
+        A store without such files does nothing.
+        """

@@ -61,8 +61,8 @@ class MemoryLog:
         self._check_open()
         return sorted(name for name in self.disk.kept if name.startswith(prefix))
 
-    def write_head(self) -> None:
-        """There is no file."""
+    def checkpoint(self) -> None:
+        """There are no files."""
 
     async def close(self) -> None:
         self._commit()

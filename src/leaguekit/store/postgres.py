@@ -84,8 +84,8 @@ class PostgresLog(PostgresReader):
     async def keep(self, name: str, content: bytes) -> None:
         await self._enqueue(Waiting(self._loop.create_future(), (), ((name, content),)))
 
-    def write_head(self) -> None:
-        """There is no file: the database copies all of a log or nothing."""
+    def checkpoint(self) -> None:
+        """There are no files: the database copies all of a log or nothing."""
 
     def _enqueue(self, waiting: Waiting) -> Future[int]:
         if self._is_closed:

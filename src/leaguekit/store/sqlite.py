@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
+from typing import Final, Literal
 
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import StoreError
@@ -27,6 +28,8 @@ from leaguekit.store.sqlite_reader import SqliteReader
 
 _APPEND = "INSERT INTO events VALUES (?, CAST(? AS TEXT))"
 _KEEP = "INSERT INTO kept VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
+_CHECKPOINT: Final = "checkpoint"
+_END: Final = "end"
 # So long: in a busy league results come oftener. To wake the writer and to sync the disk takes a quarter of a
 # millisecond of processor time, and every match has a transcript.
 TEXTS_WAIT = 0.01
@@ -54,7 +57,7 @@ class SqliteLog(SqliteReader):
         except StoreError:
             self._lock.release()
             raise
-        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        self._queue: SimpleQueue[Waiting | Literal["checkpoint", "end"]] = SimpleQueue()
         # Texts that wait for events, and what ends their waiting.
         self._texts: list[Waiting] = []
         self._texts_due: TimerHandle | None = None
@@ -82,8 +85,10 @@ class SqliteLog(SqliteReader):
                 self._texts_due = self._loop.call_later(TEXTS_WAIT, self._enqueue_texts)
         await text.future
 
-    def write_head(self) -> None:
+    def checkpoint(self) -> None:
         self._head.hurry()
+        if not self._is_closed:
+            self._queue.put(_CHECKPOINT)
 
     def _enqueue_texts(self) -> None:
         if self._texts_due is not None:
@@ -103,7 +108,7 @@ class SqliteLog(SqliteReader):
         if not self._is_closed:
             self._enqueue_texts()
             self._is_closed = True
-            self._queue.put(None)
+            self._queue.put(_END)
         # Several may close; one that stops waiting must not stop the others.
         await asyncio.shield(self._ended)
 
@@ -117,10 +122,14 @@ class SqliteLog(SqliteReader):
             with suppress(Empty):
                 while True:
                     group.append(self._queue.get_nowait())
-            is_last = group[-1] is None
-            waiting = [one for one in group if one is not None]
+            is_last = group[-1] == _END
+            waiting = [one for one in group if isinstance(one, Waiting)]
             if waiting:
                 self._write_group(waiting)
+            if _CHECKPOINT in group:
+                # Without it the whole of a small league would be in the journal.
+                with suppress(sqlite3.Error):
+                    self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         self._end_reading()
         with suppress(sqlite3.Error):
             self._writer.close()

@@ -106,6 +106,7 @@ function leave() {
 function panel(data, live) {
   const league = live?.league;
   const isOver = league?.state === "LEAGUE_COMPLETED";
+  const here = data.players.filter((player) => !player.out);
   const options = (players) => players.map(
     (player) => h("option", { value: player.id, "data-key": player.id }, `${player.id} ${player.name}`),
   );
@@ -115,7 +116,7 @@ function panel(data, live) {
       "select",
       { name: "player_id", required: true },
       h("option", { value: "" }, "choose …"),
-      options(data.players.filter((player) => !player.out)),
+      options(here),
     ),
   );
   const match = () => field(
@@ -135,7 +136,12 @@ function panel(data, live) {
       h("button", { type: "button", onclick: leave }, "Leave"),
     ),
     form("The league", [
-      deed("start", "Start", "Start the league now, with who is here?", league?.state !== "WAITING_FOR_REGISTRATIONS"),
+      deed(
+        "start",
+        "Start",
+        `Start the league now? ${here.length} players are here, and each meets all others.`,
+        league?.state !== "WAITING_FOR_REGISTRATIONS",
+      ),
       deed(
         "pause",
         "Pause",
