@@ -181,7 +181,7 @@ def test_verify_warns_of_a_clock_that_was_set_back_and_passes(command: Command, 
     done = command("verify", path)
     assert done.code == 0
     assert "  warning event 16: expected no time before" in done.out
-    assert done.out.endswith("the table is the one that its results make; 1 warnings\n")
+    assert done.out.endswith("the table is the one that its results make; 1 warning\n")
 
 
 def test_verify_speaks_json_to_programs(command: Command, store: Path, tmp_path: Path) -> None:
