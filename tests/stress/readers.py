@@ -1,4 +1,4 @@
-"""Readers that ask for the costly pages of a large league and disconnect at once; then the manager is stopped.
+"""Readers that ask for the costly pages of a large league, and disconnect at once or wait; then the manager is stopped.
 
 The manager is a real process, and its league is over. One caller asks it a short question all the time.
 """
@@ -43,7 +43,7 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     await _write_league(store, players)
     with Program("manager", "--port", "0", "--data-dir", str(folder), "--store", str(store)) as manager:
         port = int((await asyncio.to_thread(manager.said, r"is at http://127\.0\.0\.1:(\d+)/mcp"))[1])
-        reader, asked = Line(port, "127.5.0.1", Seen()), Seen()
+        reader, asked, waiting = Line(port, "127.5.0.1", Seen()), Seen(), Seen()
         assert (await reader.ask(get("/api/league")))[0] == 200
         process = psutil.Process(manager.process.pid)
         before = process.memory_full_info().pss
@@ -51,6 +51,8 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
         began = time.monotonic()
         for path in PATHS:
             await asyncio.gather(*(_ask_and_leave(port, path % number) for number in range(count)))
+        for path in PATHS:
+            await asyncio.gather(*(_ask_and_wait(port, path % number, number, waiting) for number in range(count)))
         # The pages are still there for a reader that waits; its answer comes after all that is still being made.
         pages = [await reader.ask(get(path % 0)) for path in PATHS]
         took = time.monotonic() - began
@@ -66,7 +68,8 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     tracebacks = manager.stderr.count("Traceback") + again.stderr.count("Traceback")
     told = {
         "players": players,
-        "requests": count * len(PATHS),
+        "requests": 2 * count * len(PATHS),
+        "to_readers_that_waited": dict(sorted(waiting.statuses.items())),
         "seconds": round(took, 1),
         "questions": asked.statuses.total(),
         "slowest_question_s": round(asked.slowest, 2),
@@ -78,6 +81,7 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     bad = {
         "a question waited too long": asked.slowest > MAX_SECONDS,
         "questions were not answered": asked.faults or set(asked.statuses) != {200},
+        "readers that waited were not answered": waiting.hangs or not set(waiting.statuses) <= {200, 503},
         "a page was not shown afterwards": told["pages"] != [200] * len(PATHS),
         "the manager's memory grew": memory / 1e6 > MAX_MEGABYTES,
         "the manager took too long to stop": stopped > MAX_STOP_SECONDS,
@@ -102,6 +106,13 @@ async def _ask_and_leave(port: int, path: str) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.6.0.1", 0))
         writer.write(get(path))
         writer.close()
+
+
+async def _ask_and_wait(port: int, path: str, number: int, seen: Seen) -> None:
+    """Ask from one of ten addresses, and wait for the answer."""
+    line = Line(port, f"127.7.0.{1 + number % 10}", seen)
+    await line.ask(get(path))
+    line.close()
 
 
 async def _ask_on(port: int, seen: Seen) -> None:

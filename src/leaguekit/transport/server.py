@@ -169,6 +169,9 @@ class Server:
             self._mcp.hush()
         if self._stopping is not None:
             self._stopping()
+        # A connection that was accepted a moment ago is known after three turns of the loop.
+        for _ in range(3):
+            await asyncio.sleep(0)
         for connection in list(self._state.connections):
             connection.shutdown()
         with contextlib.suppress(TimeoutError):

@@ -42,7 +42,7 @@ from leaguekit.web.stream import HEAD, PAUSE, SHARE, Watchers
 from leaguekit.web.success import metrics
 
 # Answers are made once for all who ask within the time that the stream too takes its time, and so many are kept.
-MOST_KEPT = 256
+MOST_KEPT, MOST_KEPT_BYTES = 256, 8_000_000
 # Different answers that are made at the same time: in all, and for one address.
 MOST_MAKING, MOST_MAKING_EACH = 64, 16
 # The part of the time that is spent on making answers, and on computing figures.
@@ -210,6 +210,7 @@ class Dashboard:
         self.lag = LoopLag()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._answers: dict[str, Answer] = {}
+        self._kept_bytes = 0
         self._making: dict[str, Shared[Answer]] = {}
         self._making_pace = Pace(ANSWERS_PART)
         self._figures: KeptFigures | None = None
@@ -371,8 +372,10 @@ class Dashboard:
         etag = f'W/"{blake2b(body, digest_size=9).hexdigest()}"'
         took += perf_counter() - began
         self._making_pace.rest(perf_counter() - began)
-        if len(self._answers) >= MOST_KEPT:
+        self._kept_bytes += len(body) + len(compressed or b"")
+        if len(self._answers) >= MOST_KEPT or self._kept_bytes > MOST_KEPT_BYTES:
             self._answers.clear()
+            self._kept_bytes = 0
         until = asyncio.get_running_loop().time() + max(PAUSE, took / SHARE)
         answer = self._answers[key] = Answer(until, body, compressed, etag)
         return answer
