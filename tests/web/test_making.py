@@ -188,6 +188,18 @@ async def test_pages_of_other_sites_get_nothing_that_is_costly(tmp_path: Path) -
 
 
 @in_virtual_time
+async def test_the_answers_that_are_kept_are_bounded_by_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_KEPT_BYTES", 10_000)
+    async with Visit(tmp_path) as visit:
+        for limit in range(100):
+            await visit.json(f"/api/standings?limit={limit}")
+            kept = visit.dashboard._answers.values()
+            assert sum(len(one.body) + len(one.compressed or b"") for one in kept) <= 10_000
+
+
+@in_virtual_time
 async def test_work_takes_no_more_than_its_part_of_the_time(tmp_path: Path) -> None:
     pace, loop, began = Pace(0.25), asyncio.get_running_loop(), []
 

@@ -372,10 +372,11 @@ class Dashboard:
         etag = f'W/"{blake2b(body, digest_size=9).hexdigest()}"'
         took += perf_counter() - began
         self._making_pace.rest(perf_counter() - began)
-        self._kept_bytes += len(body) + len(compressed or b"")
-        if len(self._answers) >= MOST_KEPT or self._kept_bytes > MOST_KEPT_BYTES:
+        size = len(body) + len(compressed or b"")
+        if len(self._answers) >= MOST_KEPT or self._kept_bytes + size > MOST_KEPT_BYTES:
             self._answers.clear()
             self._kept_bytes = 0
+        self._kept_bytes += size
         until = asyncio.get_running_loop().time() + max(PAUSE, took / SHARE)
         answer = self._answers[key] = Answer(until, body, compressed, etag)
         return answer
