@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -10,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import ClientDisconnect
 
 from leaguekit.league import commands
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.web import app
 from leaguekit.web.app import MOST_MAKING_EACH, Dashboard
-from leaguekit.web.making import Pace
+from leaguekit.web.making import Pace, Shared
+from leaguekit.web.pages import NotThere
 from tests.agents.leagues import Hall, in_virtual_time
 from tests.web.test_api import Visit
 from tests.web.test_serving import PATIENCE, House
@@ -197,6 +201,38 @@ async def test_the_answers_that_are_kept_are_bounded_by_their_bytes(
             await visit.json(f"/api/standings?limit={limit}")
             kept = visit.dashboard._answers.values()
             assert sum(len(one.body) + len(one.compressed or b"") for one in kept) <= 10_000
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_work_that_fails_just_when_its_client_leaves_is_not_logged(
+    turns: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise NotThere
+
+    async def main() -> None:
+        leaving = asyncio.Event()
+
+        async def receive() -> Any:
+            await leaving.wait()
+            return {"type": "http.disconnect"}
+
+        for is_cancelled in (False, True):
+            client = asyncio.create_task(Shared(fails()).result(receive))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if is_cancelled:
+                client.cancel()
+            else:
+                leaving.set()
+            with contextlib.suppress(NotThere, ClientDisconnect, asyncio.CancelledError):
+                await client
+            await asyncio.sleep(0)
+            gc.collect()
+
+    asyncio.run(main())
+    assert caplog.records == []
 
 
 @in_virtual_time

@@ -33,7 +33,7 @@ from leaguekit.transport.origins import neighbourhood
 from leaguekit.web import page_shapes, pages, shapes
 from leaguekit.web.exposition import CONTENT_TYPE
 from leaguekit.web.files import File, page_files
-from leaguekit.web.making import Busy, Pace, Shared, while_connected
+from leaguekit.web.making import Busy, Pace, Shared
 from leaguekit.web.matches import match_page
 from leaguekit.web.openapi import Described, Parameter, document
 from leaguekit.web.operations import LoopLag, exposition
@@ -345,7 +345,7 @@ class Dashboard:
             address = neighbourhood(request.client.host if request.client else "")
             self._check_room(address)
             making = self._making[key] = Shared(self._made(key, described, asked), address)
-        return await while_connected(receive, making.result())
+        return await making.result(receive)
 
     def _check_room(self, address: str) -> None:
         self._making = {key: making for key, making in self._making.items() if not making.is_over}

@@ -22,17 +22,24 @@ class Shared(Generic[T]):
     def __init__(self, work: Coroutine[Any, Any, T], address: str = "") -> None:
         self.address = address
         self._task = asyncio.create_task(work)
+        self._task.add_done_callback(_looked_at)
         self._waiting = 0
 
     @property
     def is_over(self) -> bool:
         return self._task.done() or self._task.cancelling() > 0
 
-    async def result(self) -> T:
+    async def result(self, receive: Receive | None = None) -> T:
+        """Wait for the work; with ``receive`` as long as the client is connected. Raises ClientDisconnect and Busy."""
+        leaving = () if receive is None else (asyncio.ensure_future(_disconnected(receive)),)
         self._waiting += 1
         try:
-            await asyncio.wait((self._task,))
+            await asyncio.wait((self._task, *leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not self._task.done():
+                raise ClientDisconnect
         finally:
+            for one in leaving:
+                one.cancel()
             self._waiting -= 1
             if not self._waiting:
                 self._task.cancel()
@@ -63,17 +70,10 @@ class Pace:
         self._rests_until = max(now, self._rests_until) + seconds * self._pauses
 
 
-async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for work as long as the client does. Raises ClientDisconnect."""
-    waiting, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
-    try:
-        await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not waiting.done():
-            raise ClientDisconnect
-        return waiting.result()
-    finally:
-        waiting.cancel()
-        leaving.cancel()
+def _looked_at(task: asyncio.Task[Any]) -> None:
+    """Work that fails when its last client has just left is no fault that must be logged."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _disconnected(receive: Receive) -> None:
