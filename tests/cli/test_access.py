@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -44,7 +47,7 @@ class Served(NamedTuple):
         return self.data / "agents" / "access" / "manager"
 
     def referee_code(self) -> str:
-        return self.program.said(rf"referee code: ({CODE})")[1]
+        return Path(self.program.said(r"referee code: (\S+)")[1]).read_text()
 
 
 def serve(data: Path, *options: str) -> Served:
@@ -129,6 +132,31 @@ def test_a_host_gives_its_own_referees_a_code_where_nobody_reads_it(tmp_path: Pa
         assert code not in (tmp_path / "agents" / "access" / "manager" / "referee_code").read_text()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
+def test_secrets_are_printed_on_a_terminal_only_and_elsewhere_their_files_are_named(tmp_path: Path) -> None:
+    import pty  # noqa: PLC0415 - there is none on Windows
+
+    arguments = ("manager", "--port", "0", "--league-id", "access", "--data-dir")
+    folder = tmp_path / "first" / "agents" / "access" / "manager"
+    with Program(*arguments, tmp_path / "first") as program:
+        program.said("referee code: ")
+    secrets = [(folder / name).read_text() for name in ("admin_token", "referee_code")]
+    assert not any(secret in program.stdout + program.stderr for secret in secrets)
+    for name in ("admin_token", "referee_code"):
+        assert f": {folder / name}\n" in program.stderr
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "leaguekit", *arguments, str(tmp_path / "second")]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs) as process, os.fdopen(ours) as terminal:
+        os.close(theirs)
+        said = ""
+        while "referee code: " not in said:
+            said += terminal.readline()
+        process.terminate()
+    for name in ("admin_token", "referee_code"):
+        kept = tmp_path / "second" / "agents" / "access" / "manager" / name
+        assert f": {kept.read_text()}\n" in said
+
+
 # A whole league
 
 
@@ -144,16 +172,17 @@ def test_a_league_with_codes_is_played_and_leaves_no_secret_behind(
 ) -> None:
     """About fifteen seconds."""
     data, store = tmp_path / "SHARED", tmp_path / "SHARED" / "agents" / "access" / "manager" / "league.db"
-    with serve(data, "--require-seat").program as first:
-        code = re.search(rf"referee code: ({CODE})", first.said(rf"referee code: {CODE}").string)
-    assert code is not None
+    first = serve(data, "--require-seat")
+    with first.program:
+        code = first.referee_code()
+    assert re.fullmatch(CODE, code)
     # The same store, the same code; and one more for the referees of whoever started it.
     monkeypatch.setenv("LEAGUE_REFEREE_CODE", OWN_CODE)
     served = serve(data, "--require-seat", "--start-when", "players=2,referees=2")
     monkeypatch.delenv("LEAGUE_REFEREE_CODE")
     programs: list[Program] = []
     with served.program:
-        assert served.referee_code() == code[1]
+        assert served.referee_code() == code
         here = ("--data-dir", str(data))
         seats = json.loads(command("seats", "new", "3", "--json", *served.here).out)["seats"]
         one, two, three = (seat["code"] for seat in seats)
@@ -168,7 +197,7 @@ def test_a_league_with_codes_is_played_and_leaves_no_secret_behind(
         assert "/mcp?referee=CODE" in said[0]
         assert "/mcp?seat=CODE" in said[2]
         assert "opens nothing" in said[3]
-        programs.append(Program("referee", "--port", "0", "--manager", f"{served.url}?referee={code[1]}", *here))
+        programs.append(Program("referee", "--port", "0", "--manager", f"{served.url}?referee={code}", *here))
         programs[-1].said("is registered")
         monkeypatch.setenv("LEAGUE_REFEREE_CODE", OWN_CODE)
         programs.append(Program("referee", "--port", "0", "--manager", served.url, "--name", "Second", *here))
@@ -194,12 +223,13 @@ def test_a_league_with_codes_is_played_and_leaves_no_secret_behind(
     for looked in (["log"], ["log", "--json"], ["verify"], ["replay", "R1M1"]):
         name, *rest = looked
         told += command(name, store, *rest).out
-    own = {code[1]: "referee_code", admins[1]: "admin_token", **dict.fromkeys(tokens, "state.json")}
-    secrets = [*tokens, code[1], OWN_CODE, one, two, three, *admins]
+    own = {code: "referee_code", admins[1]: "admin_token", **dict.fromkeys(tokens, "state.json")}
+    secrets = [*tokens, code, OWN_CODE, one, two, three, *admins]
     assert len(set(secrets)) == 5 + 7
     for secret in secrets:
         assert secret not in told
-        assert secret in (code[1], admins[0]) or secret not in served.program.stdout + served.program.stderr
+        for program in (first.program, served.program):
+            assert secret not in program.stdout + program.stderr
         holding = [path for path in data.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
         assert {path.name for path in holding} <= {own.get(secret)}
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in holding)

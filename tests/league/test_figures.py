@@ -211,3 +211,22 @@ def test_two_hundred_players_take_less_than_a_second() -> None:
     assert (len(found.lines), found.played) == (200, 19_900)
     # Twice the goal: other tests share the machine. Alone it takes 0.8 s.
     assert seconds < 2
+
+
+def test_figures_can_be_given_up_at_every_row_of_their_matrices() -> None:
+    league = league_of(*range(12, 0, -1), double=True)
+    calls = 0
+
+    def counted() -> None:
+        nonlocal calls
+        calls += 1
+
+    assert figures(league, counted) == figures(league)
+    # Newton's steps, the inverse and the test of all being equal: each goes through all rows.
+    assert calls > 5 * 12
+
+    def given_up() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        figures(league, given_up)

@@ -9,6 +9,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from leaguekit.league import commands
 from leaguekit.league.commands import Rejected
@@ -60,6 +61,52 @@ def test_a_name_that_can_be_read_is_taken_as_it_is(name: str) -> None:
 def test_a_name_is_shown_in_plain_letters_with_single_blanks(sent: str, shown: str) -> None:
     assert fault(sent) is None
     assert normal(sent) == shown
+
+
+RESERVED = "it looks like an id or a role of the protocol"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("P01", "p01", "P99", "P100", "P123456789", " P01 ", "REF01", "ref01", "REF100"),
+        *("league_manager", "League Manager", "LEAGUE-MANAGER", "leaguemanager", "league_manager:x"),
+        *("player:P01", "Player:P01", "player: P01", "player:alice", "referee:REF01", "referee:x"),
+        # Drawn the same: full width, Cyrillic, other digits, letters like digits, accents.
+        *("Ｐ０１", "Р01", "P٠١", "PO1", "P0l", "REF0I", "Ṕ01", "Ieague_manager", "pIayer:P01", "lеague_manager"),
+    ],
+)
+def test_a_name_that_looks_like_an_id_or_a_role_is_refused(name: str) -> None:
+    assert str(fault(name)).startswith(RESERVED) or "alphabets do not mix" in str(fault(name))
+    play = Play(players=2, referees=1)
+    for enter in (play.player, play.referee):
+        with pytest.raises(Rejected) as refused:
+            enter(9, meta={"display_name": name})
+        assert "This display_name cannot be used: " in refused.value.reason
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Player P01", "P01 the Great", "Not P01", "P1", "P", "PIO", "POll", "Pool", "P01x", "XP01", "REF", "Referee"),
+        *("Player", "Manager", "Player 1", "The league_manager's friend", "Referee REF01", "player", "P-01"),
+    ],
+)
+def test_a_name_that_only_contains_an_id_or_a_role_is_taken(name: str) -> None:
+    assert fault(name) is None
+
+
+def test_an_agent_that_came_in_under_such_a_name_may_return_with_it() -> None:
+    play = Play(players=1, referees=1)
+    # As a release before this rule let them in.
+    for text in play.log[1:]:
+        event = decode(text)
+        name = getattr(event, "player_id", "league_manager")
+        play.do([structs.replace(event, meta=structs.replace(event.meta, display_name=name))])
+    assert play.player(1, returning_id="P01", meta={"display_name": "P01"}) == "P01"
+    assert play.referee(1, returning_id="REF01", meta={"display_name": "league_manager"}) == "REF01"
+    with pytest.raises(Rejected, match=RESERVED):
+        play.player(1, returning_id="P01", meta={"display_name": "P02"})
 
 
 @pytest.mark.parametrize("sign", INVISIBLE, ids=ascii)

@@ -118,7 +118,7 @@ def test_a_full_disk_ends_the_manager_with_the_reason_and_nothing_acknowledged_i
 
     with Program(*manager(tmp_path), preexec_fn=small) as program:
         at = program.said(r"is at (\S+)")[1]
-        token = program.said(r"shown once\): (\S+)")[1]
+        token = Path(program.said(r"admin token: (\S+)")[1]).read_text()
         paused, refusal = 0, ""
         while not refusal:
             try:

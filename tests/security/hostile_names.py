@@ -32,6 +32,7 @@ REFUSED: dict[str, list[str]] = {
     ],
     "C1 controls": [*(f"C1{chr(code)}31m" for code in range(0x80, 0xA0, 3)), "\x9b2J", "\x9d0;owned\x9c", "\x90q\x9c"],
     "C0 controls": [*(f"C0{chr(code)}" for code in (0, 1, 3, 4, 5, 7, 8, 9, 12, 14, 15, 24, 26, 28, 31, 127))],
+    "ids and roles": ["P02", "league_manager", "REF01", "referee:REF01", "player:P01"],
     "line breaks": [
         *(
             "two\nlines",
@@ -182,10 +183,10 @@ TEXT: dict[str, list[str]] = {
     "format strings": ["%s%s%s%n", "%(name)s", "{0.__class__}", "{name!r}", "%d", "%%", "${HOME}", "$(reboot)", "`id`"],
     "paths": [
         *("../../etc/passwd", "..", ".", "/etc/passwd", "..\\..\\windows", "C:\\boot.ini", "~root", "a/b", "file:///x"),
-        *("%2e%2e%2f", "....//", "P02", "standings.json", "//server/share", "-rf *", "--help"),
+        *("%2e%2e%2f", "....//", "standings.json", "//server/share", "-rf *", "--help"),
     ],
     "devices": ["CON", "NUL", "COM1", "LPT1.txt", "aux", "PRN.json", "CLOCK$", "con .", "/dev/null"],
-    "other people": ["league_manager", "REF01", "referee:REF01", "player:P01", "operator", "System", "Nobody wins"],
+    "other people": ["operator", "System", "Nobody wins"],
     "other scripts": [
         "Ελένη",
         "Алина",

@@ -35,7 +35,8 @@ Command = Callable[..., Said]
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 REASON = re.compile(
     r"This display_name cannot be used: (?:U\+[0-9A-F]{4,6}(?: [A-Z0-9 -]+)? at character \d+ is .+"
-    r"|it has no visible character|written out \(NFKC\) it has \d+ characters, which is too many)"
+    r"|it has no visible character|written out \(NFKC\) it has \d+ characters, which is too many"
+    r"|it looks like an id or a role of the protocol, such as .+; choose another)"
 )
 ACCEPTED = [one for one in NAMES if one.code is None]
 SHOWN = {str(one.shown) for one in ACCEPTED}

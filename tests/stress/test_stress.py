@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, limits, siege
+from tests.stress import door, limits, readers, siege
 
 pytestmark = [
     pytest.mark.longest,
@@ -28,4 +28,9 @@ def test_a_crowd_at_one_address_fills_the_league_and_its_operator_copes(tmp_path
 
 def test_players_that_answer_at_half_the_limit_are_never_ruled_late(tmp_path: Path) -> None:
     told, faults = asyncio.run(limits.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_readers_of_costly_pages_hold_nobody_up_whether_they_leave_or_wait(tmp_path: Path) -> None:
+    told, faults = asyncio.run(readers.stress(tmp_path, short=True))
     assert faults == [], told

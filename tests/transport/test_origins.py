@@ -97,6 +97,26 @@ def test_a_page_may_speak_to_the_server_that_it_came_from_only(
     assert asyncio.run(answered(*headers, target=target, names=["league.example"]))[0] == expected
 
 
+@pytest.mark.parametrize("target", [b"/mcp", b"/other"])
+@pytest.mark.parametrize(
+    ("site", "mode", "is_refused"),
+    [
+        (b"cross-site", b"no-cors", True),
+        (b"cross-site", b"cors", True),
+        # A link leads here.
+        (b"cross-site", b"navigate", False),
+        (b"same-origin", b"cors", False),
+        (b"none", b"navigate", False),
+    ],
+)
+def test_what_a_browser_says_that_a_page_of_another_site_loads_is_refused(
+    run: Run, site: bytes, mode: bytes, is_refused: bool, target: bytes
+) -> None:
+    headers = [b"host: localhost", b"Sec-Fetch-Site: " + site, b"Sec-Fetch-Mode: " + mode]
+    status, _ = run(answered(*headers, target=target))
+    assert (status == 403) == is_refused
+
+
 def test_what_an_application_answers_is_fenced_in(run: Run) -> None:
     async def main() -> None:
         async with serving() as running:
@@ -171,7 +191,7 @@ def test_ipv6_is_counted_by_networks(host: str, counts_as: str) -> None:
 
 def test_marks_are_found_in_any_case() -> None:
     found = marks([(b"HOST", b"a"), (b"Origin", b"b"), (b"X-FORWARDED-FOR", b"1, 2"), (b"Most", b"x")])
-    assert found == (b"a", b"b", "2", False, False)
+    assert found == (b"a", b"b", "2", False, False, False)
 
 
 @pytest.mark.parametrize(("header", "is_mcp"), [

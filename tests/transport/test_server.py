@@ -10,10 +10,11 @@ import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
+import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, StreamingResponse
@@ -836,6 +837,47 @@ def test_stopping_takes_bounded_time(run: Run, caplog: pytest.LogCaptureFixture)
     run(main())
     assert sorted(ended) == ["down", "handler", "stream over", "up"]
     assert "2 requests were cut off unanswered" in caplog.text
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_that_is_accepted_while_the_server_stops_does_not_hold_it_up(turns: int) -> None:
+    async def main() -> None:
+        async with serving() as running:
+            with ExitStack() as clients:
+                for _ in range(10):
+                    clients.enter_context(socket.create_connection(("127.0.0.1", running.server.port)))
+                # After so many turns of the loop the connections have been accepted, or nearly.
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                loop = asyncio.get_running_loop()
+                began = loop.time()
+                await running.server.stop(10)
+                assert loop.time() - began < 5
+
+    # In Python 3.11 asyncio's own loop loses such a connection.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
+
+
+def test_an_application_that_is_cut_off_when_the_server_stops_is_no_error(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        started = asyncio.Event()
+
+        async def forever(scope: Any, _receive: Any, _send: Any) -> None:
+            if scope["type"] == "http":
+                started.set()
+                await asyncio.Event().wait()
+
+        async with serving(app=forever) as running:
+            client = await running.say(b"GET /page HTTP/1.1\r\n\r\n")
+            await started.wait()
+            await running.server.stop(0.05)
+            await client.ends()
+
+    run(main())
+    assert [record.getMessage() for record in caplog.records] == ["1 requests were cut off unanswered"]
 
 
 def test_a_handler_goes_on_when_its_caller_has_gone(run: Run) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -78,6 +79,53 @@ def test_players_who_are_equal_share_a_rank_and_the_page_says_what_decided(
         assert visit.open("cross").locator("th .rank").all_text_contents() == ["1=", "1="]
         expect(visit.open(f"agents/{next(iter(play.league.players))}").locator(".tiles")).to_contain_text("1=")
         visit.ended()
+
+
+# In JavaScript such an object can be made neither text nor a number.
+NEITHER = {"toString": None, "valueOf": None}
+EVIDENCE: list[Any] = [
+    {},
+    {"players": None},
+    {"players": [None]},
+    {"players": {"P01": None, "P02": None}},
+    {"players": {"P01": {"events": None}, "P02": 1}},
+    {"players": {"P01": {"events": [None]}, "P02": {"events": [None]}}},
+    {"players": {"P01": {"events": [1, "x", [], {}, [None]]}}},
+    {"players": {"P01": {"events": [{"what": None, "at": None, "asked_at": None}]}}},
+    {"players": {"P01": {"events": [{"what": NEITHER, "at": NEITHER, "asked_at": NEITHER}]}}},
+    {"players": {"P01": {"events": [{"what": "joined", "at": "soon", "asked_at": 1e300}], "last_wrong": NEITHER}}},
+    {"players": {"P01": {"events": [], "last_wrong": [None]}}},
+]
+
+
+def test_whatever_stands_in_a_referees_evidence_the_page_of_the_match_is_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    play = Play(players=2, referees=1).begin()
+    play.record("R1M1")
+    recorded = next(number for number, text in enumerate(play.log) if b'"ResultRecorded"' in text)
+    for number, evidence in enumerate(EVIDENCE):
+        event = json.loads(play.log[recorded])
+        event["result"]["details"]["evidence"] = evidence
+        log = [*play.log[:recorded], json.dumps(event).encode(), *play.log[recorded + 1 :]]
+        with served(log, play.settings, tmp_path / str(number)) as base:
+            visit = Visit(browser, base)
+            page = visit.open("matches/R1M1")
+            expect(page.locator("h1")).to_contain_text("R1M1")
+            expect(page.locator("main")).to_contain_text("As the referee reported it")
+            visit.ended()
+
+
+def test_a_page_that_cannot_be_drawn_says_so(browser: Browser, tmp_path: Path) -> None:
+    play = Play(players=2, referees=1).begin()
+    with served(play.log, play.settings, tmp_path) as base:
+        visit = Visit(browser, base)
+        # As if this page came from another release than the manager's answers.
+        visit.page.route("**/api/matches/*", lambda route: route.fulfill(json={"match": None}))
+        page = visit.open("matches/R1M1")
+        expect(page.locator("main")).to_contain_text("This page cannot be shown")
+        assert [one[:6] for one in visit.faults] == ["error:"]
+        assert visit.open("cross").locator("h1").text_content() != "This page cannot be shown"
 
 
 def test_hundreds_of_hostile_names_are_shown_as_text_and_do_nothing(browser: Browser, tmp_path: Path) -> None:

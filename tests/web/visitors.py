@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import zlib
@@ -43,7 +44,8 @@ async def get(dashboard: Dashboard, path: str, method: str = "GET", **headers: s
     sent: list[Any] = []
 
     async def receive() -> Any:
-        return {"type": "http.request", "body": b""}
+        # The request has no body, and its client waits for the answer.
+        return await asyncio.get_running_loop().create_future()
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import msgspec
 from starlette.applications import Starlette
@@ -34,8 +35,17 @@ MOST_TRANSCRIPT = 262_144
 _TOO_LARGE = msgspec.json.encode({"error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes."})
 TRANSCRIPTS = "/transcripts/"
 HEALTH = "/health"
-# What makes the application for everything else.
-MakeWeb = Callable[[Manager], ASGIApp]
+
+
+class Web(Protocol):
+    """The application for everything else. It is closed before the server stops."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def close(self) -> None: ...
+
+
+MakeWeb = Callable[[Manager], Web]
 
 
 def manager_server(
@@ -77,7 +87,13 @@ def manager_server(
             return HttpAnswer(400, msgspec.json.encode({"error_code": error.code, "error": error.detail}))
         return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": message.match_id}))
 
-    app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager), allowances)
+    made: list[Web] = []
+
+    def stopping() -> None:
+        for one in made:
+            one.close()
+
+    app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager, made), allowances)
     handler, changes = allowances.guard(manager.reply, manager.refusal, MOST_BYTES), Changes()
     Bulletin(manager, changes)
     return Server(
@@ -90,6 +106,7 @@ def manager_server(
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
+        stopping=stopping,
     )
 
 
@@ -107,10 +124,9 @@ def _only_posted(app: ASGIApp) -> ASGIApp:
     return either
 
 
-def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager) -> ASGIApp:
+def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager, made: list[Web]) -> ASGIApp:
     if web is None:
         return app
-    made: list[ASGIApp] = []
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] == HEALTH:

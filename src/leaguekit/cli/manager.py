@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import socket
+import sys
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -44,7 +45,8 @@ store with `league backup`, which may be done while the league runs.
 With --store postgresql://… they are kept in that database, or in the schema of it that ?search_path=… names: one league
 in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
 The admin token, which the operator's commands need, lies beside them in a file that only you can read; so does the
-referee code, which referees on other machines need. With --require-seat players need one each: `league seats new 30`.
+referee code, which referees on other machines need. They are printed on a terminal only. With --require-seat players
+need a seat code each: `league seats new 30`.
 Started again with the same --store (or --league-id) it goes on where it was: same ids, same tokens, same schedule.
 """
 
@@ -211,13 +213,12 @@ async def _serve(
         manager.conductor.start_at = start.at
         server = manager_server(manager, served, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
-        shown_once = "" if known else f"  admin token (shown once): {admin_token}\n"
         kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
         program.say(
             f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
-            f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
+            f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"
             f"{_OPEN if settings.profile == 'open' else ''}"
         )
         try:
@@ -232,6 +233,14 @@ async def _serve(
             await manager.close()
             await world.caller.close()
         return 0
+
+
+def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
+    """The secrets on a terminal. Anything else may be a file that others read."""
+    if not sys.stderr.isatty():
+        return f"  referee code: {code_file if referee_code else FORGOTTEN}"
+    shown_once = f"  admin token (shown once): {new_admin_token}\n" if new_admin_token else ""
+    return f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
 
 
 async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:

@@ -12,7 +12,8 @@ EXAMPLES = f"""examples:
   league referee --manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN'
   {program.REFEREE_CODE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
 
-The referee code is what the manager shows at its start; on the manager's own machine none is needed.
+The referee code is what the manager shows on its terminal, or keeps in the file that it names; on the manager's own
+machine none is needed.
 It registers, plays the matches that it is given, and ends with the league. Started again with the same name and
 --data-dir it comes back under its id and delivers what it had ruled.
 """

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print(f"Restored {store}: {contents(told)}")
     if ADMIN_TOKEN in missing:
-        print(f"There is no admin token in {usual.parent}: the manager makes a new one, and shows it once")
+        print(f"There is no admin token in {usual.parent}: the manager makes a new one")
     if REFEREE_CODE in missing:
         print("There is no referee code there: `league token rotate --referee-code` makes a new one")
     if journals:

@@ -7,11 +7,14 @@ intervals; and in plain sentences, what of it is more than chance.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import game
+from leaguekit.league.linear import Check, unchecked
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
@@ -23,6 +26,9 @@ from leaguekit.protocol.messages import MoveOrigins
 
 # What happens by chance less often than this is taken for more than chance.
 RARE = 0.05
+
+# The schedule does not change once it is made; to look through a large one takes 50 ms.
+_by_player: WeakKeyDictionary[League, dict[str, list[Match]]] = WeakKeyDictionary()
 
 # A win, a draw and a loss; a win and a loss without play.
 Mark = Literal["1", "½", "0", "+", "-"]
@@ -75,13 +81,13 @@ class Figures(Struct, kw_only=True, frozen=True):
     order: str
 
 
-def figures(league: League) -> Figures:
-    """The figures of a league as it stands."""
+def figures(league: League, check: Check = unchecked) -> Figures:
+    """The figures of a league as it stands. ``check`` is called now and then; what it raises ends the work."""
     ended = [match for match in league.matches.values() if match.has_ended]
     played = [one for match in ended if (one := _played(match)) is not None]
-    ratings = Ratings(played)
+    ratings = Ratings(played, check)
     lines = list(_lines(league, ended, ratings))
-    in_doubt = equality(played) if played else None
+    in_doubt = equality(played, check) if played else None
     first = lines[0].player_id if lines and lines[0].player_id in ratings else None
     chance = None if first is None else champions_chance(played, first)
     return Figures(
@@ -95,7 +101,7 @@ def figures(league: League) -> Figures:
         technical_losses=len(ended) - len(played),
         lines=lines,
         cross_table=_cross_table(league, ended),
-        points=points_after_rounds(league),
+        points={name: points_after_rounds(league, name) for name in league.table.standings()},
         equality=in_doubt,
         champions_chance=chance,
         move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
@@ -160,7 +166,7 @@ def _cross_table(league: League, ended: list[Match]) -> dict[str, dict[str, list
 def mark(match: Match, player_id: str) -> Mark:
     """How a match that has ended did so, as one of its players sees it."""
     points = _points_in(match, player_id)
-    if _played(match) is None:
+    if match.outcome is None or match.outcome.status == "TECHNICAL_LOSS":
         return "+" if points else "-"
     return "1" if points == WIN_POINTS else "½" if points else "0"
 
@@ -172,17 +178,27 @@ def _points_in(match: Match, player_id: str) -> int:
     return match.outcome.points_a if player_id == match.a else match.outcome.points_b
 
 
-def points_after_rounds(league: League) -> dict[str, list[int]]:
-    """The points of each player after each round so far, in the order of the table."""
-    points: dict[str, list[int]] = {name: [] for name in league.table.standings()}
-    totals = dict.fromkeys(points, 0)
-    for round_ in league.rounds[: league.current_round]:
-        for match in (league.matches[name] for name in round_.matches):
-            for player in match.players:
-                totals[player] += _points_in(match, player)
-        for player, total in totals.items():
-            points[player].append(total)
-    return points
+def matches_of(league: League, player_id: str) -> list[Match]:
+    """All matches of a player, in the order of the schedule."""
+    if not league.matches:
+        return []
+    index = _by_player.get(league)
+    if index is None:
+        index = _by_player[league] = {}
+        for match in league.matches.values():
+            index.setdefault(match.a, []).append(match)
+            index.setdefault(match.b, []).append(match)
+    # Who left before the start has none.
+    return index.get(player_id, [])
+
+
+def points_after_rounds(league: League, player_id: str) -> list[int]:
+    """The points of a player after each round so far."""
+    gained = [0] * league.current_round
+    for match in matches_of(league, player_id):
+        if match.round_id <= league.current_round:
+            gained[match.round_id - 1] += _points_in(match, player_id)
+    return list(accumulate(gained))
 
 
 def _luck(league: League) -> Iterator[str]:

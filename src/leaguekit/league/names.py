@@ -1,8 +1,9 @@
 """What agents may call themselves, and which names cannot be told apart.
 
 A name is kept and shown as ``normal`` has it. ``fault`` says why one is refused: there must be something to see,
-nothing that cannot be seen, and no word of two alphabets. Two names are alike if they have one of their ``likenesses``
-in common: they differ in case or accents only, or are drawn with letters that look the same.
+nothing that cannot be seen, and no word of two alphabets; and it must not look like an id or a role. Two names are
+alike if they have one of their ``likenesses`` in common: they differ in case or accents only, or are drawn with letters
+that look the same.
 
 The list of letters that look like Latin ones is short. The official table of everything that looks like something has
 6,000 rows, but most of it is stopped by other means here: NFKC turns full-width, mathematical and circled letters into
@@ -51,6 +52,9 @@ _LOOKS_LATIN = str.maketrans(
 )
 # One stroke, one ring; two letters that run into one.
 _STROKES = str.maketrans({"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "w": "vv"})
+# Ids, senders, and the manager: without case, and as they are drawn (see ``likenesses``).
+_RESERVED = re.compile(r"(?:p|ref)[0-9]{2,9}|league[ _-]?manager|(?:player|referee|league_manager):.*")
+_DRAWN_RESERVED = re.compile(r" (?:(?:P|REF)[Ol2-9]{2,9}|league[ _-]?rnanager|(?:player|referee|league_rnanager):.*)")
 
 
 def normal(name: str) -> str:
@@ -68,7 +72,7 @@ def fault(name: str) -> str | None:
         return "it has no visible character"
     if not valid(DisplayName, shown):
         return f"written out (NFKC) it has {len(shown)} characters, which is too many"
-    return _loose_mark(shown) or _mixed_word(shown)
+    return _loose_mark(shown) or _mixed_word(shown) or _reserved(shown)
 
 
 def likenesses(name: str) -> list[str]:
@@ -117,6 +121,17 @@ def _mixed_word(name: str) -> str | None:
             if first and _alphabet(sign) != _alphabet(first):
                 return f"{_told(sign)} at character {place} is in one word with {_told(first)}: alphabets do not mix"
             first = sign
+    return None
+
+
+def _reserved(name: str) -> str | None:
+    """A name that others may take for an id or a role. One of letters only is no id, however it is drawn."""
+    *folded, drawn = likenesses(name)
+    is_drawn = _DRAWN_RESERVED.fullmatch(drawn) and (":" in name or "_" in name or any(map(str.isdecimal, name)))
+    if is_drawn or any(map(_RESERVED.fullmatch, folded)):
+        return (
+            "it looks like an id or a role of the protocol, such as P01, league_manager or player:P01; choose another"
+        )
     return None
 
 

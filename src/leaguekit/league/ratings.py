@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from leaguekit.league.linear import Matrix, cholesky, inverse, solve
+from leaguekit.league.linear import Check, Matrix, cholesky, inverse, solve, unchecked
 
 # In units of the natural logarithm of wins to losses: two players in three are within 520 rating points of the average.
 SPREAD = 3.0
@@ -49,15 +49,18 @@ class Rating(NamedTuple):
 
 
 class Ratings:
-    """The ratings of all who have played at least one match to its end."""
+    """The ratings of all who have played at least one match to its end.
 
-    def __init__(self, played: Iterable[Played]) -> None:
+    ``check`` is called now and then while they are computed. What it raises ends that.
+    """
+
+    def __init__(self, played: Iterable[Played], check: Check = unchecked) -> None:
         pairs, self._matches = _counted(played)
         self._places = {player: place for place, player in enumerate(self._matches)}
         size = len(self._places)
         counts = [(self._places[a], self._places[b], *count) for (a, b), count in pairs.items()]
-        self._strengths, triangle = _fitted(size, counts)
-        self._covariance = inverse(triangle)
+        self._strengths, triangle = _fitted(size, counts, check)
+        self._covariance = inverse(triangle, check)
 
     def __contains__(self, player_id: str) -> bool:
         return player_id in self._places
@@ -94,13 +97,13 @@ def _counted(played: Iterable[Played]) -> tuple[dict[tuple[str, str], list[int]]
     return pairs, matches
 
 
-def _fitted(size: int, counts: list[tuple[int, ...]]) -> tuple[list[float], Matrix]:
+def _fitted(size: int, counts: list[tuple[int, ...]], check: Check) -> tuple[list[float], Matrix]:
     """The likeliest strengths and, behind them, t; and the triangle of the curvature there. By Newton's method: the
     log-likelihood has one peak."""
     strengths = [0.0] * (size + 1)
     while True:
         slope, curvature = _derived(strengths, counts)
-        triangle = cholesky(curvature)
+        triangle = cholesky(curvature, check)
         step = solve(triangle, slope)
         longest = max(map(abs, step))
         # Far from the peak a whole step may lead beyond it.

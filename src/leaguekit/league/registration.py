@@ -100,7 +100,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
             raise Rejected("player", "E020", f"{count} of {most} places are taken", full)
     elif league.players[known].out is not None:
         raise Rejected("player", "E058", f"This player has left the league: {league.players[known].out_reason}")
-    _check_content("player", league, applicant.meta)
+    _check_content("player", league, applicant.meta, league.players.get(known or ""))
     _check_unlike_others(league, names.normal(applicant.meta.display_name), known)
     stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("player", league, applicant, known, stays_with)
@@ -148,7 +148,7 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
             raise Rejected("referee", "E020", f"{count} of {most} places are taken", full)
     if known is not None and not by_seat:
         _check_shown_token(league.referees[known], applicant.meta)
-    _check_content("referee", league, applicant.meta)
+    _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
     stays_with = league.referees[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("referee", league, applicant, known, stays_with)
     return known or referee_id(len(league.referees) + 1)
@@ -243,8 +243,10 @@ def _check_unlike_others(league: League, name: str, known: str | None) -> None:
             raise ProtocolError("E047", detail, data=data)
 
 
-def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta) -> None:
-    if (wrong := names.fault(meta.display_name)) is not None:
+def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta, known: Player | Referee | None) -> None:
+    # An agent that returns keeps a name that an earlier release let in.
+    is_kept = known is not None and known.meta.display_name == names.normal(meta.display_name)
+    if not is_kept and (wrong := names.fault(meta.display_name)) is not None:
         raise Rejected(role, "E044", f"This display_name cannot be used: {wrong}")
     version = PROTOCOL_VERSION if meta.protocol_version is UNSET else meta.protocol_version
     if not speaks(version):

@@ -13,7 +13,7 @@ from math import erfc, sqrt
 from operator import mul
 from typing import NamedTuple
 
-from leaguekit.league.linear import cholesky, solve
+from leaguekit.league.linear import Check, cholesky, solve, unchecked
 from leaguekit.league.ratings import Played
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS
 
@@ -27,7 +27,8 @@ class Equality(NamedTuple):
     chance: float
 
 
-def equality(played: Sequence[Played]) -> Equality:
+def equality(played: Sequence[Played], check: Check = unchecked) -> Equality:
+    """The test of these matches. ``check`` is called now and then; what it raises ends the work."""
     players = list(dict.fromkeys(player for one in played for player in (one.a, one.b)))
     places = {player: place for place, player in enumerate(players)}
     groups = _groups(played)
@@ -46,7 +47,7 @@ def equality(played: Sequence[Played]) -> Equality:
             met[one][one] += 1
             met[one][other] -= 1
     variance = decided / len(played) / 4
-    statistic = sum(map(mul, surplus, solve(cholesky(met), surplus))) / variance
+    statistic = sum(map(mul, surplus, solve(cholesky(met, check), surplus))) / variance
     return Equality(statistic, freedom, chi_square_tail(statistic, freedom))
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from msgspec import structs
 
-from leaguekit.league.figures import Mark, mark
+from leaguekit.league.figures import Mark, mark, matches_of
 from leaguekit.league.records import Match
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
@@ -25,22 +24,6 @@ MAX_TEXT = 50
 MAX_RESULTS = 10
 
 _RESULTS: dict[Mark, Literal["WIN", "DRAW", "LOSS"]] = {"1": "WIN", "+": "WIN", "½": "DRAW", "0": "LOSS", "-": "LOSS"}
-# The schedule does not change once it is made; to look through a large one takes 50 ms.
-_by_player: WeakKeyDictionary[League, dict[str, list[Match]]] = WeakKeyDictionary()
-
-
-def matches_of(league: League, player_id: str) -> list[Match]:
-    """All matches of a player, in the order of the schedule."""
-    if not league.matches:
-        return []
-    index = _by_player.get(league)
-    if index is None:
-        index = _by_player[league] = {}
-        for match in league.matches.values():
-            index.setdefault(match.a, []).append(match)
-            index.setdefault(match.b, []).append(match)
-    # Who left before the start has none.
-    return index.get(player_id, [])
 
 
 def player_stats(league: League, player_id: str) -> PlayerStats:

@@ -1,7 +1,8 @@
 """Which requests a server takes up at all: by the name it was called under, the page that calls, and the proxy.
 
 A page in somebody's browser may call any server that the browser can reach. Its own name may be made to lead here
-(DNS rebinding), but then the request says that name; or it calls us by ours, and then says where it comes from.
+(DNS rebinding), but then the request says that name; or it calls us by ours, and then says where it comes from. What
+it loads without saying so (an image, a script) is marked by the browser (Sec-Fetch-Site).
 """
 
 from __future__ import annotations
@@ -40,11 +41,13 @@ class Marks(NamedTuple):
     is_ambiguous: bool
     # It has a header that only MCP's clients send: one of its own, or that the answer may be a stream of events.
     is_mcp: bool = False
+    # A browser says that a page of another site loads this, and does not go to it.
+    is_foreign: bool = False
 
 
 def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
     host = origin = forwarded = None
-    is_ambiguous = is_mcp = False
+    is_ambiguous = is_mcp = is_cross_site = is_visit = False
     for name, value in headers:
         size = len(name)
         if size == 4 and name.lower() == b"host":
@@ -56,9 +59,13 @@ def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
             is_mcp = is_mcp or b"text/event-stream" in value
         elif size == 15 and name.lower() == b"x-forwarded-for":
             forwarded = value.rpartition(b",")[2].strip().decode("latin-1")
+        elif size == 14 and name.lower() == b"sec-fetch-site":
+            is_cross_site = value == b"cross-site"
+        elif size == 14 and name.lower() == b"sec-fetch-mode":
+            is_visit = value == b"navigate"
         elif name[:4].lower() == b"mcp-":
             is_mcp = True
-    return Marks(host, origin, forwarded, is_ambiguous, is_mcp)
+    return Marks(host, origin, forwarded, is_ambiguous, is_mcp, is_cross_site and not is_visit)
 
 
 class Names:
@@ -80,7 +87,7 @@ class Names:
                 self._seen.add(host)
         elif found.is_ambiguous:
             return answers.BAD_REQUEST
-        if found.origin is not None and not _is_own_page(found.origin, host):
+        if found.is_foreign or (found.origin is not None and not _is_own_page(found.origin, host)):
             return answers.FOREIGN_PAGE
         return None
 

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 import uvicorn
@@ -83,7 +83,7 @@ class Server:
 
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
     a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
-    addresses; ``proxies`` are believed whom they pass on.
+    addresses; ``proxies`` are believed whom they pass on. ``stopping`` is called when it begins to stop.
     """
 
     def __init__(
@@ -99,7 +99,9 @@ class Server:
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         proxies: Iterable[Network] = (),
+        stopping: Callable[[], None] | None = None,
     ) -> None:
+        self._stopping = stopping
         trusted = (*LOOPBACK, *proxies)
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
@@ -165,6 +167,11 @@ class Server:
             server.close()
         if self._mcp is not None:
             self._mcp.hush()
+        if self._stopping is not None:
+            self._stopping()
+        # A connection that was accepted a moment ago is known after three turns of the loop.
+        for _ in range(3):
+            await asyncio.sleep(0)
         for connection in list(self._state.connections):
             connection.shutdown()
         with contextlib.suppress(TimeoutError):
@@ -208,8 +215,8 @@ class Server:
 
 def _unless_gone(app: ASGIApp) -> ASGIApp:
     async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
-        # A peer that goes away in the middle of a body is no fault of the application.
-        with contextlib.suppress(ClientDisconnect):
+        # Neither a peer that goes away nor a request that is cut off is a fault of the application.
+        with contextlib.suppress(ClientDisconnect, asyncio.CancelledError):
             await app(scope, receive, send)
 
     return quiet

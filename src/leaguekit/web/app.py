@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import cache
 from hashlib import blake2b
-from time import perf_counter
+from time import perf_counter, sleep, thread_time
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -21,14 +24,16 @@ from starlette.types import Receive, Scope, Send
 from leaguekit.agents.ledger import PAGE
 from leaguekit.agents.manager import Manager
 from leaguekit.league import events as e
-from leaguekit.league.figures import Figures, figures
+from leaguekit.league.figures import figures
 from leaguekit.league.snapshot import restore, save
+from leaguekit.league.state import League
 from leaguekit.store.base import StoreError
 from leaguekit.transport.http_protocol import LINE
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.web import page_shapes, pages, shapes
 from leaguekit.web.exposition import CONTENT_TYPE
 from leaguekit.web.files import File, page_files
+from leaguekit.web.making import Busy, Pace, Shared
 from leaguekit.web.matches import match_page
 from leaguekit.web.openapi import Described, Parameter, document
 from leaguekit.web.operations import LoopLag, exposition
@@ -37,18 +42,36 @@ from leaguekit.web.stream import HEAD, PAUSE, SHARE, Watchers
 from leaguekit.web.success import metrics
 
 # Answers are made once for all who ask within the time that the stream too takes its time, and so many are kept.
-MOST_KEPT = 256
+MOST_KEPT, MOST_KEPT_BYTES = 256, 8_000_000
+# Different answers that are made at the same time: in all, and for one address.
+MOST_MAKING, MOST_MAKING_EACH = 64, 16
+# The part of the time that is spent on making answers, and on computing figures.
+ANSWERS_PART, FIGURES_PART = 0.25, 0.25
 # A shorter text is not worth compressing.
 COMPRESS_FROM = 1_000
 MOST_NEWS = 100
 # Fitting ratings takes a third of a second for a hundred players, and eight times that for twice as many.
 MOST_RATED = 200
 
+FIGURES = "/api/figures"
+
 Make = Callable[["Dashboard", dict[str, Any]], Awaitable[shapes.Shape]]
 
 
 class BadParameter(Exception):
     """A parameter cannot be what it is; the text says what it can be."""
+
+
+class Stopped(Exception):
+    """Figures are no longer wanted."""
+
+
+class KeptFigures(NamedTuple):
+    """The figures after an event, and until when they are shown although there are later events."""
+
+    number: int
+    until: float
+    page: page_shapes.FiguresPage
 
 
 class Answer(NamedTuple):
@@ -96,19 +119,31 @@ async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
 
 
 async def _figures(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
-    league, number = dashboard.shown.league, dashboard.shown.number
-    if len(league.table.rows) > MOST_RATED:
+    whole = dashboard.figures
+    if whole is None:
         too_many = f"Ratings of more than {MOST_RATED} players take long: `league report` makes them."
         return page_shapes.FiguresPage(
-            seq=number, sentences=[too_many], champions_chance=None, alike_chance=None, total=0, offset=0, players=[]
-        )
-    # Of a copy, for meanwhile the league goes on.
-    found = await dashboard.manager.world.blocking(_fitted, save(league, number))
-    return pages.figures(number, found, **asked)
+            seq=dashboard.shown.number, sentences=[too_many], champions_chance=None, alike_chance=None, total=0,
+            offset=0, players=[],
+        )  # fmt: skip
+    offset, limit = asked["offset"], asked["limit"]
+    return structs.replace(whole, offset=offset, players=whole.players[offset : offset + limit])
 
 
-def _fitted(snapshot: bytes) -> Figures:
-    return figures(restore(snapshot)[0])
+def _computed(snapshot: bytes, stop: threading.Event) -> page_shapes.FiguresPage | None:
+    """The figures of all players; None if they were no longer wanted."""
+
+    def check() -> None:
+        # The event loop's thread goes first.
+        sleep(0)
+        if stop.is_set():
+            raise Stopped
+
+    league, number = restore(snapshot)
+    try:
+        return pages.figures(number, figures(league, check))
+    except Stopped:
+        return None
 
 
 async def _metrics(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape:
@@ -146,7 +181,7 @@ API: dict[Described, Make] = {
         pages.crosstable
     ),
     Described("/api/points", "Points over the rounds", page_shapes.PointsPage, _ROWS): _page(pages.points),
-    Described("/api/figures", "Ratings, and what of the table is more than chance", page_shapes.FiguresPage, _ROWS): (
+    Described(FIGURES, "Ratings, and what of the table is more than chance", page_shapes.FiguresPage, _ROWS): (
         _figures
     ),
     Described("/api/times", "The distribution of answer times", page_shapes.TimesPage, _ROWS): _page(pages.times),
@@ -175,7 +210,15 @@ class Dashboard:
         self.lag = LoopLag()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._answers: dict[str, Answer] = {}
-        self._making: dict[str, asyncio.Task[Answer]] = {}
+        self._kept_bytes = 0
+        self._making: dict[str, Shared[Answer]] = {}
+        self._making_pace = Pace(ANSWERS_PART)
+        self._figures: KeptFigures | None = None
+        self._computing: Shared[None] | None = None
+        self._computing_pace = Pace(FIGURES_PART)
+        self._one_computation = asyncio.Lock()
+        self._exposition: tuple[float, bytes] = (0.0, b"")
+        self._is_closed = False
         self._opening: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -195,17 +238,25 @@ class Dashboard:
         if path.startswith("/static/"):
             file = page_files().get(path.removeprefix("/static/"))
             return "/static", _problem("There is no such file.", 404) if file is None else _file(file, request)
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            return "other", _problem("Pages of other sites get nothing from here: open this address by itself.", 403)
         if path == "/openapi.json":
-            return path, JSONResponse(document(API))
+            return path, Response(_description(), media_type="application/json")
         try:
             await self.opened()
             if path == "/events":
                 return path, await self._stream(scope, receive, send)
             if path == "/metrics":
                 return path, await self._exposed()
-            return await self._asked(request, path)
+            return await self._asked(request, path, receive)
         except StoreError as error:
             return "other", _problem(str(error), 503)
+
+    def close(self) -> None:
+        """Make no more answers. Clients that wait for one are refused."""
+        self._is_closed = True
+        for making in self._making.values():
+            making.cancel()
 
     # Following the log
 
@@ -257,40 +308,62 @@ class Dashboard:
 
     async def _exposed(self) -> Response:
         self.lag.watch()
-        text = exposition(self.manager, self.shown, self.watchers, self._requests, self.lag)
+        until, text = self._exposition
+        if (now := asyncio.get_running_loop().time()) >= until:
+            began = perf_counter()
+            text = exposition(self.manager, self.shown, self.watchers, self._requests, self.lag)
+            self._exposition = (now + (perf_counter() - began) / ANSWERS_PART, text)
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
-    async def _asked(self, request: Request, path: str) -> tuple[str, Response]:
+    async def _asked(self, request: Request, path: str, receive: Receive) -> tuple[str, Response]:
         found = _found(path)
         if found is None:
             return "other", _problem("There is nothing here. /openapi.json describes what there is.", 404)
         described, in_path = found
         try:
             asked = _parameters(described, in_path, request)
-            answer = await self._answered(described, asked)
+            _clamp(asked, described, self.shown)
+            answer = await self._answered(described, asked, request, receive)
         except BadParameter as error:
             return described.path, _problem(str(error), 400)
         except pages.NotThere as error:
             return described.path, _problem(str(error), 404)
+        except Busy as error:
+            return described.path, _problem(str(error), 503, **{"retry-after": "1"})
         headers = {"content-type": "application/json", "etag": answer.etag, "cache-control": "no-cache"}
         return described.path, _sent(answer.body, answer.compressed, headers, request)
 
-    async def _answered(self, described: Described, asked: dict[str, Any]) -> Answer:
+    async def _answered(
+        self, described: Described, asked: dict[str, Any], request: Request, receive: Receive
+    ) -> Answer:
         key = f"{described.path} {asked}"
         kept = self._answers.get(key)
         if kept is not None and asyncio.get_running_loop().time() < kept.until:
             return kept
         making = self._making.get(key)
-        if making is None:
-            making = self._making[key] = asyncio.create_task(self._made(key, described, asked))
-            making.add_done_callback(lambda _: self._making.pop(key))
-        return await asyncio.shield(making)
+        if making is None or making.is_over:
+            address = neighbourhood(request.client.host if request.client else "")
+            self._check_room(address)
+            making = self._making[key] = Shared(self._made(key, described, asked), address)
+        return await making.result(receive)
+
+    def _check_room(self, address: str) -> None:
+        self._making = {key: making for key, making in self._making.items() if not making.is_over}
+        own = sum(making.address == address for making in self._making.values())
+        if self._is_closed:
+            raise Busy("The manager is stopping.")
+        if len(self._making) >= MOST_MAKING or own >= MOST_MAKING_EACH:
+            raise Busy("Too many different pages are asked for at once. Try again in a second.")
 
     async def _made(self, key: str, described: Described, asked: dict[str, Any]) -> Answer:
         if described.path in _FROM_LOG:
             await self.manager.ledger.settled()
-        began = perf_counter()
+        if described.path == FIGURES:
+            await self._compute_figures()
+        await self._making_pace.turn()
+        began, worked = perf_counter(), thread_time()
         body = msgspec.json.encode(await API[described](self, asked))
+        self._making_pace.rest(thread_time() - worked)
         took = perf_counter() - began
         # Nothing is shown before it is written down.
         await self.manager.ledger.settled()
@@ -298,11 +371,58 @@ class Dashboard:
         compressed = gzip.compress(body, 6, mtime=0) if len(body) >= COMPRESS_FROM else None
         etag = f'W/"{blake2b(body, digest_size=9).hexdigest()}"'
         took += perf_counter() - began
-        if len(self._answers) >= MOST_KEPT:
+        self._making_pace.rest(perf_counter() - began)
+        size = len(body) + len(compressed or b"")
+        if len(self._answers) >= MOST_KEPT or self._kept_bytes + size > MOST_KEPT_BYTES:
             self._answers.clear()
+            self._kept_bytes = 0
+        self._kept_bytes += size
         until = asyncio.get_running_loop().time() + max(PAUSE, took / SHARE)
         answer = self._answers[key] = Answer(until, body, compressed, etag)
         return answer
+
+    # Figures
+
+    @property
+    def figures(self) -> page_shapes.FiguresPage | None:
+        """The figures of all players as they were last computed; None if there are too many players."""
+        return None if self._figures is None or self._is_too_large else self._figures.page
+
+    @property
+    def _is_too_large(self) -> bool:
+        return len(self.shown.league.table.rows) > MOST_RATED
+
+    async def _compute_figures(self) -> None:
+        """Compute the figures, unless those that are kept are recent enough."""
+        kept = self._figures
+        if kept is not None and (kept.number == self.shown.number or asyncio.get_running_loop().time() < kept.until):
+            return
+        if self._is_too_large:
+            return
+        if self._computing is None or self._computing.is_over:
+            self._computing = Shared(self._compute())
+        await self._computing.result()
+
+    async def _compute(self) -> None:
+        """Compute the figures in a thread, one computation at a time. Cancelled, it waits for the thread to end."""
+        async with self._one_computation:
+            await self._computing_pace.turn()
+            began, stop, number = perf_counter(), threading.Event(), self.shown.number
+            # Of a copy, for meanwhile the league goes on.
+            work = self.manager.world.blocking(_computed, save(self.shown.league, number), stop)
+            working = asyncio.ensure_future(work)
+            try:
+                await asyncio.wait((working,))
+            except asyncio.CancelledError:
+                stop.set()
+                await asyncio.wait((working,))
+                raise
+            finally:
+                took = perf_counter() - began
+                self._computing_pace.rest(took)
+            if (page := working.result()) is not None:
+                until = asyncio.get_running_loop().time() + max(PAUSE, took / SHARE)
+                self._figures = KeptFigures(number, until, page)
 
 
 # These read events that must be there.
@@ -335,6 +455,36 @@ def _parameters(described: Described, in_path: str, request: Request) -> dict[st
                 raise BadParameter(f"{one.name} must be a number from 0 to {most:,}, got {text[:50]!r}.")
             asked[one.name] = int(text)
     return asked
+
+
+def _clamp(asked: dict[str, Any], described: Described, shown: Projection) -> None:
+    """Lower numbers that lie beyond all that there is: what they ask for is the same."""
+    league = shown.league
+    most = {
+        "offset": _TOTALS.get(described.path, _players)(league),
+        "columns_offset": len(league.table.rows),
+        "after": shown.number,
+    }
+    for name in asked.keys() & most.keys():
+        if asked[name] is not None:
+            asked[name] = min(asked[name], most[name])
+
+
+def _players(league: League) -> int:
+    return len(league.table.rows)
+
+
+_TOTALS: dict[str, Callable[[League], int]] = {
+    "/api/rounds": lambda league: len(league.rounds),
+    "/api/rounds/{round_id}": lambda league: len(league.matches),
+    "/api/agents": lambda league: len(league.players) + len(league.referees),
+    "/api/agents/{agent_id}": lambda league: len(league.matches),
+}
+
+
+@cache
+def _description() -> bytes:
+    return msgspec.json.encode(document(API))
 
 
 def _file(file: File, request: Request) -> Response:

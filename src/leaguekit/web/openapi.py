@@ -33,6 +33,7 @@ class Described(NamedTuple):
 _MORE: tuple[type[msgspec.Struct], ...] = (shapes.Live, shapes.Change, shapes.Problem, Operation)
 _PROBLEMS = {
     "400": "A parameter is wrong",
+    "403": "A page of another site asks",
     "404": "There is no such thing",
     "429": "Too many requests",
     "503": "Not now",

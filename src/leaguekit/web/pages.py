@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from leaguekit.league.figures import Figures, mark, points_after_rounds
+from leaguekit.league.figures import Figures, mark, matches_of, points_after_rounds
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
-from leaguekit.league.statistics import matches_of
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain import without_places
@@ -120,13 +119,17 @@ def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) 
         for row in shown.placed_rows()[offset : offset + limit]
     ]
     columns = _ranked(state, columns_offset, limit)
-    row_of, column_of = ({one.id: place for place, one in enumerate(some)} for some in (rows, columns))
-    cells: list[list[Cell]] = [[] for _ in rows]
-    for match in state.matches.values():
-        for player, opponent in (match.players, match.players[::-1]):
-            if player in row_of and opponent in column_of:
-                ended = mark(match, player) if match.has_ended else None
-                cells[row_of[player]].append(Cell(column=column_of[opponent], match_id=match.id, mark=ended))
+    column_of = {one.id: place for place, one in enumerate(columns)}
+    cells: list[list[Cell]] = []
+    for row in rows:
+        met = ((match, column_of.get(match.opponent_of(row.id))) for match in matches_of(state, row.id))
+        cells.append(
+            [
+                Cell(column=column, match_id=match.id, mark=mark(match, row.id) if match.has_ended else None)
+                for match, column in met
+                if column is not None
+            ]
+        )
     return CrossTable(
         seq=shown.number,
         total=len(state.table.rows),
@@ -139,24 +142,28 @@ def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) 
 
 
 def points(shown: Projection, offset: int, limit: int) -> PointsPage:
-    state, after = shown.league, points_after_rounds(shown.league)
+    state = shown.league
     return PointsPage(
         seq=shown.number,
-        total=len(after),
+        total=len(state.table.rows),
         offset=offset,
         rounds=state.current_round,
-        players=[PointsLine(id=one.id, name=one.name, points=after[one.id]) for one in _ranked(state, offset, limit)],
+        players=[
+            PointsLine(id=one.id, name=one.name, points=points_after_rounds(state, one.id))
+            for one in _ranked(state, offset, limit)
+        ],
     )
 
 
-def figures(number: int, found: Figures, offset: int, limit: int) -> FiguresPage:
+def figures(number: int, found: Figures) -> FiguresPage:
+    """The figures of all players."""
     return FiguresPage(
         seq=number,
         sentences=found.sentences,
         champions_chance=found.champions_chance,
         alike_chance=None if found.equality is None else found.equality.chance,
         total=len(found.lines),
-        offset=offset,
+        offset=0,
         players=[
             RatingLine(
                 rank=line.rank,
@@ -168,7 +175,7 @@ def figures(number: int, found: Figures, offset: int, limit: int) -> FiguresPage
                 high=line.rating_high,
                 matches=line.rated_matches,
             )
-            for line in found.lines[offset : offset + limit]
+            for line in found.lines
         ],
     )
 

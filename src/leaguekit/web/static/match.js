@@ -111,16 +111,20 @@ function ruling(data) {
   );
 }
 
+// Evidence is whatever a referee says: any value may be in any place.
+const text = (value) => (typeof value === "string" ? value : JSON.stringify(value) ?? "–");
+const number = (value) => (typeof value === "number" ? value : null);
+
 function evidence({ evidence: found, match }) {
   const sided = [match.a, match.b].filter((agent) => Array.isArray(found.players?.[agent.id]?.events));
   const rows = sided.flatMap((agent) =>
-    found.players[agent.id].events.map((one, place) => ({
+    found.players[agent.id].events.filter((one) => one !== null && typeof one === "object").map((one, place) => ({
       key: `${agent.id}-${place}`,
       cells: [
         name(agent.name),
-        h("span", { dir: "auto" }, String(one.what)),
-        seconds(Number(one.at)),
-        typeof one.asked_at === "number" ? seconds(one.at - one.asked_at) : "–",
+        h("span", { dir: "auto" }, text(one.what)),
+        seconds(number(one.at)),
+        number(one.at) === null || number(one.asked_at) === null ? "–" : seconds(one.at - one.asked_at),
       ],
     })),
   );
@@ -140,7 +144,7 @@ function evidence({ evidence: found, match }) {
         "The last wrong answer of ",
         name(agent.name),
         ": ",
-        h("q", { dir: "auto" }, String(found.players[agent.id].last_wrong)),
+        h("q", { dir: "auto" }, text(found.players[agent.id].last_wrong)),
       ),
     ),
     h("details", h("summary", "As the referee reported it"), h("pre", { dir: "auto" }, JSON.stringify(found, null, 2))),

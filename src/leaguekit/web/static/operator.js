@@ -70,7 +70,7 @@ function entrance() {
   return h(
     "form.card",
     { "data-key": "entrance", onsubmit: enter, autocomplete: "off" },
-    h("p", "The admin token was printed with its file when the manager started. It is kept in this tab only."),
+    h("p", "The admin token is in the file that the manager named when it started. It is kept in this tab only."),
     field(
       "Admin token",
       h("input", { name: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false" }),

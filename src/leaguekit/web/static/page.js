@@ -100,8 +100,15 @@ async function refresh(mine = turn) {
 
 function draw() {
   if (page === null || (page.isLive ? live === null : data === null)) return;
-  if (page.isLive) page.render(main, live);
-  else page.render(main, data, live);
+  try {
+    if (page.isLive) page.render(main, live);
+    else page.render(main, data, live);
+  } catch (error) {
+    console.error(error);
+    main.removeAttribute("aria-busy");
+    show(main, h("h1", { tabindex: "-1" }, "This page cannot be shown"), h("p", String(error)));
+    return;
+  }
   if (main.getAttribute("aria-busy")) performance.mark("shown");
   main.removeAttribute("aria-busy");
   const of = page.title(page.isLive ? live : data);
