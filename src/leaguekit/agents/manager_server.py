@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.allowances import Allowances, Known, token_in, too_many
+from leaguekit.agents.allowances import Allowances, token_in, too_many
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_surface import Bulletin, manager_surface
 from leaguekit.agents.server import mcp_door, names_of, too_large_answer
@@ -21,7 +22,7 @@ from leaguekit.league.records import Player
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import decode, of_type
+from leaguekit.protocol.reading import check_text, decode, of_type
 from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
@@ -31,7 +32,12 @@ from leaguekit.transport.mcp.surface import Changes
 from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
-_TOO_LARGE = msgspec.json.encode({"error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes."})
+_TOO_LARGE = msgspec.json.encode(
+    {
+        "error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes, "
+        f"and shows its referee's auth_token in the first {MOST_BYTES:,}."
+    }
+)
 TRANSCRIPTS = "/transcripts/"
 HEALTH = "/health"
 # What makes the application for everything else.
@@ -67,10 +73,15 @@ def manager_server(
             return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
         return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
 
+    def is_referee(beginning: bytes, _peer: Peer) -> bool:
+        known = identify(credentials_in(beginning).auth_token)
+        return known is not None and known.role == "referee"
+
     async def transcript(match_id: str, body: bytes, peer: Peer) -> HttpAnswer:
-        if seconds := allowances.waits(token_in(body), Peer(peer.host)):
+        if seconds := allowances.waits(token_in(body), Peer(peer.host), len(body)):
             raise TooOften(msgspec.json.encode(_too_often(seconds)), seconds)
         try:
+            check_text(body)
             message = of_type(m.MatchTranscript, decode(body))
             await manager.keep_transcript(message, match_id)
         except ProtocolError as error:
@@ -86,7 +97,7 @@ def manager_server(
         most_bytes=MOST_BYTES,
         too_large=too_large_answer(manager.refusal, MOST_BYTES),
         app=_only_posted(app),
-        beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE),
+        beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE, is_referee),
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,

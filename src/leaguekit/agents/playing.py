@@ -24,9 +24,10 @@ from leaguekit.agents.context import (
     seconds_for,
     tally_of,
 )
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
-from leaguekit.agents.referees import FromReferee, common_of, match_of
+from leaguekit.agents.referees import FromReferee, common_of, is_referees, match_of
 from leaguekit.agents.registration import UNNAMED, Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
@@ -184,6 +185,23 @@ class PlayerAgent:
     def reply(self, body: bytes, _peer: Peer) -> Reply:
         """The same, at once where nobody has to be waited for."""
         return reply(body, self._answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+
+    def admits(self, beginning: bytes, _peer: Peer) -> bool:
+        """Whether the rest of a large body is read: if it is from the manager or a referee, as far as can be known."""
+        me = self.registrar.identity
+        if me is None or not me.derived:
+            return me is not None or not self.registrar.is_settled()
+        return self.caller(beginning, _peer) is not None
+
+    def caller(self, beginning: bytes, _peer: Peer) -> Known | None:
+        """Whose token the beginning of a body shows: the manager's, or that of a match's referee."""
+        me, shown = self.registrar.identity, credentials_in(beginning)
+        if me is None or not me.derived or not shown.auth_token:
+            return None
+        if me.may_be_manager(shown.auth_token):
+            return Known("manager")
+        is_one = is_referees(self._matches, shown, me, self._verifiers.get(shown.match_id))
+        return Known("referee", shown.sender) if is_one else None
 
     def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
         message = call.message

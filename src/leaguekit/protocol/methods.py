@@ -83,5 +83,5 @@ def read_call(call: Call, role: AgentRole) -> tuple[Method, Message]:
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}, {PING}.")
     message = call.message
     if message is None:
-        message = decode(params_of(call), is_checked=True)
+        message = decode(params_of(call))
     return method, message if type(message) is method.request else of_type(method.request, message)

@@ -24,6 +24,8 @@ from leaguekit.protocol.tokens import redacted
 MessageT = TypeVar("MessageT", bound=Message)
 
 MOST_DEPTH = 32
+# The most objects and lists of one text: of a megabyte of empty ones Python would make objects for half a second.
+MOST_OPENED = 20_000
 MOST_SHOWN = 60
 # A longer path is cut: the keys of a map are its sender's.
 MOST_PATH = 200
@@ -66,18 +68,15 @@ def encode(message: Message) -> bytes:
     return _encoder.encode(message)
 
 
-def decode(raw: bytes | msgspec.Raw, *, is_checked: bool = False) -> Message:
-    """Any message, by its ``message_type``. Raises InvalidMessage, or ProtocolError if it is no JSON.
-
-    ``is_checked`` says that it is from a text that ``check_text`` has passed.
-    """
+def decode(raw: bytes | msgspec.Raw) -> Message:
+    """Any message, by its ``message_type``. Raises InvalidMessage, or ProtocolError if it is no JSON."""
     try:
         message = _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise refusal(raw, error, is_checked=is_checked) from None
+        raise refusal(raw, error) from None
     if CHECKERS[type(message)](message):
         return message
-    raise refusal(raw, is_checked=is_checked)
+    raise refusal(raw)
 
 
 def of_type(kind: type[MessageT], message: Message) -> MessageT:
@@ -89,7 +88,7 @@ def of_type(kind: type[MessageT], message: Message) -> MessageT:
 
 
 def check_text(text: bytes) -> None:
-    """Refuse what is no UTF-8, or nested too deep."""
+    """Refuse what is no UTF-8, is nested too deep, or has too many parts."""
     if not text.isascii():
         try:
             text.decode()
@@ -105,15 +104,16 @@ def check_depth(text: bytes) -> None:
     # Most have one list at most, whose bracket is found from both ends in a tenth of the time that it takes to count.
     lists = 1 if text.find(b"[") == text.rfind(b"[") else text.count(b"[")
     opened = lists + text.count(b"{")
+    if opened > MOST_OPENED:
+        raise ProtocolError("E040", f"The JSON has more than {MOST_OPENED:,} objects and lists.")
     # Between two objects of a list nothing gets deeper; that spares a table's text, 20 µs long, the closer look.
     if opened > MOST_DEPTH and opened - text.count(b"},{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
         raise ProtocolError("E040", f"The JSON is nested more than {MOST_DEPTH} levels deep.")
 
 
-def refusal(raw: bytes | msgspec.Raw, error: Exception | None = None, *, is_checked: bool = False) -> ProtocolError:
+def refusal(raw: bytes | msgspec.Raw, error: Exception | None = None) -> ProtocolError:
     """What is wrong with a message which the decoder refused: all of it, up to a limit."""
-    if not is_checked:
-        check_text(bytes(raw))
+    check_text(bytes(raw))
     if len(bytes(raw)) > MOST_EXPLAINED:
         return _first_refusal(error)
     try:

@@ -106,21 +106,18 @@ _any = msgspec.json.Decoder(Raw)
 
 
 # What a body raises that is not plainly right, such as bad JSON, other types, or bytes that are no text.
-_NOT_PLAIN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NOT_PLAIN = (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
-    """The call in a body that is one request with one message, and right; None if it has to be taken apart.
-
-    Raises ProtocolError for such a body that is nested too deep, or is not UTF-8.
-    """
+    """The call in a body that is one request with one message, and right; None if it has to be taken apart."""
     if len(body) > most_bytes:
         return None
     try:
+        check_text(body)
         request = _plain.decode(body)
     except _NOT_PLAIN:
         return None
-    check_text(body)
     message, call_id = request.params, bytes(request.id)
     if call_id.startswith(_NO_IDS) or not CHECKERS[type(message)](message):
         return None
@@ -217,11 +214,7 @@ async def awaited(given: Reply) -> bytes | None:
 
 def reply(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES) -> Reply:
     """The same as ``answer``, at once where nobody has to be waited for."""
-    call: Call | Refused | None
-    try:
-        call = read_plain(body, most_bytes)
-    except ProtocolError as error:
-        call = Refused(NULL, None, error)
+    call: Call | Refused | None = read_plain(body, most_bytes)
     if call is None:
         parsed = parse(body, most_bytes)
         if parsed.is_batch:
