@@ -1,4 +1,4 @@
-"""``make stress``: the siege, the crowd at the door, the time limits and the floods, in full; each prints what it found.
+"""``make stress``: the siege, the crowd at the door, the time limits, the floods; each prints what it found.
 
 python -m tests.stress [siege] [door] [limits] [floods] [--short]
 """
