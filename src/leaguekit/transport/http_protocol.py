@@ -65,6 +65,8 @@ class McpProtocol(HttpToolsProtocol):
         self._is_stream = False
         # The last word has been said, and what still comes is thrown away.
         self._has_parted = False
+        # The bytes of bodies that it counts as holding.
+        self._held = 0
         # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
         self._unseen_bytes = 0
         # Until when the peer may take its time; None while it waits for us.
@@ -91,6 +93,9 @@ class McpProtocol(HttpToolsProtocol):
         """There are too many connections."""
         self._address = None
         self._deaf = True
+        if self._post is not None:
+            self._post = None
+            self._turns.pop()
         if self._has_parted:
             self.transport.abort()
             return
@@ -233,6 +238,14 @@ class McpProtocol(HttpToolsProtocol):
                 self._refuse(answers.HEAD_TOO_LARGE)
             elif self._post is not None and not self._post.looked_at:
                 self._look_at(self._post)
+
+        if self._post is not None or self._held:
+            self._count_held()
+
+    def _count_held(self) -> None:
+        self._held = sum(len(turn.body) for turn in self._turns if isinstance(turn, Post))
+        if self._address is not None:
+            self._endpoint.room.holds(self, self._address, self._held)
 
     def _look_at(self, post: Post) -> None:
         """What the headers say about a body; of no interest when the body came with them."""
@@ -491,6 +504,8 @@ class McpProtocol(HttpToolsProtocol):
         else:
             self.transport.write(answer.replace(b"\r\n", answers.LAST, 1))
             self._close()
+        if self._held:
+            self._count_held()
 
     def _invite(self, post: Post) -> None:
         if post.expects and not post.body:
