@@ -4,18 +4,20 @@ A whole class may share one address, and so may all agents of a league that is p
 a good token is counted as itself; strangers are counted by their address, and cannot use up what agents may ask for.
 
 The manager looks at every token. For other agents that would take as long as the rest of an answer: they look at a
-token only when its address has asked too often, or has to pay for many bytes.
+token only when its address has asked too often, when many bytes are to be paid for, and while anybody known owes more
+than it may.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
+from starlette.types import Send
 
 from leaguekit.agents.credentials import Known, Recognise, credentials_in
 from leaguekit.protocol.errors import ProtocolError
@@ -34,6 +36,8 @@ SILENT_SECONDS = 10.0
 REGISTRATION_COST = 5
 # A long request or answer is paid for afterwards, as one request for each such part: a schedule takes long to make.
 PART_BYTES = 2_048
+# The same for pages, which come from memory.
+PAGE_BYTES = 65_536
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
@@ -85,6 +89,8 @@ class Allowances:
         self._visitors = Buckets(50, 200)
         self._known_visitors = Buckets(50, 200)
         self._silent_until = 0.0
+        # Known callers that owe more than they may.
+        self._debtors: dict[_Name, Buckets] = {}
 
     def waits(self, token: str, peer: Peer, size: int = 0) -> float:
         """How many seconds too early a request of that size is; 0 if it may pass, and then it has been counted."""
@@ -100,6 +106,17 @@ class Allowances:
     def watches(self, peer: Peer) -> float:
         """The same for one who only looks: at the dashboard, or whether the manager is there."""
         return self._waits(self._spectators, _stranger(peer))
+
+    def charged(self, peer: Peer, send: Send) -> Send:
+        """The same ``send``, where the one who looks is charged for what is sent."""
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            size = len(message.get("body", b""))
+            if size > PAGE_BYTES:
+                self._spectators.owe(_stranger(peer), size / PAGE_BYTES)
+            await send(message)
+
+        return sending
 
     def visits(self, peer: Peer, body: bytes) -> float:
         """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
@@ -152,11 +169,11 @@ class Allowances:
         def guarded(body: bytes, peer: Peer) -> Reply:
             name: _Name
             # One request to an agent that knows nobody is by far the most frequent case.
-            if knows_nobody and body.startswith(b"{"):
+            if knows_nobody and not self._debtors and body.startswith(b"{"):
                 cost, buckets, name = 1.0, self._strangers, _stranger(peer)
             else:
                 token, cost = looked_at(body)
-                account = self._account(token, peer)
+                account = (self._debtors and self._of_known(body, peer)) or self._account(token, peer)
                 if account is None:
                     return handler(body, peer)
                 buckets, name = account
@@ -181,8 +198,12 @@ class Allowances:
         return None if known is None else self._of(known)
 
     def _owe(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
-        buckets, name = self._of_known(body, peer) or account
+        known = self._of_known(body, peer)
+        buckets, name = known or account
         buckets.owe(name, size / PART_BYTES)
+        if known is not None:
+            owing = self._debtors | {name: buckets}
+            self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
 
     async def _pays_later(
         self, work: Coroutine[Any, Any, bytes | None], body: bytes, peer: Peer, account: _Account

@@ -138,12 +138,13 @@ def _limited(app: ASGIApp, allowances: Allowances) -> ASGIApp:
     """The same application, which whoever looks at it may do so often, and no more."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        seconds = allowances.watches(_peer(scope)) if scope["type"] == "http" else 0.0
+        peer = _peer(scope)
+        seconds = allowances.watches(peer) if scope["type"] == "http" else 0.0
         if seconds:
             headers = {"retry-after": str(math.ceil(seconds))}
             await JSONResponse(_too_often(seconds), TOO_OFTEN, headers)(scope, receive, send)
         else:
-            await app(scope, receive, send)
+            await app(scope, receive, allowances.charged(peer, send))
 
     return limited
 
