@@ -15,8 +15,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from socket import socket
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
+from leaguekit.agents import allowances
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_server import MOST_TRANSCRIPT, manager_server
 from leaguekit.agents.player import Player, PlayerAgent
@@ -34,7 +37,8 @@ from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.rates import Buckets
+from leaguekit.transport.server import Server, listen
 from leaguekit.web.app import Dashboard
 
 MOST_TIMES, MOST_ANSWER = 10, 65_536
@@ -115,6 +119,20 @@ async def post(entry: Entry, body: bytes) -> Came:
     return Came(longest[0], int((top.split() or [b"", b"0"])[1]), len(content))
 
 
+def _servers(
+    manager: Manager, player: PlayerAgent, referee: RefereeAgent, gateway: Gateway, sockets: list[socket]
+) -> list[Server]:
+    agents: list[tuple[Any, Any, Any]] = [(player, player_refusal, "player"), (referee, referee.refuse, "referee")]
+    return [
+        manager_server(manager, sockets[0], web=Dashboard),
+        *(
+            agent_server(one.reply, [sock], refuse, role=role, admits=one.admits, caller=one.caller)
+            for (one, refuse, role), sock in zip(agents, sockets[1:3], strict=True)
+        ),
+        gateway_server(gateway, sockets[3]),
+    ]
+
+
 @asynccontextmanager
 async def programs(root: Path) -> AsyncIterator[list[Entry]]:
     """A manager with its pages, a referee, a player and a gateway with a seat and a relay, at real addresses."""
@@ -132,19 +150,9 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         player = PlayerAgent(Player("Ada", STRATEGIES["random"]), world, urls[0], urls[1])
         referee = RefereeAgent(world, manager_url=urls[0], endpoint=urls[2], name="Ref")
         gateway = Gateway(world, urls[0], urls[3])
-        servers = [
-            manager_server(manager, sockets[0], web=Dashboard),
-            agent_server(player.reply, [sockets[1]], player_refusal, admits=player.admits, caller=player.caller),
-            agent_server(
-                referee.reply,
-                [sockets[2]],
-                referee.refuse,
-                role="referee",
-                admits=referee.admits,
-                caller=referee.caller,
-            ),
-            gateway_server(gateway, sockets[3]),
-        ]
+        # What is refused because others came before it is not looked at.
+        with patch.object(allowances, "Buckets", lambda a_second, at_once: Buckets(1e6 * a_second, 1e6 * at_once)):
+            servers = _servers(manager, player, referee, gateway, sockets)
         for server in servers:
             await server.start()
             stack.push_async_callback(server.stop, 1.0)

@@ -53,6 +53,8 @@ GET_STATE = "get_player_state"
 # Of the moves that were played for a strategy, so many are remembered.
 MOST_REPLACED = 20
 _OWN = m.MoveInfo(origin="own")
+# To anybody who asks: all of a long league would be a long answer to a short question.
+MOST_MATCHES_SHOWN = 50
 # How often the file is written that shows the matches so far. A match is in it within a second.
 HISTORIES_A_SECOND = 1.1
 
@@ -199,7 +201,7 @@ class PlayerAgent:
         if me is None or not me.derived or not shown.auth_token:
             return None
         if me.may_be_manager(shown.auth_token):
-            return Known("manager")
+            return Known("manager", "the manager")
         is_one = is_referees(self._matches, shown, me, self._verifiers.get(shown.match_id))
         return Known("referee", shown.sender) if is_one else None
 
@@ -234,7 +236,7 @@ class PlayerAgent:
             "round": self.round_id,
             "league_completed": self.finished.is_set(),
             "record": record_of(matches),
-            "matches": matches,
+            "matches": matches[-MOST_MATCHES_SHOWN:],
         }
 
     def _round_announced(self, message: m.RoundAnnouncement) -> m.RoundAnnouncementAck:

@@ -186,7 +186,7 @@ class RefereeAgent:
         if me is None or not shown.auth_token:
             return None
         if me.derived and me.may_be_manager(shown.auth_token):
-            return Known("manager")
+            return Known("manager", "the manager")
         named = self._matches.get(shown.match_id)
         for match in self._matches.values() if named is None else (named,):
             for side in SIDES:
