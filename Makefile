@@ -68,7 +68,8 @@ soak: setup
 swap: setup
 	@$(BIN)/python -m tests.standins.swap
 
-# Real processes, some fifteen minutes: a besieged manager, ten thousand registrations, twenty thousand matches.
+# Real processes, some twenty minutes: a besieged manager, ten thousand registrations, twenty thousand matches, and 30,000
+# bodies that are to hold up a program.
 stress: setup
 	@$(BIN)/python -m tests.stress
 

@@ -454,6 +454,47 @@ def test_id_and_token_are_kept_where_only_the_owner_reads_them(stage: Stage, tmp
     assert (kept["agent_id"], kept["auth_token"], kept["league_id"]) == ("P01", TOKEN, LEAGUE)
 
 
+def test_the_answer_to_anybody_who_asks_for_a_players_state_stays_short(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.call(invitation())
+        await stage.call(game_over())
+        (one,) = stage.agent.history.values()
+        for number in range(2_000):
+            stage.agent.history[f"R{number}M2"] = msgspec.structs.replace(
+                one, match_id=f"R{number}M2", reason="x" * 500
+            )
+        found = await stage.state()
+        assert found["record"]["wins"] == 2_001
+        assert found["matches"][-1]["match_id"] == "R1999M2"
+        assert len(json.dumps(found)) < 65_536
+
+    played(scene, Stage(tmp_path))
+
+
+def test_the_rest_of_a_large_body_is_read_from_the_manager_and_from_referees_of_matches(tmp_path: Path) -> None:
+    def is_read(stage: Stage, message: m.Request, **changes: Any) -> bool:
+        beginning = request("x", encode(msgspec.structs.replace(message, **changes)), 1)
+        return stage.agent.admits(beginning, Peer("127.0.0.1"))
+
+    async def before(stage: Stage) -> None:
+        await stage.call(invitation())
+        await after(stage)
+
+    async def after(stage: Stage) -> None:
+        for message in (invitation(), parity_call(), game_over(), announcement()):
+            assert is_read(stage, message)
+            assert not is_read(stage, message, auth_token="drv-made-by-nobody")
+            assert not is_read(stage, message, auth_token=UNSET)
+        assert not is_read(stage, invitation(), match_id="R9M9")
+
+    async def unregistered(stage: Stage) -> None:
+        assert not is_read(stage, invitation())
+
+    played(unregistered, Stage(tmp_path), registered=False)
+    played(before, Stage(tmp_path))
+    played(after, Stage(tmp_path))
+
+
 def test_a_player_that_comes_back_shows_its_token_and_remembers_its_matches(tmp_path: Path) -> None:
     async def before(stage: Stage) -> None:
         await stage.call(invitation())

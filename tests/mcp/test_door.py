@@ -117,7 +117,7 @@ def test_what_fails_to_load_fails_for_everybody_and_holds_up_nobody(run: Run) ->
 def test_who_comes_too_often_is_told_when_to_come_back(run: Run) -> None:
     async def main() -> None:
         waits = iter([0.0, 1.5])
-        async with serving(mcp=Door(House().load, admit=lambda _peer: next(waits))) as running:
+        async with serving(mcp=Door(House().load, admit=lambda _peer, _body: next(waits))) as running:
             assert (await said(running, post(INITIALIZE)))[0] == 200
             status, headers, _ = await said(running, post(INITIALIZE))
             assert (status, headers["retry-after"]) == (429, "2")

@@ -10,7 +10,7 @@ import pytest
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
-from leaguekit.protocol.reading import decode, described, encode, of_type, violations
+from leaguekit.protocol.reading import MOST_EXPLAINED, MOST_VIOLATIONS, decode, described, encode, of_type, violations
 from tests.samples import samples_of
 
 VALID_CHOICE = msgspec.json.decode(encode(samples_of("CHOOSE_PARITY_RESPONSE")[0]))
@@ -284,3 +284,47 @@ def test_of_type_refuses_another_type() -> None:
 )
 def test_a_rule_is_put_into_words(schema: dict[str, Any], words: str) -> None:
     assert described(schema) == words
+
+
+def refused(message: Any) -> InvalidMessage:
+    with pytest.raises(InvalidMessage) as raised:
+        decode(msgspec.json.encode(message))
+    return raised.value
+
+
+@pytest.mark.parametrize("item", [1, {}, [], None, "x"])
+def test_a_limited_number_of_violations_is_listed_in_an_error_of_limited_length(item: Any) -> None:
+    error = refused({"message_type": "LEAGUE_STANDINGS_UPDATE", "standings": [item] * 2_000})
+    assert len(error.violations) == MOST_VIOLATIONS
+    assert len(error.detail) < 5_000
+
+
+def test_a_violation_behind_many_items_that_are_right_is_found() -> None:
+    message = msgspec.to_builtins(samples_of("ROUND_ANNOUNCEMENT")[0])
+    right = message["matches"][0]
+    message["matches"] = [right] * 150 + [right | {"match_id": ""}] + [{}]
+    paths = [one.path for one in violations(message)]
+    assert len(paths) == 1
+    assert paths[0].startswith(("matches[150]", "matches[151]"))
+
+
+def test_of_a_long_message_only_the_first_violation_is_named() -> None:
+    padding = "x" * MOST_EXPLAINED
+    update = msgspec.to_builtins(samples_of("LEAGUE_STANDINGS_UPDATE")[0]) | {"padding": padding}
+    assert [one.path for one in refused(update | {"standings": [1] * 9}).violations] == ["standings[0]"]
+    assert [one.path for one in refused(update | {"timestamp": "today"}).violations] == ["(message)"]
+    assert refused(update | {"message_type": "X" * 2_000}).detail.count("X") < 300
+    with pytest.raises(ProtocolError, match="E040"):
+        decode(msgspec.json.encode(update)[:-1])
+
+
+def test_the_path_of_a_violation_is_cut() -> None:
+    report = msgspec.to_builtins(samples_of("MATCH_RESULT_REPORT")[0])
+    report["result"]["score"] = {"k" * 5_000: "much", "P01": 0}
+    assert max(len(one.path) for one in violations(report)) <= 201
+
+
+def test_a_token_in_a_long_value_is_not_shown() -> None:
+    token = "tok-p01-" + "A" * 43
+    (error,) = (one for one in violations({"message_type": "x" * 30 + " " + token + "y" * 9_000}) if one.code == "E045")
+    assert "AAAA" not in error.came

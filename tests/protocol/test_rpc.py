@@ -520,18 +520,28 @@ def test_a_hundred_members_are_taken():
     assert all("result" in one for one in came)
 
 
-def test_of_a_larger_batch_nothing_is_done_and_every_request_with_an_id_is_told():
-    members = [request_text(b"%d" % number) for number in range(101)]
-    came = answered(batch_text(*members, request_text(None), b"1", request_text(b'"x"', version=None)))
-    assert [one["id"] for one in came] == [*range(101), "x"]
-    assert {one["error"]["code"] for one in came} == {-32600}
-    assert came[0]["error"]["data"]["detail"] == "A batch has at most 100 members; this one has 104."
-
-
-@pytest.mark.parametrize("member", [request_text(None), b"1"])
-def test_a_larger_batch_without_ids_gets_one_refusal(member):
-    came = answered(batch_text(*[member] * 101))
+@pytest.mark.parametrize("member", [request_text(b"1"), request_text(None), b"1", b'{"id":1}'])
+@pytest.mark.parametrize("count", [101, 9_000])
+def test_of_a_larger_batch_nothing_is_done_and_it_gets_one_refusal(member, count):
+    came = answered(batch_text(*[member] * count), MOST_BYTES * count)
     assert (came["error"]["code"], came["id"]) == (-32600, None)
+    assert came["error"]["data"]["detail"] == "A batch has at most 100 members; this one has more."
+
+
+def test_a_batch_whose_answers_grow_too_long_is_carried_out_in_part_and_every_id_is_answered():
+    def handle(call: Call) -> Raw:
+        carried_out.append(call.id)
+        return Raw(b'"%b"' % (b"x" * 5_000))
+
+    carried_out: list[bytes | None] = []
+    members = [request_text(b"%d" % number) for number in range(100)]
+    text = asyncio.run(rpc.answer(batch_text(*members[:98], request_text(None), members[99]), handle, refuse))
+    came = json.loads(text or b"")
+    assert [one["id"] for one in came] == [*range(98), 99]
+    done = [one["id"] for one in came if "result" in one]
+    assert 1 < len(done) == len(carried_out) < 20
+    assert len(text or b"") <= 65_536
+    assert came[-1]["error"]["data"]["error_code"] == "E059"
 
 
 @pytest.mark.parametrize("body", [request_text(b"5"), batch_text(request_text(b"5"))])

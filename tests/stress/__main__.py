@@ -1,8 +1,8 @@
-"""``make stress``: the siege, the crowd at the door, the time limits, and the readers, in full.
+"""``make stress``: the siege, the crowd at the door, the time limits, the readers, and the floods, in full.
 
 Each prints what it found.
 
-python -m tests.stress [siege] [door] [limits] [readers] [--short]
+python -m tests.stress [siege] [door] [limits] [readers] [floods] [--short]
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ import tempfile
 from pathlib import Path
 
 from leaguekit.cli.program import make_room
-from tests.stress import door, limits, readers, siege
+from tests.stress import door, floods, limits, readers, siege
 
-STRESSES = {"siege": siege.stress, "door": door.stress, "limits": limits.stress, "readers": readers.stress}
+STRESSES = {
+    "siege": siege.stress,
+    "door": door.stress,
+    "limits": limits.stress,
+    "readers": readers.stress,
+    "floods": floods.stress,
+}
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, limits, readers, siege
+from tests.stress import door, floods, limits, readers, siege
 
 pytestmark = [
     pytest.mark.longest,
@@ -33,4 +33,9 @@ def test_players_that_answer_at_half_the_limit_are_never_ruled_late(tmp_path: Pa
 
 def test_readers_of_costly_pages_hold_nobody_up_whether_they_leave_or_wait(tmp_path: Path) -> None:
     told, faults = asyncio.run(readers.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_no_body_holds_the_loop_of_any_program_for_50_ms_or_gets_a_long_answer(tmp_path: Path) -> None:
+    told, faults = asyncio.run(floods.stress(tmp_path, short=True))
     assert faults == [], told

@@ -9,7 +9,7 @@ import pytest
 
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server import Limits
-from tests.transport.running import Client, Run, post, serving
+from tests.transport.running import Client, Run, Running, post, serving
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses")
 
@@ -126,5 +126,73 @@ def test_what_has_gone_leaves_room(run: Run) -> None:
                 await endpoint.gone.wait()
             assert endpoint.room._count == 1
             assert endpoint.room._held == {HERE: 1}
+
+    run(main())
+
+
+def begun(size: int) -> bytes:
+    """A request of whose body so many bytes come."""
+    return b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n" + b"x" * size
+
+
+def bytes_held(running: Running) -> int:
+    return sum(size for _, size in running.server._endpoint.room._bodies.values())
+
+
+async def until_held(running: Running, size: int) -> None:
+    """Wait until the server has read, or let go of, as much as that."""
+    while bytes_held(running) != size:
+        assert await is_served(await running.connect(source=ELSEWHERE))
+
+
+def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) -> None:
+    async def main() -> None:
+        limits = Limits(body_bytes=2_000_000, body_bytes_an_address=1_000_000)
+        async with serving(limits=limits, most_bytes=1_000_000) as running:
+            honest = await running.connect(source=ELSEWHERE)
+            for source in (HERE, THERE, "127.0.0.4"):
+                for _ in range(40):
+                    await running.say(begun(100_000), source)
+                    assert await is_served(honest)
+                    assert bytes_held(running) <= 2_000_000
+            await until_held(running, 2_000_000)
+            for client in running.clients[1:41]:
+                assert await is_told_to_go(client)
+
+    run(main())
+
+
+def test_of_one_address_the_body_gives_way_that_began_first_and_other_addresses_keep_theirs(run: Run) -> None:
+    async def main() -> None:
+        limits = Limits(body_bytes=10_000_000, body_bytes_an_address=250_000)
+        async with serving(limits=limits, most_bytes=1_000_000) as running:
+            other = await running.say(begun(200_000), THERE)
+            await until_held(running, 200_000)
+            first = await running.say(begun(100_000))
+            await until_held(running, 300_000)
+            second = await running.say(begun(100_000))
+            await until_held(running, 400_000)
+            third = await running.say(begun(100_000))
+            assert await is_told_to_go(first)
+            await until_held(running, 400_000)
+            assert not any(client.reader.at_eof() for client in (other, second, third))
+
+    run(main())
+
+
+def test_what_is_answered_or_has_gone_holds_nothing(run: Run) -> None:
+    async def main() -> None:
+        async with serving(most_bytes=1_000_000) as running:
+            client = await running.say(begun(400_000))
+            await until_held(running, 400_000)
+            await client.send(b"x" * 600_000)
+            assert len((await client.answer())[2]) == 1_000_000
+            await until_held(running, 0)
+            gone = await running.say(begun(300_000))
+            await until_held(running, 300_000)
+            gone.writer.transport.abort()
+            await until_held(running, 0)
+            room = running.server._endpoint.room
+            assert (room._bytes, dict(room._bytes_of)) == (0, {})
 
     run(main())

@@ -2,18 +2,24 @@
 
 A whole class may share one address, and so may all agents of a league that is played on one machine. So whoever shows
 a good token is counted as itself; strangers are counted by their address, and cannot use up what agents may ask for.
+
+The manager looks at every token. For other agents that would take as long as the rest of an answer: they look at a
+token only when its address has asked too often, when many bytes are to be paid for, and while anybody known owes more
+than it may.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
+from starlette.types import Send
 
+from leaguekit.agents.credentials import Known, Recognise, credentials_in
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
@@ -21,26 +27,23 @@ from leaguekit.protocol.rpc import Call, Reply, answer, parse
 from leaguekit.transport.base import Peer, QuickHandler, TooOften
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
+from leaguekit.transport.turns import FREE_BYTES
 
 log = logging.getLogger(__name__)
 
 SILENT_SECONDS = 10.0
 # A registration has the manager call the applicant and write to its log.
 REGISTRATION_COST = 5
-# A long answer is paid for afterwards, as one request for each such part: a whole schedule takes long to make.
-ANSWER_BYTES = 2_048
+# A long request or answer is paid for afterwards, as one request for each such part: a schedule takes long to make.
+PART_BYTES = 2_048
+# The same for pages, which come from memory.
+PAGE_BYTES = 65_536
 _REGISTRATIONS = ("register_player", "register_referee")
-
-
-class Known(NamedTuple):
-    """Whom a token belongs to."""
-
-    role: Literal["player", "referee", "operator"]
-    id: str = ""
 
 
 # What a request is counted under: an agent's id, or an address and the port that it called.
 _Name = str | tuple[str, int]
+_Account = tuple[Buckets, _Name]
 # Whose token it is, if anybody's.
 Identify = Callable[[str], Known | None]
 
@@ -62,14 +65,20 @@ _NOTHING_SHOWN = _Asked()
 
 
 def nobody(_token: str) -> None:
+    """For a server that knows no tokens, or does not look at each."""
+
+
+def _no_one(_beginning: bytes, _peer: Peer) -> None:
     """For a server that knows no tokens."""
 
 
 class Allowances:
     """Who may ask how often."""
 
-    def __init__(self, identify: Identify = nobody) -> None:
+    def __init__(self, identify: Identify = nobody, recognise: Recognise = _no_one) -> None:
+        """``identify`` is asked for every request, and ``recognise`` only where that matters."""
         self._identify = identify
+        self._recognise = recognise
         self._strangers = Buckets(1_000, 2_000)
         self._players = Buckets(200, 400)
         # A referee reports every match, how it stands, and what was said in it.
@@ -78,28 +87,65 @@ class Allowances:
         self._spectators = Buckets(500, 5_000)
         # By MCP the same takes some twenty times as long.
         self._visitors = Buckets(50, 200)
+        self._known_visitors = Buckets(50, 200)
         self._silent_until = 0.0
+        # Known callers that owe more than they may.
+        self._debtors: dict[_Name, Buckets] = {}
 
-    def waits(self, token: str, peer: Peer, cost: float = 1.0) -> float:
-        """How many seconds too early a request is; 0 if it may pass, and then it has been counted."""
+    def waits(self, token: str, peer: Peer, size: int = 0) -> float:
+        """How many seconds too early a request of that size is; 0 if it may pass, and then it has been counted."""
         account = self._account(token, peer)
-        return 0.0 if account is None else self._waits(*account, cost)
+        if account is None:
+            return 0.0
+        buckets, name = account
+        seconds = self._waits(buckets, name)
+        if not seconds and size > PART_BYTES:
+            buckets.owe(name, size / PART_BYTES)
+        return seconds
 
     def watches(self, peer: Peer) -> float:
         """The same for one who only looks: at the dashboard, or whether the manager is there."""
         return self._waits(self._spectators, _stranger(peer))
 
-    def visits(self, peer: Peer) -> float:
-        """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
-        return self._waits(self._visitors, _stranger(peer))
+    def charged(self, peer: Peer, send: Send) -> Send:
+        """The same ``send``, where the one who looks is charged for what is sent."""
 
-    def _account(self, token: str, peer: Peer) -> tuple[Buckets, _Name] | None:
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            size = len(message.get("body", b""))
+            if size > PAGE_BYTES:
+                self._spectators.owe(_stranger(peer), size / PAGE_BYTES)
+            await send(message)
+
+        return sending
+
+    def visits(self, peer: Peer, body: bytes) -> float:
+        """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
+        buckets, name = self._visitors, _stranger(peer)
+        seconds = buckets.take(name)
+        if seconds and (known := self._known(body, peer)) is not None:
+            buckets, name = self._known_visitors, (known.id, 0)
+            seconds = buckets.take(name)
+        if seconds:
+            self._tell(name)
+        elif len(body) > PART_BYTES:
+            buckets.owe(name, len(body) / PART_BYTES)
+        return seconds
+
+    def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None
         if known is None:
             return self._strangers, _stranger(peer)
-        if known.role == "operator":
-            return None
+        return None if known.role == "operator" else self._of(known)
+
+    def _of(self, known: Known) -> _Account:
         return self._players if known.role == "player" else self._referees, known.id
+
+    def _known(self, body: bytes, peer: Peer) -> Known | None:
+        beginning = body[:FREE_BYTES]
+        if self._identify is nobody:
+            return self._recognise(beginning, peer)
+        token = credentials_in(beginning).auth_token
+        return self._identify(token) if token else None
 
     def _waits(self, buckets: Buckets, name: _Name, cost: float = 1.0) -> float:
         seconds = buckets.take(name, cost)
@@ -123,34 +169,51 @@ class Allowances:
         def guarded(body: bytes, peer: Peer) -> Reply:
             name: _Name
             # One request to an agent that knows nobody is by far the most frequent case.
-            if knows_nobody and body.startswith(b"{"):
+            if knows_nobody and not self._debtors and body.startswith(b"{"):
                 cost, buckets, name = 1.0, self._strangers, _stranger(peer)
             else:
                 token, cost = looked_at(body)
-                account = self._account(token, peer)
+                account = (self._debtors and self._of_known(body, peer)) or self._account(token, peer)
                 if account is None:
                     return handler(body, peer)
                 buckets, name = account
             if seconds := buckets.take(name, cost):
-                self._tell(name)
-                return _refused(body, seconds, refuse, most_bytes)
+                buckets, name = self._of_known(body, peer) or (buckets, name)
+                if seconds := buckets.take(name, cost):
+                    self._tell(name)
+                    return _refused(body, seconds, refuse, most_bytes)
             given = handler(body, peer)
-            if given is None:
-                return None
-            if not isinstance(given, bytes):
-                return _paid_later(given, buckets, name)
-            if len(given) > ANSWER_BYTES:
-                buckets.owe(name, len(given) / ANSWER_BYTES)
+            if given is not None and not isinstance(given, bytes):
+                return self._pays_later(given, body, peer, (buckets, name))
+            size = len(body) + len(given or b"")
+            if size > PART_BYTES:
+                self._owe(body, peer, (buckets, name), size)
             return given
 
         return guarded
 
+    def _of_known(self, body: bytes, peer: Peer) -> _Account | None:
+        """The account of a caller that is known by its token, where that was not looked at before."""
+        known = self._recognise(body[:FREE_BYTES], peer)
+        return None if known is None else self._of(known)
 
-async def _paid_later(work: Coroutine[Any, Any, bytes | None], buckets: Buckets, name: _Name) -> bytes | None:
-    given = await work
-    if given is not None and len(given) > ANSWER_BYTES:
-        buckets.owe(name, len(given) / ANSWER_BYTES)
-    return given
+    def _owe(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
+        known = self._of_known(body, peer)
+        buckets, name = known or account
+        buckets.owe(name, size / PART_BYTES)
+        if known is not None:
+            owing = self._debtors | {name: buckets}
+            self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
+
+    async def _pays_later(
+        self, work: Coroutine[Any, Any, bytes | None], body: bytes, peer: Peer, account: _Account
+    ) -> bytes | None:
+        if len(body) > PART_BYTES:
+            self._owe(body, peer, account, len(body))
+        given = await work
+        if given is not None and len(given) > PART_BYTES:
+            self._owe(body, peer, account, len(given))
+        return given
 
 
 async def _refused(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> NoReturn:
@@ -188,14 +251,15 @@ def _is_batch(body: bytes) -> bool:
 
 
 def _token_and_cost(body: bytes) -> tuple[str, float]:
-    """The token that a request shows, and what it costs; a batch shows none."""
+    """The token that a request shows, and what it costs; of a batch, and of other forms, the first token counts."""
     if _is_batch(body):
-        return "", sum(_cost(call.method) for call in parse(body).calls)
+        return credentials_in(body).auth_token, sum(_cost(call.method) for call in parse(body).calls)
     try:
         asked = _asked.decode(body)
     except _NOT_READABLE:
         asked = _NOTHING_SHOWN
-    return asked.params.auth_token or asked.params.admin_token, _cost(asked.method)
+    token = asked.params.auth_token or asked.params.admin_token or credentials_in(body).auth_token
+    return token, _cost(asked.method)
 
 
 def _cost(method: Any) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -14,7 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.allowances import Allowances, Known, token_in, too_many
+from leaguekit.agents.allowances import Allowances, token_in, too_many
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.manager_surface import Bulletin, manager_surface
 from leaguekit.agents.server import mcp_door, names_of, too_large_answer
@@ -22,7 +24,7 @@ from leaguekit.league.records import Player
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import decode, of_type
+from leaguekit.protocol.reading import check_text, decode, of_type
 from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
@@ -32,7 +34,12 @@ from leaguekit.transport.mcp.surface import Changes
 from leaguekit.transport.server import Server
 
 MOST_TRANSCRIPT = 262_144
-_TOO_LARGE = msgspec.json.encode({"error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes."})
+_TOO_LARGE = msgspec.json.encode(
+    {
+        "error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes, "
+        f"and shows its referee's auth_token in the first {MOST_BYTES:,}."
+    }
+)
 TRANSCRIPTS = "/transcripts/"
 HEALTH = "/health"
 
@@ -61,12 +68,7 @@ def manager_server(
     ``web`` is made when somebody first asks for something else.
     """
 
-    def identify(token: str) -> Known | None:
-        agent = manager.ledger.league.agent_with(tokens.verifier(token))
-        if agent is None:
-            return Known("operator") if manager.is_operator(token) else None
-        return Known("player" if isinstance(agent, Player) else "referee", agent.id)
-
+    identify = partial(_known, manager)
     allowances = Allowances(identify)
 
     async def health(_request: Request) -> Response:
@@ -77,10 +79,15 @@ def manager_server(
             return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
         return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
 
+    def is_referee(beginning: bytes, _peer: Peer) -> bool:
+        known = identify(credentials_in(beginning).auth_token)
+        return known is not None and known.role == "referee"
+
     async def transcript(match_id: str, body: bytes, peer: Peer) -> HttpAnswer:
-        if seconds := allowances.waits(token_in(body), Peer(peer.host)):
+        if seconds := allowances.waits(token_in(body), Peer(peer.host), len(body)):
             raise TooOften(msgspec.json.encode(_too_often(seconds)), seconds)
         try:
+            check_text(body)
             message = of_type(m.MatchTranscript, decode(body))
             await manager.keep_transcript(message, match_id)
         except ProtocolError as error:
@@ -102,12 +109,20 @@ def manager_server(
         most_bytes=MOST_BYTES,
         too_large=too_large_answer(manager.refusal, MOST_BYTES),
         app=_only_posted(app),
-        beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE),
+        beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE, is_referee),
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
         stopping=stopping,
     )
+
+
+def _known(manager: Manager, token: str) -> Known | None:
+    """Whose token this is."""
+    agent = manager.ledger.league.agent_with(tokens.verifier(token))
+    if agent is None:
+        return Known("operator") if manager.is_operator(token) else None
+    return Known("player" if isinstance(agent, Player) else "referee", agent.id)
 
 
 def _only_posted(app: ASGIApp) -> ASGIApp:
@@ -143,12 +158,13 @@ def _limited(app: ASGIApp, allowances: Allowances) -> ASGIApp:
     """The same application, which whoever looks at it may do so often, and no more."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        seconds = allowances.watches(_peer(scope)) if scope["type"] == "http" else 0.0
+        peer = _peer(scope)
+        seconds = allowances.watches(peer) if scope["type"] == "http" else 0.0
         if seconds:
             headers = {"retry-after": str(math.ceil(seconds))}
             await JSONResponse(_too_often(seconds), TOO_OFTEN, headers)(scope, receive, send)
         else:
-            await app(scope, receive, send)
+            await app(scope, receive, allowances.charged(peer, send))
 
     return limited
 

@@ -24,10 +24,11 @@ from leaguekit.agents.context import (
     seconds_for,
     tally_of,
 )
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
 from leaguekit.agents.reachability import addresses_of, plain_address
-from leaguekit.agents.referees import FromReferee, OwnToken, common_of, match_of
+from leaguekit.agents.referees import FromReferee, OwnToken, common_of, is_referees, match_of
 from leaguekit.agents.registration import UNNAMED, Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
@@ -55,6 +56,8 @@ GET_STATE = "get_player_state"
 # Of the moves that were played for a strategy, so many are remembered.
 MOST_REPLACED = 20
 _OWN = m.MoveInfo(origin="own")
+# To anybody who asks: all of a long league would be a long answer to a short question.
+MOST_MATCHES_SHOWN = 50
 # How often the file is written that shows the matches so far. A match is in it within a second.
 HISTORIES_A_SECOND = 1.1
 
@@ -189,6 +192,23 @@ class PlayerAgent:
         """The same, at once where nobody has to be waited for."""
         return reply(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
 
+    def admits(self, beginning: bytes, _peer: Peer) -> bool:
+        """Whether the rest of a large body is read: if it is from the manager or a referee, as far as can be known."""
+        me = self.registrar.identity
+        if me is None or not me.derived:
+            return me is not None or not self.registrar.is_settled()
+        return self.caller(beginning, _peer) is not None
+
+    def caller(self, beginning: bytes, _peer: Peer) -> Known | None:
+        """Whose token the beginning of a body shows: the manager's, or that of a match's referee."""
+        me, shown = self.registrar.identity, credentials_in(beginning)
+        if me is None or not me.derived or not shown.auth_token:
+            return None
+        if me.may_be_manager(shown.auth_token):
+            return Known("manager", "the manager")
+        is_one = is_referees(self._matches, shown, me, self._own_tokens.get(shown.match_id))
+        return Known("referee", shown.sender) if is_one else None
+
     def _answer(self, call: Call, peer: Peer) -> m.Message | Awaitable[Any]:
         message = call.message
         if self._own_tokens and isinstance(message, FromReferee):
@@ -222,7 +242,7 @@ class PlayerAgent:
             "round": self.round_id,
             "league_completed": self.finished.is_set(),
             "record": record_of(matches),
-            "matches": matches,
+            "matches": matches[-MOST_MATCHES_SHOWN:],
         }
 
     def _round_announced(self, message: m.RoundAnnouncement) -> Given:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from leaguekit.agents import announced
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.logs import about
 from leaguekit.agents.refereeing import Refereeing, Ruled
 from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, text_of
@@ -26,6 +27,7 @@ from leaguekit.agents.transcripts import WrittenTranscript
 from leaguekit.agents.views import match_view
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
+from leaguekit.games.base import SIDES
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Void
 from leaguekit.protocol import messages as m
@@ -170,6 +172,27 @@ class RefereeAgent:
 
     def _reply(self, body: bytes) -> Reply:
         return reply(body, partial(self._answer, size=len(body)), self.refuse, MOST_BYTES_FROM_ABOVE)
+
+    def admits(self, beginning: bytes, _peer: Peer) -> bool:
+        """Whether the rest of a large body is read: if it is from the manager, as far as can be known."""
+        me = self.registrar.identity
+        if me is None or not me.derived:
+            return me is not None or not self.registrar.is_settled()
+        return me.may_be_manager(credentials_in(beginning).auth_token)
+
+    def caller(self, beginning: bytes, _peer: Peer) -> Known | None:
+        """Whose token the beginning of a body shows: the manager's, or that of a player of a match."""
+        me, shown = self.registrar.identity, credentials_in(beginning)
+        if me is None or not shown.auth_token:
+            return None
+        if me.derived and me.may_be_manager(shown.auth_token):
+            return Known("manager", "the manager")
+        named = self._matches.get(shown.match_id)
+        for match in self._matches.values() if named is None else (named,):
+            for side in SIDES:
+                if match.is_of(side, shown.auth_token):
+                    return Known("player", match.seats[side].player_id)
+        return None
 
     def refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         """How this referee words a refusal."""

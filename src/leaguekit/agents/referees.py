@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from leaguekit.agents.context import OpenMatch
+from leaguekit.agents.credentials import Credentials
 from leaguekit.agents.registration import Identity
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -62,6 +63,15 @@ def match_of(
     return known if _shows(message, known, match_id, me) else None
 
 
+def is_referees(matches: dict[str, OpenMatch], shown: Credentials, me: Identity, own: OwnToken | None) -> bool:
+    """Whether a message that shows this is from the referee of the match that it names."""
+    if own is not None and tokens.recognised(shown.auth_token, own.verifier):
+        return True
+    known, referee_id = matches.get(shown.match_id), shown.sender.partition(":")[2]
+    attempts = range(1, MOST_ATTEMPTS + 1) if known is None else (known.attempt,)
+    return _attempt(shown, shown.match_id, referee_id, attempts, me) is not None
+
+
 def common_of(match: OpenMatch, match_id: str, me: Identity) -> dict[str, Any]:
     """What every answer to a match's referee carries: under the scheme, a token that was made for it and the match."""
     if match.identity is not me:
@@ -70,7 +80,7 @@ def common_of(match: OpenMatch, match_id: str, me: Identity) -> dict[str, Any]:
 
 
 def _attempt(
-    message: FromReferee, match_id: str, referee_id: str, attempts: Iterable[int], me: Identity
+    message: FromReferee | Credentials, match_id: str, referee_id: str, attempts: Iterable[int], me: Identity
 ) -> OpenMatch | None:
     """The one of these attempts at a match that a message is of; under the scheme its token says so."""
     for attempt in attempts:
@@ -80,7 +90,7 @@ def _attempt(
     return None
 
 
-def _shows(message: FromReferee, match: OpenMatch, match_id: str, me: Identity) -> bool:
+def _shows(message: FromReferee | Credentials, match: OpenMatch, match_id: str, me: Identity) -> bool:
     """Whether a message shows the token of the match's referee."""
     if not me.derived:
         return True

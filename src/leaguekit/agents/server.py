@@ -11,6 +11,7 @@ from msgspec import DecodeError, Struct, json
 
 from leaguekit.agents.agent_surface import agent_surface
 from leaguekit.agents.allowances import Allowances
+from leaguekit.agents.credentials import Recognise
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
@@ -19,7 +20,10 @@ from leaguekit.transport.base import HttpAnswer, Peer, QuickHandler, Unreachable
 from leaguekit.transport.mcp.door import Door, surface_door
 from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server import Server
-from leaguekit.transport.turns import Answer, PostHandler
+from leaguekit.transport.turns import Admits, Answer, PostHandler
+
+# Of whom no more is read than of anybody.
+UNKNOWN = "of a body that shows no valid auth_token within them"
 
 
 def agent_server(
@@ -27,18 +31,27 @@ def agent_server(
     sockets: Sequence[socket.socket],
     refuse: Refuse,
     names: Iterable[str] = (),
+    *,
     role: Literal["player", "referee"] = "player",
+    admits: Admits | None = None,
+    caller: Recognise | None = None,
 ) -> Server:
-    """A player's or a referee's: it takes more from its manager than the manager takes from it."""
+    """A player's or a referee's: it takes more from its manager than the manager takes from it.
+
+    ``admits`` says of the beginning of a large body whether the rest is read, and ``caller`` whose token is in it.
+    """
     most = MOST_BYTES_FROM_ABOVE
-    allowances = Allowances()
+    allowances = Allowances() if caller is None else Allowances(recognise=caller)
     handler = allowances.guard(handle, refuse, most)
     is_referee = role == "referee"
     return Server(
         _refusing_large_posts(handler) if is_referee else handler,
         sockets=sockets,
         most_bytes=most,
-        too_large=too_large_answer(refuse, most, f", and {MOST_BYTES:,} from a player" if is_referee else ""),
+        too_large=too_large_answer(
+            refuse, most, f", and {MOST_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
+        ),
+        admits=admits,
         mcp=mcp_door(lambda: agent_surface(role, handler), allowances, most),
         names=names,
     )

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from leaguekit.agents.credentials import Known
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server, names_of
@@ -28,6 +29,10 @@ class Agent(Protocol):
     async def handle(self, body: bytes, peer: Peer, /) -> bytes | None: ...
 
     def reply(self, body: bytes, peer: Peer, /) -> Reply: ...
+
+    def admits(self, beginning: bytes, peer: Peer, /) -> bool: ...
+
+    def caller(self, beginning: bytes, peer: Peer, /) -> Known | None: ...
 
     async def register(self) -> Identity: ...
 
@@ -66,7 +71,9 @@ async def serve(
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
     names = names_of(agent.registrar.endpoint)
-    server = agent_server(agent.reply, [sock], refuse, names, agent.registrar.role)
+    server = agent_server(
+        agent.reply, [sock], refuse, names, role=agent.registrar.role, admits=agent.admits, caller=agent.caller
+    )
     await server.start()
     try:
         tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")

@@ -8,6 +8,7 @@ import contextlib
 import socket
 from pathlib import Path
 
+from leaguekit.agents.credentials import Known
 from leaguekit.agents.logs import log_to, silenced
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.registration import RegistrationRefused
@@ -118,10 +119,17 @@ class _Crowd:
     def reply(self, body: bytes, peer: Peer) -> Reply:
         return self._by_port[peer.server[1]].reply(body, peer)
 
+    def admits(self, beginning: bytes, peer: Peer) -> bool:
+        return self._by_port[peer.server[1]].admits(beginning, peer)
+
+    def caller(self, beginning: bytes, peer: Peer) -> Known | None:
+        return self._by_port[peer.server[1]].caller(beginning, peer)
+
     async def serve(self, stop: program.Stop) -> int:
         """Register all and serve them until their league is over, or until ``stop``; the exit code."""
         registrar = self._agents[0].registrar
-        server = agent_server(self.reply, self._sockets, player_refusal, names_of(registrar.endpoint))
+        names = names_of(registrar.endpoint)
+        server = agent_server(self.reply, self._sockets, player_refusal, names, admits=self.admits, caller=self.caller)
         await server.start()
         ports = sorted(self._by_port)
         in_a_row = ports == [*range(ports[0], ports[-1] + 1)]

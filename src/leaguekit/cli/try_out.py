@@ -153,7 +153,9 @@ class _Trial:
         ours = friendly.guest(self._opponent, own, other, self._urls["opponent"])
         seats = (friendly.seat(player_id, url), friendly.seat(other, self._urls["opponent"]))
         assignment = friendly.assignment(world, seats, self._options.game, secrets.token_bytes(32))
-        server = agent_server(ours.handle, [self._sockets["opponent"]], player_refusal)
+        server = agent_server(
+            ours.handle, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
+        )
         await server.start()
         speaker = partial(OpenSpeaker, memory=Memory()) if self._options.profile == "open" else PlainSpeaker
         match = Refereeing(world, assignment, friendly.REFEREE, lambda _match: None, speaker)
@@ -192,8 +194,12 @@ class _Trial:
         ours = PlayerAgent(self._opponent, World(self.caller, self._folder), own_url, self._urls["opponent"])
         servers = [
             manager_server(manager, self._sockets["manager"]),
-            agent_server(referee.handle, [self._sockets["referee"]], referee.refuse),
-            agent_server(ours.handle, [self._sockets["opponent"]], player_refusal),
+            agent_server(
+                referee.handle, [self._sockets["referee"]], referee.refuse, admits=referee.admits, caller=referee.caller
+            ),
+            agent_server(
+                ours.handle, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
+            ),
             manager_server(manager, door),
         ]
         hint = asyncio.get_running_loop().call_later(HINT_SECONDS, self._remind, manager, endpoint)

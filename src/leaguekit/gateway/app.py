@@ -78,9 +78,13 @@ def gateway_app(gateway: Gateway, allowances: Allowances) -> ASGIApp:
     )
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        seconds = allowances.watches(Peer(_host(Request(scope)))) if scope["type"] == "http" else 0.0
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        peer = Peer(_host(Request(scope)))
+        seconds = allowances.watches(peer)
         late = _problem(too_many(seconds), TOO_OFTEN, {"retry-after": str(math.ceil(seconds))})
-        await (late if seconds else app)(scope, receive, send)
+        await (late if seconds else app)(scope, receive, allowances.charged(peer, send))
 
     return limited
 

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.agents.calls import ask, reachable
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.player import RegistrationRefused
 from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
@@ -161,6 +162,34 @@ class Gateway:
         if seat is None:
             raise NoAnswer
         return await seat.handle(body, peer)
+
+    def admits(self, beginning: bytes, peer: Peer) -> bool:
+        """Whether the rest of a large body is read: if a seat or a relay knows its sender, as far as can be known."""
+        place = dict(parse_qsl(peer.query)).get(AT)
+        if place is None:
+            return self.relays.is_one(credentials_in(beginning).secret)
+        seat = self.seats.get(place)
+        # What is in a relayed call is for its player to judge.
+        return place in self.relays or (
+            seat.agent.admits(beginning, peer) if seat is not None else not self._opened.is_set()
+        )
+
+    def caller(self, beginning: bytes, peer: Peer) -> Known | None:
+        """Whom the beginning of a body shows to be calling: an owner of a seat or a relay, or one whom a seat knows.
+
+        Of the callers of a relayed player only that player knows the tokens, so each address counts by itself there.
+        """
+        place = dict(parse_qsl(peer.query)).get(AT)
+        if place is None:
+            shown = credentials_in(beginning)
+            code = shown.code or codes.shown_in(peer.query, "seat") or ""
+            own = place_of("relay", shown.secret) if self.relays.is_one(shown.secret) else code and _place(code)
+            return Known("player", own) if own in self.seats or own in self.relays else None
+        if place in self.relays:
+            return Known("manager", f"{neighbourhood(peer.host)} at {place}")
+        seat = self.seats.get(place)
+        known = None if seat is None else seat.agent.caller(beginning, peer)
+        return None if known is None else known._replace(id=f"{known.id} at {place}")
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:

@@ -61,6 +61,10 @@ class Relays:
     def __contains__(self, place: str) -> bool:
         return place in self._relays
 
+    def is_one(self, secret: str) -> bool:
+        """Whether a secret is a relay's."""
+        return place_of("relay", secret) in self._relays
+
     async def forward(self, place: str, body: bytes) -> bytes | None:
         """What the player at a place answers. Raises NoAnswer if it is not there, or goes."""
         relay = self._relays.get(place)

@@ -6,12 +6,12 @@ import socket
 from collections.abc import Iterable
 
 from leaguekit.agents.allowances import Allowances
-from leaguekit.agents.server import mcp_door, names_of, too_large_answer
+from leaguekit.agents.server import UNKNOWN, mcp_door, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
 from leaguekit.gateway.house import Gateway
 from leaguekit.gateway.surface import gateway_surface
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.server import Server
 
@@ -20,12 +20,13 @@ def gateway_server(
     gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
 ) -> Server:
     """The gateway's server; called by its endpoint's name or others."""
-    allowances, most = Allowances(), MOST_BYTES_FROM_ABOVE
+    allowances, most = Allowances(recognise=gateway.caller), MOST_BYTES_FROM_ABOVE
     return Server(
         allowances.guard(gateway.handle, player_refusal, most),
         sockets=[served],
         most_bytes=most,
-        too_large=too_large_answer(player_refusal, most),
+        too_large=too_large_answer(player_refusal, most, f", and {MOST_BYTES:,} {UNKNOWN}"),
+        admits=gateway.admits,
         app=gateway_app(gateway, allowances),
         mcp=mcp_door(lambda: gateway_surface(gateway), allowances, most),
         names=[*names_of(gateway.endpoint), *names],

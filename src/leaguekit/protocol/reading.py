@@ -24,14 +24,28 @@ from leaguekit.protocol.tokens import redacted
 MessageT = TypeVar("MessageT", bound=Message)
 
 MOST_DEPTH = 32
+# The most objects and lists of one text: of a megabyte of empty ones Python would make objects for half a second.
+MOST_OPENED = 20_000
 MOST_SHOWN = 60
+# A longer path is cut: the keys of a map are its sender's.
+MOST_PATH = 200
+# So many violations are listed.
+MOST_VIOLATIONS = 20
+# Of a longer message only the first violation is named: to list them takes far longer than to decode it.
+MOST_EXPLAINED = 10_240
+# So many items of a list, and of all lists of a message, are looked at for violations. No schema allows more than 100.
+_MOST_ITEMS, _MOST_ITEMS_IN_ALL = 101, 200
+# A token that begins within what is shown is whole within this.
+_MOST_REDACTED = MOST_SHOWN + 200
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Union[EVERY_MESSAGE])  # noqa: UP007
 _decode = _decoder.decode
 _encoder = msgspec.json.Encoder()
 _LIST = ord("[")
-_STEP = {_LIST: 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_ALL_BUT_MARKS = bytes(byte for byte in range(256) if byte not in _STEP and byte != ord('"'))
+_BRACKETS = b"[{]}"
+_ALL_BUT_MARKS = bytes(byte for byte in range(256) if byte not in _BRACKETS + b'"')
+# Each bracket as the signed byte by which it changes the depth.
+_STEPS = bytes.maketrans(_BRACKETS, b"\x01\x01\xff\xff")
 
 
 class _Checkers(dict[type[Message], Checker]):
@@ -74,7 +88,7 @@ def of_type(kind: type[MessageT], message: Message) -> MessageT:
 
 
 def check_text(text: bytes) -> None:
-    """Refuse what is no UTF-8, or nested too deep."""
+    """Refuse what is no UTF-8, is nested too deep, or has too many parts."""
     if not text.isascii():
         try:
             text.decode()
@@ -90,14 +104,18 @@ def check_depth(text: bytes) -> None:
     # Most have one list at most, whose bracket is found from both ends in a tenth of the time that it takes to count.
     lists = 1 if text.find(b"[") == text.rfind(b"[") else text.count(b"[")
     opened = lists + text.count(b"{")
+    if opened > MOST_OPENED:
+        raise ProtocolError("E040", f"The JSON has more than {MOST_OPENED:,} objects and lists.")
     # Between two objects of a list nothing gets deeper; that spares a table's text, 20 µs long, the closer look.
     if opened > MOST_DEPTH and opened - text.count(b"},{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
         raise ProtocolError("E040", f"The JSON is nested more than {MOST_DEPTH} levels deep.")
 
 
 def refusal(raw: bytes | msgspec.Raw, error: Exception | None = None) -> ProtocolError:
-    """Everything that is wrong with a message which the decoder refused."""
+    """What is wrong with a message which the decoder refused: all of it, up to a limit."""
     check_text(bytes(raw))
+    if len(bytes(raw)) > MOST_EXPLAINED:
+        return _first_refusal(error)
     try:
         value = msgspec.json.decode(raw)
     except msgspec.DecodeError as malformed:
@@ -109,8 +127,18 @@ def refusal(raw: bytes | msgspec.Raw, error: Exception | None = None) -> Protoco
     return InvalidMessage(violations(value) or [_from_msgspec(error)])
 
 
+def _first_refusal(error: Exception | None) -> ProtocolError:
+    """What the decoder says is wrong; of values that have a wrong form it says nothing."""
+    if error is None:
+        came = "a value has a wrong form"
+        return InvalidMessage([Violation("(message)", "E044", came, "what the schema says (see league explain)")])
+    if isinstance(error, msgspec.ValidationError):
+        return InvalidMessage([_from_msgspec(error)])
+    return ProtocolError("E040", f"The body is not JSON: {error}.")
+
+
 def violations(value: Any) -> list[Violation]:
-    """Everything that is wrong with a decoded message, according to the schema that we publish."""
+    """What is wrong with a decoded message, according to the schema that we publish; at most MOST_VIOLATIONS."""
     if not isinstance(value, dict):
         return [Violation("(message)", "E043", f"got {shown(value)}", "an object")]
     name = value.get("message_type")
@@ -129,7 +157,7 @@ _ENVELOPE = ("protocol", "sender", "timestamp", "conversation_id")
 
 def shown(value: Any) -> str:
     """A value as an error text shows it: JSON, cut short."""
-    text = redacted(_encoder.encode(value).decode())
+    text = redacted(_encoder.encode(value)[:_MOST_REDACTED].decode(errors="ignore"))
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
@@ -139,12 +167,35 @@ def _validator(name: str) -> jsonschema_rs.Validator:
 
 
 def _by_schema(name: str, value: dict[str, Any]) -> list[Violation]:
-    root = message_schemas()[name]
+    root, validator = message_schemas()[name], _validator(name)
     found: dict[str, Violation] = {}
-    for error in _validator(name).iter_errors(value):
+    # It finds all of them before it gives the first.
+    errors = [*validator.iter_errors(_shortened(value, [_MOST_ITEMS_IN_ALL]))] or _first_error(validator, value)
+    for error in errors:
         for violation in _explained(root, error):
             found.setdefault(violation.path, violation)
-    return list(found.values())
+        if len(found) >= MOST_VIOLATIONS:
+            break
+    return list(found.values())[:MOST_VIOLATIONS]
+
+
+def _first_error(validator: jsonschema_rs.Validator, value: Any) -> list[jsonschema_rs.ValidationError]:
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        return [error]
+    return []
+
+
+def _shortened(value: Any, left: list[int]) -> Any:
+    """A value whose lists have no more items than are looked at; ``left`` counts how many that still are."""
+    if isinstance(value, dict):
+        return {name: _shortened(one, left) for name, one in value.items()}
+    if isinstance(value, list):
+        items = value[: min(_MOST_ITEMS, left[0])]
+        left[0] -= len(items)
+        return [_shortened(one, left) for one in items]
+    return value
 
 
 def _by_decoder(value: dict[str, Any]) -> list[Violation]:
@@ -217,7 +268,8 @@ def _field(root: Schema, path: list[str | int]) -> Schema:
 
 def _dotted(path: list[str | int]) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".") or "(message)"
+    text = text.removeprefix(".") or "(message)"
+    return text if len(text) <= MOST_PATH else f"{text[:MOST_PATH]}…"
 
 
 def described(schema: Schema) -> str:
@@ -263,8 +315,8 @@ def _range(schema: Schema) -> str:
 def _from_msgspec(error: Exception | None) -> Violation:
     """For what the schema cannot see, such as a number that is too large to read."""
     what, _, path = str(error).partition(" - at `$")
-    expected, _, came = what.removeprefix("Expected ").replace("`", "").partition(", ")
-    return Violation(path.strip("`.") or "(message)", "E043", came or "cannot be read", expected)
+    expected, _, came = (part[:MOST_PATH] for part in what.removeprefix("Expected ").replace("`", "").partition(", "))
+    return Violation(path.strip("`.")[:MOST_PATH] or "(message)", "E043", came or "cannot be read", expected)
 
 
 def _depth(text: bytes) -> int:
@@ -274,4 +326,4 @@ def _depth(text: bytes) -> int:
     # Strings without brackets in them vanish, and of a long text little is left to split.
     marks = text.translate(None, delete=_ALL_BUT_MARKS).replace(b'""', b"")
     brackets = b"".join(marks.split(b'"')[::2])
-    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
+    return max(accumulate(memoryview(brackets.translate(_STEPS)).cast("b")), default=0)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Union
 import msgspec
 from msgspec import Raw
 
-from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
 from leaguekit.protocol.reading import CHECKERS, check_text, shown
 from leaguekit.protocol.tokens import redacted
@@ -25,6 +25,11 @@ from leaguekit.protocol.tokens import redacted
 MOST_BYTES = 10_240
 MOST_BYTES_FROM_ABOVE = 1_048_576
 MOST_IN_BATCH = 100
+# The answer to a batch is at most this many times as long as the batch, or this long.
+MOST_TIMES_AS_LONG = 10
+MOST_ANSWERED = 65_536
+# What the short refusal of a member takes beside its id, and what any other refusal takes at most.
+_SHORT, _LONG = 250, 16_384
 
 NULL = b"null"
 # How JSON begins that is no id: an object, a list, true or false.
@@ -91,7 +96,11 @@ class _Plain(msgspec.Struct):
 
 _request = msgspec.json.Decoder(_Request)
 _plain = msgspec.json.Decoder(_Plain)
-_members = msgspec.json.Decoder(list[Raw])
+# A Struct reads the first members and only passes over the others; a list would make an object of each.
+_Members = msgspec.defstruct(
+    "_Members", [(f"member_{number}", Raw, _ABSENT) for number in range(MOST_IN_BATCH + 1)], array_like=True
+)
+_members = msgspec.json.Decoder(_Members)
 _text = msgspec.json.Decoder(str)
 _any = msgspec.json.Decoder(Raw)
 
@@ -124,7 +133,7 @@ def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
         check_text(body)
         if not body.lstrip(b" \t\n\r").startswith(b"["):
             return Parsed([_one(body)], is_batch=False)
-        members = _members.decode(body)
+        members = [raw for raw in msgspec.structs.astuple(_members.decode(body)) if bytes(raw)]
     except msgspec.DecodeError as error:
         malformed = ProtocolError("E040", f"The body is not JSON: {error}.")
         return Parsed([Refused(NULL, None, malformed)], is_batch=False)
@@ -132,16 +141,10 @@ def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
         return Parsed([Refused(NULL, None, error)], is_batch=False)
     if not members:
         return Parsed([Refused(NULL, None, ProtocolError("E041", "A batch must not be empty."))], is_batch=False)
-    calls = [_one(member) for member in members]
     if len(members) > MOST_IN_BATCH:
-        too_many = ProtocolError("E041", f"A batch has at most {MOST_IN_BATCH} members; this one has {len(members)}.")
-        refused = [
-            Refused(call.id, call.method, too_many)
-            for call in calls
-            if call.id is not None and (isinstance(call, Call) or call.id != NULL)
-        ]
-        return Parsed([*refused] or [Refused(NULL, None, too_many)], is_batch=bool(refused))
-    return Parsed(calls, is_batch=True)
+        too_many = ProtocolError("E041", f"A batch has at most {MOST_IN_BATCH} members; this one has more.")
+        return Parsed([Refused(NULL, None, too_many)], is_batch=False)
+    return Parsed([_one(member) for member in members], is_batch=True)
 
 
 def _one(raw: bytes | Raw) -> Call | Refused:
@@ -215,14 +218,28 @@ def reply(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_
     if call is None:
         parsed = parse(body, most_bytes)
         if parsed.is_batch:
-            return _answer_each(parsed.calls, handle, refuse)
+            most = max(MOST_TIMES_AS_LONG * len(body), MOST_ANSWERED) - _SHORT * len(parsed.calls) - _LONG
+            return _answer_each(parsed.calls, handle, refuse, most)
         call = parsed.calls[0]
     return _answer_one(call, handle, refuse)
 
 
-async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Refuse) -> bytes | None:
-    answers = [text for call in calls if (text := await awaited(_answer_one(call, handle, refuse))) is not None]
+async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Refuse, most: int) -> bytes | None:
+    answers: list[bytes] = []
+    size = 0
+    for call in calls:
+        text = await awaited(_answer_one(call, handle, refuse)) if size <= most else _not_carried_out(call)
+        if text is not None:
+            answers.append(text)
+            size += len(text)
     return b"[%b]" % b",".join(answers) if answers else None
+
+
+def _not_carried_out(call: Call | Refused) -> bytes | None:
+    """For what comes in a batch after members whose answers are as long as all may be."""
+    detail = "The answers to the members before it are too long: send it again in another batch."
+    data = {"error_code": "E059", "context": {"detail": detail}}
+    return None if call.id is None else failure(call.id, RpcError(*rpc_number(None, "E059"), data))
 
 
 def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> Reply:

@@ -17,7 +17,7 @@ from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.begun import rest_of
 from leaguekit.transport.origins import Names
 from leaguekit.transport.rooms import Limits, Room
-from leaguekit.transport.turns import Place, Post, TooLarge, path_and_query
+from leaguekit.transport.turns import Admits, Place, Post, TooLarge, path_and_query
 
 # A handler's, or the rest of it.
 Work = Awaitable[bytes | HttpAnswer | None]
@@ -31,6 +31,7 @@ class Beside(NamedTuple):
     handler: Callable[[str, bytes, Peer], Coroutine[Any, Any, HttpAnswer]]
     most_bytes: int
     too_large: TooLarge
+    admits: Admits | None = None
 
     def place(self, url: bytes) -> Place | None:
         """The place that a URL means, if it means one."""
@@ -38,7 +39,7 @@ class Beside(NamedTuple):
         name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
         if not name or "/" in name:
             return None
-        return Place(partial(self.handler, name), self.most_bytes, self.too_large)
+        return Place(partial(self.handler, name), self.most_bytes, self.too_large, self.admits)
 
 
 @dataclass(slots=True)

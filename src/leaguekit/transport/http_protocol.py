@@ -26,7 +26,7 @@ from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
-from leaguekit.transport.turns import Other, Post, Refusal, Turn, mcp_query, whole_cycle
+from leaguekit.transport.turns import FREE_BYTES, Other, Post, Refusal, Turn, mcp_query, whole_cycle
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class McpProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, asyncio.get_running_loop())
         self._endpoint = endpoint
         self._limits = endpoint.limits
+        self._free_bytes = endpoint.place.free_bytes
         self._peer = Peer("")
         # What it counts as in the room, while it is there.
         self._address: str | None = None
@@ -64,6 +65,8 @@ class McpProtocol(HttpToolsProtocol):
         self._is_stream = False
         # The last word has been said, and what still comes is thrown away.
         self._has_parted = False
+        # The bytes of bodies that it counts as holding.
+        self._held = 0
         # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
         self._unseen_bytes = 0
         # Until when the peer may take its time; None while it waits for us.
@@ -90,6 +93,9 @@ class McpProtocol(HttpToolsProtocol):
         """There are too many connections."""
         self._address = None
         self._deaf = True
+        if self._post is not None:
+            self._post = None
+            self._turns.pop()
         if self._has_parted:
             self.transport.abort()
             return
@@ -180,7 +186,7 @@ class McpProtocol(HttpToolsProtocol):
         if at_rest and head is not None:
             # The next request with the same head is passed on without a look at the rest.
             endpoint = self._endpoint
-            body = head.body_in(data, endpoint.place.most_bytes)
+            body = head.body_in(data, self._free_bytes)
             if body is not None and (endpoint.mcp is None or not is_mcp(body, marked=False)):
                 came = begin(endpoint.place, body, head.peer)
                 if isinstance(came, bytes):
@@ -232,6 +238,14 @@ class McpProtocol(HttpToolsProtocol):
                 self._refuse(answers.HEAD_TOO_LARGE)
             elif self._post is not None and not self._post.looked_at:
                 self._look_at(self._post)
+
+        if self._post is not None or self._held:
+            self._count_held()
+
+    def _count_held(self) -> None:
+        self._held = sum(len(turn.body) for turn in self._turns if isinstance(turn, Post))
+        if self._address is not None:
+            self._endpoint.room.holds(self, self._address, self._held)
 
     def _look_at(self, post: Post) -> None:
         """What the headers say about a body; of no interest when the body came with them."""
@@ -359,6 +373,15 @@ class McpProtocol(HttpToolsProtocol):
             if isinstance(post.body, bytes):
                 post.body = bytearray(post.body)
             post.body += body
+        if post is not None and len(post.body) > post.free_bytes and not self._deaf:
+            self._admit(post)
+
+    def _admit(self, post: Post) -> None:
+        """Read the rest of a large body, if its beginning shows that its sender may send that."""
+        post.free_bytes = post.place.most_bytes
+        admits = post.place.admits
+        if admits is not None and not admits(bytes(post.body[:FREE_BYTES]), post.peer):
+            self._refuse(_too_large(post))
 
     def on_message_complete(self) -> None:
         post, self._post = self._post, None
@@ -481,6 +504,8 @@ class McpProtocol(HttpToolsProtocol):
         else:
             self.transport.write(answer.replace(b"\r\n", answers.LAST, 1))
             self._close()
+        if self._held:
+            self._count_held()
 
     def _invite(self, post: Post) -> None:
         if post.expects and not post.body:

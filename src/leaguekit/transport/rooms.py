@@ -20,6 +20,9 @@ class Limits:
     linger_seconds: float = 1.0
     connections: int = 1_000
     connections_an_address: int = 500
+    # Of bodies that are arriving, or are large and being answered.
+    body_bytes: int = 134_217_728
+    body_bytes_an_address: int = 67_108_864
 
 
 class Guest(Protocol):
@@ -43,6 +46,10 @@ class Room:
         self._held: Counter[str] = Counter()
         # Those that wait for their peers, in the order in which they began to.
         self._resting: dict[Guest, str] = {}
+        # The bytes of bodies that connections hold, in the order in which they began to; in all, and by address.
+        self._bodies: dict[Guest, tuple[str, int]] = {}
+        self._bytes = 0
+        self._bytes_of: Counter[str] = Counter()
 
     def enter(self, guest: Guest, address: str) -> bool:
         """Whether there is room for a new connection."""
@@ -62,7 +69,39 @@ class Room:
         self._resting[guest] = address
         return True
 
+    def holds(self, guest: Guest, address: str, size: int) -> None:
+        """It holds so many bytes of bodies.
+
+        If that is too much for its address, or for all, those give way that have held some for longest.
+        """
+        self._count_bytes(guest, address, size)
+        while self._bytes_of[address] > self._limits.body_bytes_an_address and self._give_way(address):
+            pass
+        while self._bytes > self._limits.body_bytes and self._give_way(None):
+            pass
+
+    def _give_way(self, address: str | None) -> bool:
+        """Whether there was one that could give way, at that address or at any."""
+        for guest, (where, _) in self._bodies.items():
+            if address in (where, None) and guest in self._resting:
+                self.leave(guest, where)
+                guest.give_way()
+                return True
+        return False
+
+    def _count_bytes(self, guest: Guest, address: str, size: int) -> None:
+        before = self._bodies[guest][1] if guest in self._bodies else 0
+        if size:
+            self._bodies[guest] = address, size
+        else:
+            self._bodies.pop(guest, None)
+        self._bytes += size - before
+        self._bytes_of[address] += size - before
+        if not self._bytes_of[address]:
+            del self._bytes_of[address]
+
     def leave(self, guest: Guest, address: str) -> None:
+        self._count_bytes(guest, address, 0)
         self._resting.pop(guest, None)
         self._count -= 1
         self._held[address] -= 1

@@ -26,7 +26,7 @@ from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
 from leaguekit.transport.rooms import Limits, Room
-from leaguekit.transport.turns import Place, PostHandler, TooLarge
+from leaguekit.transport.turns import Admits, Place, PostHandler, TooLarge
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]
 
@@ -83,7 +83,8 @@ class Server:
 
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
     a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
-    addresses; ``proxies`` are believed whom they pass on. ``stopping`` is called when it begins to stop.
+    addresses; ``proxies`` are believed whom they pass on. A body of more than ``FREE_BYTES`` is read only if ``admits``
+    takes its beginning; otherwise it is too large. ``stopping`` is called when it begins to stop.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Server:
         sockets: Sequence[socket.socket],
         most_bytes: int,
         too_large: TooLarge,
+        admits: Admits | None = None,
         app: ASGIApp | None = None,
         mcp: Door | None = None,
         beside: Beside | None = None,
@@ -106,7 +108,7 @@ class Server:
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
-        place = Place(handler, most_bytes, too_large)
+        place = Place(handler, most_bytes, too_large, admits)
         self._endpoint = Endpoint(place, limits, Names(names), trusted, Room(limits), door, beside)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]

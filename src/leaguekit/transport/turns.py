@@ -15,6 +15,10 @@ from leaguekit.transport.base import HttpAnswer, Peer
 Answer = bytes | Coroutine[Any, Any, bytes | HttpAnswer | None] | None
 PostHandler = Callable[[bytes, Peer], Answer]
 TooLarge = bytes | Callable[[], bytes]
+# So many bytes are read of any body; more only of one whose beginning the server admits.
+FREE_BYTES = 10_240
+# The first FREE_BYTES of a body and its sender → whether the rest of it is read.
+Admits = Callable[[bytes, Peer], bool]
 
 
 class Place(NamedTuple):
@@ -24,12 +28,30 @@ class Place(NamedTuple):
     most_bytes: int
     # The body of the answer to a larger one, or what makes it when it is sent.
     too_large: TooLarge
+    admits: Admits | None = None
+
+    @property
+    def free_bytes(self) -> int:
+        """How many bytes are read of any body."""
+        return self.most_bytes if self.admits is None else min(FREE_BYTES, self.most_bytes)
 
 
 class Post:
     """A request to /mcp, or to another place like it."""
 
-    __slots__ = ("body", "expects", "headers", "keep_alive", "looked_at", "marked", "method", "peer", "place", "whole")
+    __slots__ = (
+        "body",
+        "expects",
+        "free_bytes",
+        "headers",
+        "keep_alive",
+        "looked_at",
+        "marked",
+        "method",
+        "peer",
+        "place",
+        "whole",
+    )
 
     def __init__(
         self, place: Place, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool
@@ -41,6 +63,8 @@ class Post:
         # A header says that this may be MCP.
         self.marked = marked
         self.body: bytes | bytearray = b""
+        # How long the body may become before its sender must be known.
+        self.free_bytes = place.free_bytes
         self.keep_alive = False
         self.looked_at = False
         self.expects = False

@@ -31,8 +31,8 @@ _METHOD_NOT_FOUND = -32601
 _NOT_FOUND = 404
 _ONLY_POST = 405
 
-# How many seconds too early a request of a peer is.
-Admit = Callable[[Peer], float]
+# How many seconds too early a request of a peer is, with that body.
+Admit = Callable[[Peer, bytes], float]
 
 
 class Missing(Exception):
@@ -90,8 +90,9 @@ class Door:
             message, first = first, None
             return message
 
-        peer = Peer((scope.get("client") or ("", 0))[0], "", scope.get("server") or ("", 0))
-        if self._admit is not None and (seconds := self._admit(peer)):
+        query = scope.get("query_string", b"").decode("latin-1")
+        peer = Peer((scope.get("client") or ("", 0))[0], query, scope.get("server") or ("", 0))
+        if self._admit is not None and (seconds := self._admit(peer, first["body"])):
             await _too_often(seconds)(scope, replayed, send)
             return
         try:

@@ -1,0 +1,143 @@
+"""A caller that shows its token is charged by itself, whatever others at its address have asked for.
+
+All agents here share one address, and nobody who is not known by a token may ask for anything there any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaguekit.agents.allowances import Allowances
+from leaguekit.agents.credentials import Known, Recognise
+from leaguekit.protocol.refusals import Refuse, player_refusal
+from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, awaited
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooOften
+from leaguekit.transport.memory import MemoryNetwork
+from leaguekit.transport.rates import Buckets
+from tests.agents.leagues import Hall
+from tests.agents.leagues import in_virtual_time as in_a_hall
+from tests.agents.scene import OTHER, PARITY, REFEREE_URL, Scene, derived, in_virtual_time, player_token, silent
+from tests.agents.test_refereeing import _choice, _word
+from tests.gateway.lobby import GATEWAY_URL, Relayed, gateway_in, sit
+from tests.gateway.test_seats import technical_losses
+
+HERE = Peer("127.0.0.1", "", ("127.0.0.1", 8101))
+PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
+
+
+def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise: Recognise, refuse: Refuse) -> None:
+    """Let nobody in at an address who is not known there."""
+    made = Allowances(recognise=recognise)
+    made._strangers = Buckets(1e-9, 1e-9)
+    guarded = made.guard(handle, refuse, MOST_BYTES_FROM_ABOVE)
+
+    async def limited(body: bytes, peer: Peer) -> Any:
+        try:
+            return await awaited(guarded(body, peer))
+        except TooOften as refused:
+            return HttpAnswer(429, refused.body)
+
+    network.close(url)
+    network.listen(url, limited)
+
+
+async def status_of_ping(network: MemoryNetwork, url: str) -> int:
+    answering = network.deliver(url, PING, "127.0.0.1")
+    assert answering is not None
+    came = await answering
+    return came.status if isinstance(came, HttpAnswer) else 200
+
+
+@pytest.mark.parametrize("token", [derived("P01"), player_token("P01")])
+@in_virtual_time
+async def test_no_429_of_a_referee_to_strangers_costs_a_player_at_their_address_its_match(
+    scene: Scene, token: str
+) -> None:
+    player = scene.player("P01", PARITY, game_invitation=silent, choose_parity_call=silent)
+    scene.player("P02", OTHER)
+    referee = await scene.start()
+    limit_strangers(scene.network, REFEREE_URL, referee.handle, referee.caller, referee.refuse)
+    assert (await scene.assign())["status"] == "ACCEPTED"
+    assert await status_of_ping(scene.network, REFEREE_URL) == 429
+    await asyncio.sleep(3)
+    assert (await player.post("game_join_ack", _word(scene, "P01", auth_token="tok-p01-x")))["code"]
+    joined = await player.post("game_join_ack", _word(scene, "P01", auth_token=token))
+    await asyncio.sleep(4)
+    chosen = await player.post("choose_parity_response", _choice(scene, "P01", PARITY, auth_token=token))
+    assert (joined["status"], chosen["status"]) == ("ACKNOWLEDGED", "ACKNOWLEDGED")
+    await scene.manager.reported.wait()
+    assert scene.manager.reports[0]["result"]["winner"] == "P01"
+
+
+@in_a_hall
+async def test_a_league_is_played_while_strangers_at_everybodys_address_are_refused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill("random", "random", "random", referees=2)
+        for player in hall.players:
+            url = player.registrar.endpoint
+            limit_strangers(hall.network, url, player.handle, player.caller, player_refusal)
+            assert await status_of_ping(hall.network, url) == 429
+        for referee in hall.referees:
+            limit_strangers(hall.network, referee.registrar.endpoint, referee.handle, referee.caller, referee.refuse)
+        await hall.operate("start")
+        await hall.end()
+        assert technical_losses(hall) == 0
+        assert all(match.result is not None for match in hall.league.matches.values())
+
+
+@in_a_hall
+async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_refused(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        await hall.fill("random", referees=1)
+        _, seat = await gateway.join(None, "Ada", "127.0.0.1")
+        relayed = Relayed(hall, "Bob")
+        await relayed.start()
+        limit_strangers(hall.network, GATEWAY_URL, gateway.handle, gateway.caller, player_refusal)
+        assert await status_of_ping(hall.network, GATEWAY_URL) == 429
+        sitting = asyncio.create_task(sit(seat))
+        await hall.operate("start")
+        await hall.end()
+        await sitting
+        assert technical_losses(hall) == 0
+
+
+def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_address() -> None:
+    def recognise(beginning: bytes, _peer: Peer) -> Known | None:
+        return Known("player", "P01") if b"good" in beginning else None
+
+    made = Allowances(recognise=recognise)
+    for buckets in (made._strangers, made._players, made._visitors, made._known_visitors):
+        buckets._clock = lambda: 1.0
+    guarded = made.guard(lambda _body, _peer: b"x" * 204_800, player_refusal, 10_240)
+
+    def is_taken(body: bytes) -> bool:
+        try:
+            return asyncio.run(awaited(guarded(body, HERE))) is not None  # type: ignore[arg-type]
+        except TooOften:
+            return False
+
+    assert sum(is_taken(b'{"auth_token":"good"}') for _ in range(100)) == 4
+    assert sum(is_taken(b"{}") for _ in range(100)) == 20
+    for buckets in (made._strangers, made._players):
+        buckets._clock = lambda: 11.0
+    assert is_taken(b'{"auth_token":"good"}')
+    assert made._debtors == {}
+
+
+def test_a_visitor_by_mcp_that_shows_a_token_is_counted_by_itself() -> None:
+    tokens = {"good": Known("player", "P01")}
+    made = Allowances(tokens.get)
+    for buckets in (made._visitors, made._known_visitors):
+        buckets._clock = lambda: 1.0
+    while not made.visits(HERE, b"{}"):
+        pass
+    shown = json.dumps({"params": {"arguments": {"auth_token": "good"}}}).encode()
+    assert made.visits(HERE, shown) == 0
+    assert made.visits(HERE, shown.replace(b"good", b"bad")) > 0
+    assert made.visits(HERE, shown + b" " * 2_048_000) == 0
+    assert made.visits(HERE, shown) > 0
