@@ -21,7 +21,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
-from leaguekit.transport.endpoint import Beside, Endpoint
+from leaguekit.transport.endpoint import Beside, Endpoint, Identify
 from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
 from leaguekit.transport.origins import HEADERS, Names
@@ -83,7 +83,8 @@ class Server:
 
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
     a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
-    addresses; ``proxies`` are believed whom they pass on.
+    addresses; ``proxies`` are believed whom they pass on. ``identify`` names the known agent that sent a message: when
+    all places are taken, the connections of known agents give way last.
     """
 
     def __init__(
@@ -99,13 +100,14 @@ class Server:
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         proxies: Iterable[Network] = (),
+        identify: Identify | None = None,
     ) -> None:
         trusted = (*LOOPBACK, *proxies)
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
         place = Place(handler, most_bytes, too_large)
-        self._endpoint = Endpoint(place, limits, Names(names), trusted, Room(limits), door, beside)
+        self._endpoint = Endpoint(place, limits, Names(names), trusted, Room(limits), door, beside, identify)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         self._state = ServerState()
