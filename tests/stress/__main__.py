@@ -1,6 +1,6 @@
-"""``make stress``: the siege, the crowd at the door, and the time limits, in full; each prints what it found.
+"""``make stress``: siege, crowd, time limits and held connections, in full; each prints what it found.
 
-python -m tests.stress [siege] [door] [limits] [--short]
+python -m tests.stress [siege] [door] [limits] [slots] [--short]
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 from leaguekit.cli.program import make_room
-from tests.stress import door, limits, siege
+from tests.stress import door, limits, siege, slots
 
-STRESSES = {"siege": siege.stress, "door": door.stress, "limits": limits.stress}
+STRESSES = {"siege": siege.stress, "door": door.stress, "limits": limits.stress, "slots": slots.stress}
 
 
 def main() -> int:

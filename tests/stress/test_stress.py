@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, limits, siege
+from tests.stress import door, limits, siege, slots
 
 pytestmark = [
     pytest.mark.longest,
@@ -28,4 +28,9 @@ def test_a_crowd_at_one_address_is_let_in(tmp_path: Path) -> None:
 
 def test_players_that_answer_at_half_the_limit_are_never_ruled_late(tmp_path: Path) -> None:
     told, faults = asyncio.run(limits.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_no_requests_that_wait_keep_others_from_a_manager_or_a_gateway(tmp_path: Path) -> None:
+    told, faults = asyncio.run(slots.stress(tmp_path, short=True))
     assert faults == [], told

@@ -6,7 +6,6 @@ import asyncio
 import sys
 
 import pytest
-
 from starlette.types import Receive, Scope, Send
 
 from leaguekit.transport.base import Peer

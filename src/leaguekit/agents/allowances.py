@@ -93,6 +93,11 @@ class Allowances:
         """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
         return self._waits(self._visitors, _stranger(peer))
 
+    def sender_of(self, body: bytes) -> str | None:
+        """The name of the agent whose token a message shows."""
+        known = self._identify(token) if (token := _token_and_cost(body)[0]) else None
+        return None if known is None else known.id or known.role
+
     def _account(self, token: str, peer: Peer) -> tuple[Buckets, _Name] | None:
         known = self._identify(token) if token else None
         if known is None:

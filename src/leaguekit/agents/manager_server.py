@@ -90,6 +90,7 @@ def manager_server(
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
+        identify=allowances.sender_of,
     )
 
 

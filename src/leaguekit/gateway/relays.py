@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -17,6 +18,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.waits import TooManyWait, Waits
 
 # Between one question for calls and the next.
 GRACE_SECONDS = 3.0
@@ -26,6 +28,9 @@ MOST_RELAYS = 2_000
 MOST_RELAYS_AN_ADDRESS = 200
 # Of one relay.
 MOST_CALLS = 32
+# Calls that every relay may have at the same time, and further ones of all relays together and of those of an address.
+FREE_CALLS = 2
+MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
 MOST_BYTES = 2_097_152
 
 
@@ -54,6 +59,7 @@ class Relays:
         self._numbers = count(int.from_bytes(entropy(6)))
         self._relays: dict[str, _Relay] = {}
         self._addresses: Counter[str] = Counter()
+        self._further_calls = Waits(MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS)
 
     def __len__(self) -> int:
         return len(self._relays)
@@ -68,6 +74,13 @@ class Relays:
             raise NoAnswer
         if len(body) + sum(len(call.body) for call in relay.calls.values()) > MOST_BYTES:
             raise NoAnswer
+        try:
+            with nullcontext() if len(relay.calls) < FREE_CALLS else self._further_calls.one(relay.address):
+                return await self._forward(relay, body)
+        except TooManyWait:
+            raise NoAnswer from None
+
+    async def _forward(self, relay: _Relay, body: bytes) -> bytes | None:
         number, call = next(self._numbers), _Call(body, asyncio.get_running_loop().create_future())
         relay.calls[number] = call
         relay.wake.set()

@@ -14,6 +14,7 @@ from collections import deque
 from typing import Any
 
 import httptools
+from starlette.types import Scope
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -26,12 +27,14 @@ from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
+from leaguekit.transport.rooms import Line
 from leaguekit.transport.turns import Other, Post, Refusal, Turn, mcp_query, whole_cycle
 
 log = logging.getLogger(__name__)
 
 # Under this name an ASGI application finds its connection among its scope's extensions: that of this name has it.
 LINE = "leaguekit.line"
+
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 16_384
 # By a larger message nobody is identified: to read it twice takes long.
@@ -294,16 +297,14 @@ class McpProtocol(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 self._refuse(answers.BAD_REQUEST)
             return
-        found = marks(self.headers)
-        if (refusal := self._endpoint.names.refusal(found)) is not None:
+        found, peer = marks(self.headers), self._peer
+        refusal = self._endpoint.names.refusal(found)
+        if self._is_proxy and found.forwarded is not None and refusal is None:
+            peer = peer._replace(host=peer_address(found.forwarded))
+            refusal = self._count_as(neighbourhood(peer.host))
+        if refusal is not None:
             self._refuse(refusal)
             return
-        peer = self._peer
-        if self._is_proxy and found.forwarded is not None:
-            peer = peer._replace(host=peer_address(found.forwarded))
-            if not self._count_as(neighbourhood(peer.host)):
-                self._refuse(answers.TOO_MANY)
-                return
         endpoint, method, place = self._endpoint, self.parser.get_method(), None
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
         if query is not None:
@@ -318,15 +319,15 @@ class McpProtocol(HttpToolsProtocol):
             self._post = Post(place, method, peer, self.headers, found.is_mcp)
             self._turns.append(self._post)
 
-    def _count_as(self, address: str) -> bool:
-        """Count this connection of a proxy's under the address that it speaks for; whether there is room."""
+    def _count_as(self, address: str) -> bytes | None:
+        """Count this connection of a proxy's under the address that it speaks for; a refusal if there is no room."""
         # While an earlier request is being answered, it counts as that one does.
         if self._address is None or self._address == address or self._turns:
-            return True
+            return None
         room = self._endpoint.room
         room.leave(self, self._address)
         self._address = address if room.enter(self, address) else None
-        return self._address is not None
+        return answers.TOO_MANY if self._address is None else None
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -357,6 +358,10 @@ class McpProtocol(HttpToolsProtocol):
         """It is the connection of a known agent, and is kept before those of others."""
         if self._address is not None:
             self._endpoint.room.is_known(self, name)
+
+    def has_gone(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return self.transport.is_closing()
 
     # What it may do once it has sent the head of an answer: stream at its own pace.
 
@@ -573,6 +578,12 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
+
+
+def line_of(scope: Scope) -> Line | None:
+    """The connection that an application's request came by."""
+    line: Line | None = scope.get("extensions", {}).get(LINE, {}).get(LINE)
+    return line
 
 
 def _too_large(post: Post) -> Refusal:

@@ -50,6 +50,9 @@ class Line(Protocol):
     def belongs_to(self, name: str) -> None:
         """Note that it is the connection of a known agent."""
 
+    def has_gone(self) -> bool:
+        """Whether its peer has closed it, so that nobody waits for the response."""
+
 
 class Room:
     """The connections of a server.
