@@ -12,7 +12,15 @@ from leaguekit.agents.context import Context
 from leaguekit.agents.player import RegistrationRefused
 from leaguekit.agents.relay import SECRET_BYTES, Give, Line, Take, place_of
 from leaguekit.agents.strategies import at_random
-from leaguekit.gateway.relays import GRACE_SECONDS, MOST_BYTES, MOST_CALLS, MOST_RELAYS_AN_ADDRESS, Relays
+from leaguekit.gateway.relays import (
+    FREE_CALLS,
+    GRACE_SECONDS,
+    MOST_BYTES,
+    MOST_CALLS,
+    MOST_FURTHER_CALLS_AN_ADDRESS,
+    MOST_RELAYS_AN_ADDRESS,
+    Relays,
+)
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer, Peer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
@@ -141,6 +149,29 @@ async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
     house.close()
     with pytest.raises(NoAnswer):
         await calling
+
+
+@in_virtual_time
+async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> None:
+    house = relays()
+    secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(10)]
+    places = [place_of("relay", secret) for secret in secrets]
+    for secret in secrets:
+        await house.take(Take(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
+    calls = [asyncio.ensure_future(house.forward(place, PING)) for place in places[:8] for _ in range(MOST_CALLS)]
+    await asyncio.sleep(0)
+    # Beyond two for each relay, the address has so many in all.
+    refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
+    assert len(refused) == 8 * MOST_CALLS - (8 * FREE_CALLS + MOST_FURTHER_CALLS_AN_ADDRESS)
+    # Every other relay still has its own, and those of other addresses have more.
+    for place, more in ((places[8], FREE_CALLS), (places[9], MOST_CALLS)):
+        further = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+        await asyncio.sleep(0)
+        assert sum(not call.done() for call in further) == more
+        calls += further
+    house.close()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert (house._further_calls._total, house._further_calls._counts) == (0, {})
 
 
 @in_virtual_time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 
 import pytest
@@ -321,5 +322,35 @@ def test_a_proxy_is_refused_what_an_address_has_too_many_of(run: Run) -> None:
             waiting.go.set()
             for client in held:
                 assert (await client.answer())[0] == 200
+
+    run(main())
+
+
+def test_a_last_answer_that_is_not_taken_holds_no_place(run: Run) -> None:
+    async def main() -> None:
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                await send({"type": "http.response.body", "body": b"y" * 60_000})
+
+        last = PAGE.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+        async with serving(app=app, limits=Limits(connections=5)) as running:
+            # The system takes part of the answer, and what is left is less than what pauses writing.
+            running.server._sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+            for _ in range(8):
+                sock = socket.socket()
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+                sock.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(sock, (HERE, running.server.port))
+                reader, writer = await asyncio.open_connection(sock=sock)
+                writer.transport.pause_reading()
+                client = Client(reader, writer)
+                running.clients.append(client)
+                await client.send(last)
+                while not any(one.unsent() for one in running.server._state.connections):  # noqa: ASYNC110 - no event
+                    await asyncio.sleep(0)
+            for _ in range(8):
+                assert await is_served(await running.connect())
+                assert (await (await running.say(PAGE)).head())[0] == 200
 
     run(main())

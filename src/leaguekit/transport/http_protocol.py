@@ -97,7 +97,8 @@ class McpProtocol(HttpToolsProtocol):
         self._address = None
         self._deaf = True
         turn = self._turns[0] if self._turns else None
-        if self._has_parted or self.flow.write_paused or (isinstance(turn, Other) and turn.cycle.response_started):
+        is_answered = isinstance(turn, Other) and turn.cycle.response_started
+        if self._has_parted or self.unsent() or is_answered or self.transport.is_closing():
             self.transport.abort()
             return
         if isinstance(turn, Other):
@@ -155,6 +156,12 @@ class McpProtocol(HttpToolsProtocol):
 
     def _close(self) -> None:
         self.transport.close()
+        self._wait_for_end()
+
+    def _wait_for_end(self) -> None:
+        """Let the peer of a closing connection take what is left for it, unless another needs its place."""
+        if self.unsent():
+            self._rest(self._limits.request_seconds)
         self._abort_after(self._limits.request_seconds)
 
     def _abort_after(self, seconds: float) -> None:
@@ -534,7 +541,7 @@ class McpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._answering = False
         if self.transport.is_closing():
-            self._abort_after(self._limits.request_seconds)
+            self._wait_for_end()
         else:
             self._turns.popleft()
             self._go_on()
