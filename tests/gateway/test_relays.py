@@ -10,8 +10,10 @@ import pytest
 
 from leaguekit.agents.context import Context
 from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.registration import SETTLING_SECONDS
 from leaguekit.agents.relay import SECRET_BYTES, Give, Line, Take, place_of
 from leaguekit.agents.strategies import at_random
+from leaguekit.gateway.house import COMING_BACK_SECONDS
 from leaguekit.gateway.relays import (
     FREE_CALLS,
     GRACE_SECONDS,
@@ -202,3 +204,46 @@ async def test_what_is_no_question_of_a_relay_is_refused(tmp_path: Path) -> None
         for params in (b"{}", b'{"secret": 1}', b"[]"):
             body = b'{"jsonrpc":"2.0","method":"relay_take","params":%b,"id":1}' % params
             assert "error" in json.loads(await gateway.handle(body, Peer(HERE)) or b"")
+
+
+@pytest.mark.parametrize("down", [0.3, 0.5, 0.8])
+@in_virtual_time
+async def test_a_gateway_that_is_killed_ten_times_in_eleven_seconds_costs_no_relayed_player_a_match(
+    tmp_path: Path, down: float
+) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill(referees=1)
+        async with gateway_in(hall):
+            players = [Relayed(hall, name) for name in ("Ada", "Bob", "Eve", "Dan", "Fay", "Gus")]
+            for player in players:
+                await player.start()
+            await hall.operate("start")
+        for _ in range(10):
+            await asyncio.sleep(down)
+            async with gateway_in(hall):
+                await asyncio.sleep(1.1 - down)
+        async with gateway_in(hall):
+            await hall.end()
+        assert technical_losses(hall) == 0
+        for player in players:
+            player.cut()
+
+
+@in_virtual_time
+async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_one_does_not(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        loop = asyncio.get_running_loop()
+        caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={place_of('relay', SECRET)}"
+        early = [asyncio.ensure_future(caller.post(url, PING, 10.0)) for _ in range(2)]
+        await asyncio.sleep(1.0)
+        (first, second) = (await gateway.relays.take(Take(secret=SECRET), HERE)).calls
+        for passed in (first, second):
+            gateway.relays.give(Give(secret=SECRET, number=passed.number, body=b"{}"))
+        assert [answer.body for answer in await asyncio.gather(*early)] == [b"{}"] * 2
+        for waits, already in ((SETTLING_SECONDS, 0.0), (0.0, COMING_BACK_SECONDS)):
+            await asyncio.sleep(already)
+            began = loop.time()
+            with pytest.raises(Unreachable):
+                await caller.post(f"{GATEWAY_URL}?at=0123", PING, 10.0)
+            assert loop.time() - began == pytest.approx(waits, abs=0.1)
+        assert not gateway.relays._awaited

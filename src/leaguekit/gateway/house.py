@@ -63,6 +63,9 @@ MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS = 500, 100
 # Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
 MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
 MOST_CALLS, MOST_CALLS_A_SEAT = 2_000, 32
+# Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
+MOST_CALLS_OF_UNKNOWN = 1_000
+COMING_BACK_SECONDS = 30.0
 
 SILENT = "The league's manager does not answer. Try again in a while."
 CODE_WANTED = "This league wants a seat code of everybody: ask its operator for yours."
@@ -123,9 +126,12 @@ class Gateway:
         self._further_waits = Waits(MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS)
         self._waits_for_manager = Waits(MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS)
         self._calls = Waits(MOST_CALLS, MOST_CALLS_A_SEAT)
+        self._calls_of_unknown = Waits(MOST_CALLS_OF_UNKNOWN, MOST_CALLS_OF_UNKNOWN // 2)
+        self._began = 0.0
 
     async def open(self, tell: Callable[[str], None] = log.info) -> None:
         """Ask the manager which league this is, for as long as it takes, and take up the seats of an earlier run."""
+        self._began = asyncio.get_running_loop().time()
         failures = 0
         while True:
             try:
@@ -162,17 +168,22 @@ class Gateway:
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
             return await answer(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
-        if place in self.relays:
-            return await self.relays.forward(place, body)
         try:
+            if place not in self.relays and place not in self.seats:
+                with self._calls_of_unknown.one(neighbourhood(peer.host)):
+                    await self._wait_for(place)
+            if (seat := self.seats.get(place)) is None:
+                return await self.relays.forward(place, body)
             with self._calls.one(place):
-                await self._wait_for_seats(SETTLING_SECONDS)
-                seat = self.seats.get(place)
-                if seat is None:
-                    raise NoAnswer
                 return await seat.handle(body, peer)
         except TooManyWait:
             raise NoAnswer from None
+
+    async def _wait_for(self, place: str) -> None:
+        """Wait a little for one who is not there, if this run is so young that it may still come back."""
+        await self._wait_for_seats(SETTLING_SECONDS)
+        if place not in self.seats and asyncio.get_running_loop().time() < self._began + COMING_BACK_SECONDS:
+            await self.relays.wait_for(place, SETTLING_SECONDS)
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -59,6 +59,8 @@ class Relays:
         self._numbers = count(int.from_bytes(entropy(6)))
         self._relays: dict[str, _Relay] = {}
         self._addresses: Counter[str] = Counter()
+        # Set when the relay at a place has come.
+        self._awaited: dict[str, set[asyncio.Event]] = {}
         self._further_calls = Waits(MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS)
 
     def __len__(self) -> int:
@@ -66,6 +68,20 @@ class Relays:
 
     def __contains__(self, place: str) -> bool:
         return place in self._relays
+
+    async def wait_for(self, place: str, seconds: float) -> None:
+        """Wait until there is a relay at a place, for so many seconds at most."""
+        await in_a_task()
+        came, waiting = asyncio.Event(), self._awaited.setdefault(place, set())
+        waiting.add(came)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await came.wait()
+        finally:
+            waiting.remove(came)
+            if not waiting:
+                self._awaited.pop(place, None)
 
     async def forward(self, place: str, body: bytes) -> bytes | None:
         """What the player at a place answers. Raises NoAnswer if it is not there, or goes."""
@@ -128,6 +144,9 @@ class Relays:
         return Given(in_time=True)
 
     def close(self) -> None:
+        for waiting in self._awaited.values():
+            for came in waiting:
+                came.set()
         for place in [*self._relays]:
             self._drop(place)
 
@@ -138,6 +157,8 @@ class Relays:
                 raise ProtocolError("E059", "Too many players are called through this gateway.")
             relay = self._relays[place] = _Relay(address)
             self._addresses[address] += 1
+            for came in self._awaited.get(place, ()):
+                came.set()
         return relay
 
     def _drop(self, place: str) -> None:
