@@ -201,3 +201,38 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
 def _cause(answer: dict[str, Any]) -> str:
     told = answer["error"]["data"] if "error" in answer else answer["result"]
     return str(told["error_code"])
+
+
+def test_the_connection_of_an_agent_with_a_token_outlives_a_crowd_of_strangers(tmp_path: Path) -> None:
+    async def crowded() -> None:
+        async with House(tmp_path, players=9) as house, AsyncExitStack() as stack:
+            await house.player("Ada")
+            (ada,) = house.league.players.values()
+            query = {
+                "protocol": "league.v2",
+                "message_type": "LEAGUE_QUERY",
+                "sender": f"player:{ada.id}",
+                "timestamp": "2025-01-15T10:30:00Z",
+                "conversation_id": "conv-1",
+                "auth_token": house.manager._admission._given[ada.id].token,
+                "league_id": house.manager.league_id,
+                "query_type": "GET_STANDINGS",
+            }
+            asked = post(json.dumps({"jsonrpc": "2.0", "method": "league_query", "params": query, "id": 1}).encode())
+
+            async def answer(reader: asyncio.StreamReader) -> bytes:
+                head = await reader.readuntil(b"\r\n\r\n")
+                return await reader.readexactly(int(head.partition(b"content-length: ")[2].split()[0]))
+
+            reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
+            stack.callback(writer.close)
+            writer.write(asked)
+            assert b'"result"' in await answer(reader)
+            for number in range(1_200):
+                source = (f"127.0.6.{1 + number % 5}", 0)
+                _, other = await asyncio.open_connection("127.0.0.1", house.port, local_addr=source)
+                stack.callback(other.close)
+            writer.write(asked)
+            assert b'"result"' in await answer(reader)
+
+    run(crowded())
