@@ -19,7 +19,7 @@ from leaguekit.gateway.house import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.server import Server, listen
 
 Json = dict[str, Any]
 # No browser of its own is downloaded: whatever Chromium the machine has will do.
@@ -40,6 +40,7 @@ class Lounge(NamedTuple):
     gateway: Gateway
     base: str
     caller: HttpCaller
+    server: Server
 
     @property
     def url(self) -> str:
@@ -62,7 +63,7 @@ async def lounge(manager_url: str, root: Path) -> AsyncIterator[Lounge]:
     await server.start()
     await gateway.open()
     try:
-        yield Lounge(gateway, base, caller)
+        yield Lounge(gateway, base, caller, server)
     finally:
         await gateway.close()
         await server.stop(1.0)

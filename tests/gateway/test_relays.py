@@ -10,9 +10,19 @@ import pytest
 
 from leaguekit.agents.context import Context
 from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.registration import SETTLING_SECONDS
 from leaguekit.agents.relay import SECRET_BYTES, Give, Line, Take, place_of
 from leaguekit.agents.strategies import at_random
-from leaguekit.gateway.relays import GRACE_SECONDS, MOST_BYTES, MOST_CALLS, MOST_RELAYS_AN_ADDRESS, Relays
+from leaguekit.gateway.house import COMING_BACK_SECONDS
+from leaguekit.gateway.relays import (
+    FREE_CALLS,
+    GRACE_SECONDS,
+    MOST_BYTES,
+    MOST_CALLS,
+    MOST_FURTHER_CALLS_AN_ADDRESS,
+    MOST_RELAYS_AN_ADDRESS,
+    Relays,
+)
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer, Peer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
@@ -144,6 +154,29 @@ async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
 
 
 @in_virtual_time
+async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> None:
+    house = relays()
+    secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(10)]
+    places = [place_of("relay", secret) for secret in secrets]
+    for secret in secrets:
+        await house.take(Take(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
+    calls = [asyncio.ensure_future(house.forward(place, PING)) for place in places[:8] for _ in range(MOST_CALLS)]
+    await asyncio.sleep(0)
+    # Beyond two for each relay, the address has so many in all.
+    refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
+    assert len(refused) == 8 * MOST_CALLS - (8 * FREE_CALLS + MOST_FURTHER_CALLS_AN_ADDRESS)
+    # Every other relay still has its own, and those of other addresses have more.
+    for place, more in ((places[8], FREE_CALLS), (places[9], MOST_CALLS)):
+        further = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+        await asyncio.sleep(0)
+        assert sum(not call.done() for call in further) == more
+        calls += further
+    house.close()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert (house._further_calls._total, house._further_calls._counts) == (0, {})
+
+
+@in_virtual_time
 async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None:
     house = relays()
     place = place_of("relay", SECRET)
@@ -171,3 +204,46 @@ async def test_what_is_no_question_of_a_relay_is_refused(tmp_path: Path) -> None
         for params in (b"{}", b'{"secret": 1}', b"[]"):
             body = b'{"jsonrpc":"2.0","method":"relay_take","params":%b,"id":1}' % params
             assert "error" in json.loads(await gateway.handle(body, Peer(HERE)) or b"")
+
+
+@pytest.mark.parametrize("down", [0.3, 0.5, 0.8])
+@in_virtual_time
+async def test_a_gateway_that_is_killed_ten_times_in_eleven_seconds_costs_no_relayed_player_a_match(
+    tmp_path: Path, down: float
+) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill(referees=1)
+        async with gateway_in(hall):
+            players = [Relayed(hall, name) for name in ("Ada", "Bob", "Eve", "Dan", "Fay", "Gus")]
+            for player in players:
+                await player.start()
+            await hall.operate("start")
+        for _ in range(10):
+            await asyncio.sleep(down)
+            async with gateway_in(hall):
+                await asyncio.sleep(1.1 - down)
+        async with gateway_in(hall):
+            await hall.end()
+        assert technical_losses(hall) == 0
+        for player in players:
+            player.cut()
+
+
+@in_virtual_time
+async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_one_does_not(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        loop = asyncio.get_running_loop()
+        caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={place_of('relay', SECRET)}"
+        early = [asyncio.ensure_future(caller.post(url, PING, 10.0)) for _ in range(2)]
+        await asyncio.sleep(1.0)
+        (first, second) = (await gateway.relays.take(Take(secret=SECRET), HERE)).calls
+        for passed in (first, second):
+            gateway.relays.give(Give(secret=SECRET, number=passed.number, body=b"{}"))
+        assert [answer.body for answer in await asyncio.gather(*early)] == [b"{}"] * 2
+        for waits, already in ((SETTLING_SECONDS, 0.0), (0.0, COMING_BACK_SECONDS)):
+            await asyncio.sleep(already)
+            began = loop.time()
+            with pytest.raises(Unreachable):
+                await caller.post(f"{GATEWAY_URL}?at=0123", PING, 10.0)
+            assert loop.time() - began == pytest.approx(waits, abs=0.1)
+        assert not gateway.relays._awaited

@@ -111,6 +111,25 @@ def test_a_torn_last_write_is_dropped_and_the_league_goes_on(made: Path, tmp_pat
         assert call(at, {"command": "status"})["league_id"] == "spring"
 
 
+def _full() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+
+def test_a_disk_that_is_full_when_a_referee_or_a_manager_begins_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with Program(*manager(tmp_path)) as running:
+        at = running.said(r"is at (\S+)")[1]
+        with Program(
+            "referee", "--manager", at, "--port", "0", "--data-dir", tmp_path / "full", preexec_fn=_full
+        ) as referee:
+            assert referee.ended() == 2
+    with Program(*manager(tmp_path, "--store", tmp_path / "other.db"), preexec_fn=_full) as other:
+        assert other.ended() == 2
+    for program, name in ((referee, "journal.jsonl"), (other, "other.db")):
+        assert "Traceback" not in program.stderr
+        last = program.stderr.splitlines()[-1]
+        assert f"{name} cannot be written: {name}.lock beside it cannot be written (File too large)." in last
+
+
 def test_a_full_disk_ends_the_manager_with_the_reason_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     def small() -> None:
         # Whatever would grow beyond that is as good as on a full disk.

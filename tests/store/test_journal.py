@@ -218,6 +218,24 @@ for _ in range(3):
         assert len(journal.pending()) == int(ruled)
 
 
+def test_a_disk_that_is_full_when_a_journal_is_opened_is_told_and_the_lock_is_free(path: Path) -> None:
+    program = """
+import resource, sys
+from pathlib import Path
+from leaguekit.store.base import StoreError
+from leaguekit.store.journal import Journal
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+try:
+    Journal(Path(sys.argv[1]))
+except StoreError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+Journal(Path(sys.argv[1])).close()
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    assert f"{path} cannot be written: {path.name}.lock beside it cannot be written (File too large)." in done.stdout
+
+
 class _Sick:
     """The real disk, but for a sync or a write that fails when told to."""
 

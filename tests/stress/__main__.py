@@ -1,8 +1,8 @@
-"""``make stress``: the siege, the crowd at the door, the time limits, the readers, and the floods, in full.
+"""``make stress``: siege, crowd, time limits, readers, floods and held connections, in full.
 
 Each prints what it found.
 
-python -m tests.stress [siege] [door] [limits] [readers] [floods] [--short]
+python -m tests.stress [siege] [door] [limits] [readers] [floods] [slots] [--short]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from leaguekit.cli.program import make_room
-from tests.stress import door, floods, limits, readers, siege
+from tests.stress import door, floods, limits, readers, siege, slots
 
 STRESSES = {
     "siege": siege.stress,
@@ -22,6 +22,7 @@ STRESSES = {
     "limits": limits.stress,
     "readers": readers.stress,
     "floods": floods.stress,
+    "slots": slots.stress,
 }
 
 

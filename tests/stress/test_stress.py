@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, floods, limits, readers, siege
+from tests.stress import door, floods, limits, readers, siege, slots
 
 pytestmark = [
     pytest.mark.longest,
@@ -38,4 +38,9 @@ def test_readers_of_costly_pages_hold_nobody_up_whether_they_leave_or_wait(tmp_p
 
 def test_no_body_holds_the_loop_of_any_program_for_50_ms_or_gets_a_long_answer(tmp_path: Path) -> None:
     told, faults = asyncio.run(floods.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_no_requests_that_wait_keep_others_from_a_manager_or_a_gateway(tmp_path: Path) -> None:
+    told, faults = asyncio.run(slots.stress(tmp_path, short=True))
     assert faults == [], told

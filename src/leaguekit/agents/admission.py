@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hmac
 import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,12 +20,19 @@ from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
 from leaguekit.protocol import codes, times, tokens
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import Resolver, is_loopback
 from leaguekit.transport.base import Peer
-from leaguekit.transport.origins import peer_address
+from leaguekit.transport.origins import neighbourhood, peer_address
+from leaguekit.transport.waits import TooManyWait, Waits
+
+# Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
+# a seat code, are counted by themselves.
+MOST_CHECKS, MOST_CHECKS_AN_ADDRESS = 500, 200
+MOST_CHECKS_AN_AGENT = 2
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +69,8 @@ class Admission:
         # Of each referee that shows players its own token, the addresses from which that token counts.
         self._token_hosts: dict[str, frozenset[str]] = {}
         self._resolver = Resolver()
+        self._checks = Waits(MOST_CHECKS, MOST_CHECKS_AN_ADDRESS)
+        self._checks_of_agents = Waits(sys.maxsize, MOST_CHECKS_AN_AGENT)
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def recover(self) -> None:
@@ -78,7 +90,8 @@ class Admission:
         league = self._ledger.league
         try:
             self._admit_player(applicant, peer)
-            applicant = await self._asked("player", applicant, peer)
+            with self._checking(applicant, peer):
+                applicant = await self._asked("player", applicant, peer)
             player_id = self._admit_player(applicant, peer)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
@@ -92,8 +105,9 @@ class Admission:
         league = self._ledger.league
         try:
             commands.admit_referee(league, applicant, self._now())
-            applicant = await self._asked("referee", applicant, peer)
-            hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
+            with self._checking(applicant, peer):
+                applicant = await self._asked("referee", applicant, peer)
+                hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
             referee_id = commands.admit_referee(league, applicant, self._now())
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
@@ -138,6 +152,17 @@ class Admission:
         if player_id not in league.players and applicant.seat is None:
             check_crowd(league, applicant, peer, self._max_per_address)
         return player_id
+
+    @contextmanager
+    def _checking(self, applicant: commands.Applicant[Any], peer: Peer) -> Iterator[None]:
+        """Count an applicant whose endpoint is being called. Raises ProtocolError if there are too many."""
+        agent = applicant.returning_id or applicant.seat
+        waits, name = (self._checks, neighbourhood(peer.host)) if agent is None else (self._checks_of_agents, agent)
+        try:
+            with waits.one(name):
+                yield
+        except TooManyWait:
+            raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None
 
     async def _asked(
         self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer

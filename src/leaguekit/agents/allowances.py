@@ -131,6 +131,11 @@ class Allowances:
             buckets.owe(name, len(body) / PART_BYTES)
         return seconds
 
+    def sender_of(self, body: bytes) -> str | None:
+        """The name of the agent whose token a message shows."""
+        known = self._identify(token) if (token := _token_and_cost(body)[0]) else None
+        return None if known is None else known.id or known.role
+
     def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None
         if known is None:

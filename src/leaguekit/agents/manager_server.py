@@ -114,6 +114,7 @@ def manager_server(
         names=[*names_of(manager.endpoint), *names],
         proxies=proxies,
         stopping=stopping,
+        identify=allowances.sender_of,
     )
 
 

@@ -39,6 +39,8 @@ GIVE_SECONDS = 10.0
 # An answer is of no use to anybody much later than it was asked for.
 MOST_GIVES = 5
 CLOSE_SECONDS = 2.0
+# Without its gateway a player loses matches: it asks again soon.
+LONGEST_PAUSE = 0.5
 MOST_TAKEN_BYTES = 4_194_304
 SECRET_BYTES = 32
 # The gateway speaks for whoever called it.
@@ -151,7 +153,7 @@ class Line:
                 return taken
             if not failures:
                 log.warning("The gateway does not answer (%s). Trying until it does.", why)
-            await asyncio.sleep(pause_after(failures))
+            await asyncio.sleep(min(pause_after(failures), LONGEST_PAUSE))
             failures += 1
 
     async def _ask(self, method: str, params: Struct, kind: type[T], seconds: float) -> T:

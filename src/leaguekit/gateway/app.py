@@ -22,9 +22,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.allowances import Allowances, too_many
-from leaguekit.gateway.house import Gateway, NotAllowed, NotNow
+from leaguekit.agents.serving import first
+from leaguekit.gateway.house import Gateway, NotAllowed, NotNow, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.transport.base import TOO_OFTEN, Peer
+from leaguekit.transport.http_protocol import line_of
 from leaguekit.web.files import page_files
 
 # A browser waits for longer, but a proxy between may not.
@@ -98,8 +100,8 @@ class _Browsers:
     async def health(self, _request: Request) -> Any:
         return {"status": "ok", "league_id": self._gateway.league_id, "seats": len(self._gateway.seats)}
 
-    async def league(self, _request: Request) -> Any:
-        return await self._gateway.table()
+    async def league(self, request: Request) -> Any:
+        return await self._gateway.table(_host(request))
 
     async def join(self, request: Request) -> Any:
         asked = await _body(request, Joining)
@@ -108,7 +110,11 @@ class _Browsers:
 
     async def look(self, request: Request) -> Any:
         seat, version = await self._seat(request), request.query_params.get("version", "")
-        return await seat.wait(WAIT_SECONDS, int(version)) if re.fullmatch("[0-9]{1,15}", version) else seat.state()
+        if not re.fullmatch("[0-9]{1,15}", version):
+            return seat.state()
+        with self._gateway.waiting_for_news(seat, _host(request), line_of(request.scope)):
+            await first(seat.wait(WAIT_SECONDS, int(version)), _gone(request))
+            return seat.state()
 
     async def move(self, request: Request) -> Any:
         seat, asked = await self._seat(request), await _body(request, Moving)
@@ -138,6 +144,8 @@ def _answered(answer: Answering) -> Callable[[Request], Awaitable[Response]]:
             body = msgspec.json.encode(await answer(request))
         except _Wrong as wrong:
             return _problem(str(wrong), wrong.status)
+        except TooMany as refused:
+            return _problem(str(refused), TOO_OFTEN, {"retry-after": "1"})
         except NotAllowed as refused:
             return _problem(str(refused), 503 if isinstance(refused, NotNow) else 403)
         return Response(body, headers={"content-type": "application/json", "cache-control": "no-store"})
@@ -155,6 +163,12 @@ async def _body(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode(bytes(body), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _Wrong(400, f"That is not understood: {error}.") from None
+
+
+async def _gone(request: Request) -> None:
+    """Wait until nobody waits for the answer."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _host(request: Request) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,6 +46,8 @@ from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, Tim
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
+from leaguekit.transport.rooms import Line
+from leaguekit.transport.waits import TooManyWait, Waits
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +62,15 @@ MAX_SEATS = 1_000
 OPEN_SECONDS = 20.0
 # The table is asked for once for all who look within that time.
 FRESH_SECONDS = 1.0
+# Requests that wait for a seat's news. Every seat may have one, and further ones are counted by address too.
+MOST_WAITS_A_SEAT = 8
+MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS = 500, 100
+# Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
+MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
+MOST_CALLS, MOST_CALLS_A_SEAT = 2_000, 32
+# Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
+MOST_CALLS_OF_UNKNOWN = 1_000
+COMING_BACK_SECONDS = 30.0
 
 SILENT = "The league's manager does not answer. Try again in a while."
 CODE_HELPS = "Ask the league's operator for a seat code."
@@ -72,6 +85,10 @@ class NotAllowed(Exception):
 
 class NotNow(NotAllowed):
     """Whoever asks may, but must ask again later."""
+
+
+class TooMany(NotNow):
+    """As many of the same kind wait as may."""
 
 
 class Table(Struct, kw_only=True):
@@ -115,9 +132,16 @@ class Gateway:
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._guesses = Buckets(GUESSES_A_SECOND, GUESSES_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._table: tuple[float, asyncio.Future[Table]] | None = None
+        self._waits_of_seats = Waits(sys.maxsize, MOST_WAITS_A_SEAT)
+        self._further_waits = Waits(MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS)
+        self._waits_for_manager = Waits(MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS)
+        self._calls = Waits(MOST_CALLS, MOST_CALLS_A_SEAT)
+        self._calls_of_unknown = Waits(MOST_CALLS_OF_UNKNOWN, MOST_CALLS_OF_UNKNOWN // 2)
+        self._began = 0.0
 
     async def open(self, tell: Callable[[str], None] = log.info) -> None:
         """Ask the manager which league this is, for as long as it takes, and take up the seats of an earlier run."""
+        self._began = asyncio.get_running_loop().time()
         failures = 0
         while True:
             try:
@@ -155,13 +179,22 @@ class Gateway:
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
             return await answer(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
-        if place in self.relays:
-            return await self.relays.forward(place, body)
+        try:
+            if place not in self.relays and place not in self.seats:
+                with self._calls_of_unknown.one(neighbourhood(peer.host)):
+                    await self._wait_for(place)
+            if (seat := self.seats.get(place)) is None:
+                return await self.relays.forward(place, body)
+            with self._calls.one(place):
+                return await seat.handle(body, peer)
+        except TooManyWait:
+            raise NoAnswer from None
+
+    async def _wait_for(self, place: str) -> None:
+        """Wait a little for one who is not there, if this run is so young that it may still come back."""
         await self._wait_for_seats(SETTLING_SECONDS)
-        seat = self.seats.get(place)
-        if seat is None:
-            raise NoAnswer
-        return await seat.handle(body, peer)
+        if place not in self.seats and asyncio.get_running_loop().time() < self._began + COMING_BACK_SECONDS:
+            await self.relays.wait_for(place, SETTLING_SECONDS)
 
     def admits(self, beginning: bytes, peer: Peer) -> bool:
         """Whether the rest of a large body is read: if a seat or a relay knows its sender, as far as can be known."""
@@ -210,18 +243,46 @@ class Gateway:
 
     # What owners of seats ask
 
-    async def _check_seats(self) -> None:
+    @contextmanager
+    def waiting_for_news(self, seat: Seat, host: str, line: Line | None) -> Iterator[None]:
+        """Count a request that waits for a seat's news; its connection is released. Raises TooMany."""
+        is_first = not self._waits_of_seats[seat]
+        try:
+            with (
+                self._waits_of_seats.one(seat),
+                nullcontext() if is_first else self._further_waits.one(neighbourhood(host)),
+            ):
+                if line is not None:
+                    line.belongs_to(str(seat.agent.player_id))
+                    line.release()
+                yield
+        except TooManyWait:
+            raise TooMany("Too many requests wait for this seat's news already. Use one at a time.") from None
+
+    @contextmanager
+    def _waiting_for_manager(self, host: str) -> Iterator[None]:
+        try:
+            with self._waits_for_manager.one(neighbourhood(host)):
+                yield
+        except TooManyWait:
+            raise TooMany("Too many requests wait for the league's manager. Try again in a while.") from None
+
+    async def _check_seats(self, host: str) -> None:
         """Until the manager has said which league this is, nobody's seat is known here, nor unknown."""
-        await self._wait_for_seats()
+        if not self._opened.is_set():
+            with self._waiting_for_manager(host):
+                await self._wait_for_seats()
         if not self._has_seats:
             raise NotNow(SILENT)
 
     async def join(self, code: str | None, name: str | None, host: str) -> tuple[str, Seat]:
         """Take a seat, or come back to it: its code, and the seat. Raises NotAllowed."""
-        await self._check_seats()
+        await self._check_seats(host)
         if code and (seat := self.seats.get(place := _place(code))) is not None:
             joining = self._joining.get(place)
-            await (self._registered(seat) if joining is None else asyncio.shield(joining))
+            if joining is not None or seat.agent.identity is None:
+                with self._waiting_for_manager(host):
+                    await (self._registered(seat) if joining is None else asyncio.shield(joining))
             return code, seat
         self._check_guesses(host)
         if not name or not valid(DisplayName, name):
@@ -230,12 +291,13 @@ class Gateway:
         new_code = code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES))
         kept = _KeptSeat(name, new_code, bool(code), neighbourhood(host))
         place = _place(kept.code)
-        seat = self.seats[place] = self._seat(place, kept)
-        self._addresses[place] = kept.address
-        # Who hangs up meanwhile and comes back must find a seat that is taken and kept, or none.
-        joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat, host))
-        joining.add_done_callback(lambda _: self._joining.pop(place))
-        await asyncio.shield(joining)
+        with self._waiting_for_manager(host):
+            seat = self.seats[place] = self._seat(place, kept)
+            self._addresses[place] = kept.address
+            # Who hangs up meanwhile and comes back must find a seat that is taken and kept, or none.
+            joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat, host))
+            joining.add_done_callback(lambda _: self._joining.pop(place))
+            await asyncio.shield(joining)
         return kept.code, seat
 
     async def _take(self, place: str, kept: _KeptSeat, seat: Seat, host: str) -> None:
@@ -256,7 +318,7 @@ class Gateway:
 
     async def seat(self, code: str, host: str) -> Seat:
         """The seat that a code opens. Raises NotAllowed."""
-        await self._check_seats()
+        await self._check_seats(host)
         seat = self.seats.get(_place(code))
         if seat is None:
             self._check_guesses(host)
@@ -264,13 +326,14 @@ class Gateway:
             raise NotAllowed("No seat here has that code: take one first, with your code and a name.")
         return seat
 
-    async def table(self) -> Table:
-        """The league's table, fresh enough."""
+    async def table(self, host: str) -> Table:
+        """The league's table, fresh enough. Raises TooMany."""
         loop = asyncio.get_running_loop()
         if self._table is None or loop.time() >= self._table[0]:
             asking: asyncio.Future[Table] = asyncio.ensure_future(self._ask_table())
             self._table = (loop.time() + FRESH_SECONDS, asking)
-        return await asyncio.shield(self._table[1])
+        with self._waiting_for_manager(host):
+            return await asyncio.shield(self._table[1])
 
     async def _ask_table(self) -> Table:
         """By the token of any seat: the manager answers agents only."""

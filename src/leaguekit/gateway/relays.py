@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -17,6 +18,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.waits import TooManyWait, Waits
 
 # Between one question for calls and the next.
 GRACE_SECONDS = 3.0
@@ -26,6 +28,9 @@ MOST_RELAYS = 2_000
 MOST_RELAYS_AN_ADDRESS = 200
 # Of one relay.
 MOST_CALLS = 32
+# Calls that every relay may have at the same time, and further ones of all relays together and of those of an address.
+FREE_CALLS = 2
+MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
 MOST_BYTES = 2_097_152
 
 
@@ -54,6 +59,9 @@ class Relays:
         self._numbers = count(int.from_bytes(entropy(6)))
         self._relays: dict[str, _Relay] = {}
         self._addresses: Counter[str] = Counter()
+        # Set when the relay at a place has come.
+        self._awaited: dict[str, set[asyncio.Event]] = {}
+        self._further_calls = Waits(MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS)
 
     def __len__(self) -> int:
         return len(self._relays)
@@ -65,6 +73,20 @@ class Relays:
         """Whether a secret is a relay's."""
         return place_of("relay", secret) in self._relays
 
+    async def wait_for(self, place: str, seconds: float) -> None:
+        """Wait until there is a relay at a place, for so many seconds at most."""
+        await in_a_task()
+        came, waiting = asyncio.Event(), self._awaited.setdefault(place, set())
+        waiting.add(came)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await came.wait()
+        finally:
+            waiting.remove(came)
+            if not waiting:
+                self._awaited.pop(place, None)
+
     async def forward(self, place: str, body: bytes) -> bytes | None:
         """What the player at a place answers. Raises NoAnswer if it is not there, or goes."""
         relay = self._relays.get(place)
@@ -72,6 +94,13 @@ class Relays:
             raise NoAnswer
         if len(body) + sum(len(call.body) for call in relay.calls.values()) > MOST_BYTES:
             raise NoAnswer
+        try:
+            with nullcontext() if len(relay.calls) < FREE_CALLS else self._further_calls.one(relay.address):
+                return await self._forward(relay, body)
+        except TooManyWait:
+            raise NoAnswer from None
+
+    async def _forward(self, relay: _Relay, body: bytes) -> bytes | None:
         number, call = next(self._numbers), _Call(body, asyncio.get_running_loop().create_future())
         relay.calls[number] = call
         relay.wake.set()
@@ -119,6 +148,9 @@ class Relays:
         return Given(in_time=True)
 
     def close(self) -> None:
+        for waiting in self._awaited.values():
+            for came in waiting:
+                came.set()
         for place in [*self._relays]:
             self._drop(place)
 
@@ -129,6 +161,8 @@ class Relays:
                 raise ProtocolError("E059", "Too many players are called through this gateway.")
             relay = self._relays[place] = _Relay(address)
             self._addresses[address] += 1
+            for came in self._awaited.get(place, ()):
+                came.set()
         return relay
 
     def _drop(self, place: str) -> None:

@@ -8,12 +8,18 @@ from collections.abc import Iterable
 from leaguekit.agents.allowances import Allowances
 from leaguekit.agents.server import UNKNOWN, mcp_door, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
-from leaguekit.gateway.house import Gateway
+from leaguekit.gateway.house import MOST_CALLS, MOST_CALLS_OF_UNKNOWN, Gateway
+from leaguekit.gateway.relays import FREE_CALLS, MOST_FURTHER_CALLS, MOST_RELAYS
 from leaguekit.gateway.surface import gateway_surface
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.server import Server
+from leaguekit.transport.server import Limits, Server
+
+# A relay's question for calls waits here, and so do the calls for relays and for seats.
+MOST_REQUESTS = (
+    MOST_CALLS + MOST_CALLS_OF_UNKNOWN + (1 + FREE_CALLS) * MOST_RELAYS + MOST_FURTHER_CALLS + Limits().requests
+)
 
 
 def gateway_server(
@@ -31,4 +37,5 @@ def gateway_server(
         mcp=mcp_door(lambda: gateway_surface(gateway), allowances, most),
         names=[*names_of(gateway.endpoint), *names],
         proxies=proxies,
+        limits=Limits(requests=MOST_REQUESTS),
     )

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from leaguekit.gateway.house import Gateway, NotAllowed, Table
+from leaguekit.gateway.house import Gateway, NotAllowed, Table, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Refused, Surface, Visit
@@ -143,10 +143,17 @@ class _Tools:
 
     async def wait(self, given: Waiting, visit: Visit) -> Struct:
         seat = await self._seat(given.code, visit)
+        try:
+            with self._gateway.waiting_for_news(seat, visit.peer.host, visit.line):
+                return await self._wait(seat, given, visit)
+        except TooMany as refused:
+            raise Refused(str(refused)) from None
+
+    async def _wait(self, seat: Seat, given: Waiting, visit: Visit) -> Struct:
         began = asyncio.get_running_loop().time()
         while (waited := asyncio.get_running_loop().time() - began) < given.seconds:
             state = await seat.wait(min(PROGRESS_SECONDS, given.seconds - waited))
-            if seat.has_news():
+            if seat.has_news() or (visit.line is not None and visit.line.has_gone()):
                 return state
             waited = asyncio.get_running_loop().time() - began
             await visit.progress(min(waited, given.seconds), given.seconds, "No move is wanted yet.")
@@ -160,8 +167,11 @@ class _Tools:
             raise Refused(str(refused)) from None
         return Moved(move=move, say="Your move is made. Call wait_for_turn to hear of what follows.")
 
-    async def standings(self, _given: Nothing, _visit: Visit) -> Struct:
-        return await self._gateway.table()
+    async def standings(self, _given: Nothing, visit: Visit) -> Struct:
+        try:
+            return await self._gateway.table(visit.peer.host)
+        except NotAllowed as refused:
+            raise Refused(str(refused)) from None
 
     async def _seat(self, code: str | None, visit: Visit) -> Seat:
         shown = _code(code, visit)

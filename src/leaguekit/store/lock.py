@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
@@ -37,10 +38,18 @@ class WriterLock:
                 f"{guarded} is in use by another program{f' (process {holder})' if holder else ''}. "
                 "Stop that one first, or name another file."
             ) from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
+        except OSError as error:
+            os.close(self._file)
+            raise StoreError(
+                f"{guarded} cannot be written: {path.name} beside it cannot be written ({error.strerror}). "
+                "Make room on the disk, and try again."
+            ) from None
 
     def release(self) -> None:
         # A pid that no longer holds it would mislead whoever reads the file next.
-        os.ftruncate(self._file, 0)
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, 0)
         os.close(self._file)

@@ -19,6 +19,8 @@ from leaguekit.transport.origins import Names
 from leaguekit.transport.rooms import Limits, Room
 from leaguekit.transport.turns import Admits, Place, Post, TooLarge, path_and_query
 
+# The name of the agent that sent a message, if it is known.
+Identify = Callable[[bytes], str | None]
 # A handler's, or the rest of it.
 Work = Awaitable[bytes | HttpAnswer | None]
 
@@ -57,6 +59,7 @@ class Endpoint:
     # What answers MCP's requests at /mcp; without it they are the handler's like all others.
     mcp: ASGI3Application | None = None
     beside: Beside | None = None
+    identify: Identify | None = None
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.

@@ -14,6 +14,7 @@ from collections import deque
 from typing import Any
 
 import httptools
+from starlette.types import Scope
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -26,14 +27,18 @@ from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
+from leaguekit.transport.rooms import Line
 from leaguekit.transport.turns import FREE_BYTES, Other, Post, Refusal, Turn, mcp_query, whole_cycle
 
 log = logging.getLogger(__name__)
 
 # Under this name an ASGI application finds its connection among its scope's extensions: that of this name has it.
 LINE = "leaguekit.line"
+
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 16_384
+# By a larger message nobody is identified: to read it twice takes long.
+_MOST_IDENTIFIED = 65_536
 
 
 class McpProtocol(HttpToolsProtocol):
@@ -63,6 +68,7 @@ class McpProtocol(HttpToolsProtocol):
         self._deaf = False
         self._stopping = False
         self._is_stream = False
+        self._is_identified = False
         # The last word has been said, and what still comes is thrown away.
         self._has_parted = False
         # The bytes of bodies that it counts as holding.
@@ -96,9 +102,14 @@ class McpProtocol(HttpToolsProtocol):
         if self._post is not None:
             self._post = None
             self._turns.pop()
-        if self._has_parted:
+        turn = self._turns[0] if self._turns else None
+        is_answered = isinstance(turn, Other) and turn.cycle.response_started
+        if self._has_parted or self.unsent() or is_answered or self.transport.is_closing():
             self.transport.abort()
             return
+        if isinstance(turn, Other):
+            # The body of its request does not come.
+            _disconnect(turn.cycle)
         self.transport.write(answers.TOO_MANY)
         self._close()
 
@@ -139,15 +150,24 @@ class McpProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._due = self.loop.time() + self._limits.request_seconds
+        # It is the peer that is waited for.
+        self._rest(self._limits.request_seconds)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._due = self.loop.time() + self._limits.request_seconds if self._in_message else None
+        if self._answering:
+            self._is_busy()
         self._go_on()
 
     def _close(self) -> None:
         self.transport.close()
+        self._wait_for_end()
+
+    def _wait_for_end(self) -> None:
+        """Let the peer of a closing connection take what is left for it, unless another needs its place."""
+        if self.unsent():
+            self._rest(self._limits.request_seconds)
         self._abort_after(self._limits.request_seconds)
 
     def _abort_after(self, seconds: float) -> None:
@@ -298,13 +318,14 @@ class McpProtocol(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 self._refuse(answers.BAD_REQUEST)
             return
-        found = marks(self.headers)
-        if (refusal := self._endpoint.names.refusal(found)) is not None:
+        found, peer = marks(self.headers), self._peer
+        refusal = self._endpoint.names.refusal(found)
+        if self._is_proxy and found.forwarded is not None and refusal is None:
+            peer = peer._replace(host=peer_address(found.forwarded))
+            refusal = self._count_as(neighbourhood(peer.host))
+        if refusal is not None:
             self._refuse(refusal)
             return
-        peer = self._peer
-        if self._is_proxy and found.forwarded is not None:
-            peer = peer._replace(host=peer_address(found.forwarded))
         endpoint, method, place = self._endpoint, self.parser.get_method(), None
         query = "" if self.url == b"/mcp" else mcp_query(self.url)
         if query is not None:
@@ -318,6 +339,16 @@ class McpProtocol(HttpToolsProtocol):
         else:
             self._post = Post(place, method, peer, self.headers, found.is_mcp)
             self._turns.append(self._post)
+
+    def _count_as(self, address: str) -> bytes | None:
+        """Count this connection of a proxy's under the address that it speaks for; a refusal if there is no room."""
+        # While an earlier request is being answered, it counts as that one does.
+        if self._address is None or self._address == address or self._turns:
+            return None
+        room = self._endpoint.room
+        room.leave(self, self._address)
+        self._address = address if room.enter(self, address) else None
+        return answers.TOO_MANY if self._address is None else None
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -334,11 +365,26 @@ class McpProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # uvicorn believes that there is no request before this one, and starts it at once.
-        cycle.scope["extensions"] = {LINE: {LINE: self}}
         self._turns.append(Other(cycle, app))
         self._go_on()
 
-    # What an application may do with its connection once it has sent the head of an answer: stream at its own pace.
+    # What an application may do with its connection.
+
+    def release(self) -> None:
+        """The request waits for news: until it is answered, others may have the place of its connection."""
+        if self._address is not None:
+            self._endpoint.room.release(self, self._address)
+
+    def belongs_to(self, name: str) -> None:
+        """It is the connection of a known agent, and is kept before those of others."""
+        if self._address is not None:
+            self._endpoint.room.is_known(self, name)
+
+    def has_gone(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return self.transport.is_closing()
+
+    # What it may do once it has sent the head of an answer: stream at its own pace.
 
     def become_stream(self) -> None:
         """It no longer counts as a connection that is being answered, and does not hold up stopping."""
@@ -394,6 +440,8 @@ class McpProtocol(HttpToolsProtocol):
             self._due = None if self._turns else self.loop.time() + self._limits.idle_seconds
         if post is None:
             super().on_message_complete()
+            if self._answering:
+                self._is_busy()
             return
         post.whole = True
         post.keep_alive = self.parser.should_keep_alive()
@@ -435,6 +483,14 @@ class McpProtocol(HttpToolsProtocol):
         self._due = self.loop.time() + seconds
 
     def _start(self, other: Other) -> None:
+        if self._address is not None and not self._endpoint.room.has_room_for_page(self._address):
+            self._deaf = True
+            self._in_message = False
+            _disconnect(other.cycle)
+            self._part(answers.TOO_MANY)
+            return
+        other.cycle.scope["extensions"] = {LINE: {LINE: self}}
+        self._answering = True
         self._is_busy()
         super()._start_asgi_task(other.cycle, other.app)
 
@@ -447,17 +503,33 @@ class McpProtocol(HttpToolsProtocol):
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
+        if not self._is_identified:
+            self._identify(post)
         came = begin(post.place, bytes(post.body), post.peer) if at_once else None
         if isinstance(came, bytes):
             return came
         self._finish(post, came)
         return None
 
+    def _identify(self, post: Post) -> None:
+        """Note whose connection it is, by its first message."""
+        self._is_identified = True
+        identify = self._endpoint.identify
+        if identify is not None and len(post.body) <= _MOST_IDENTIFIED and (name := identify(bytes(post.body))):
+            self.belongs_to(name)
+
     def _is_busy(self) -> None:
-        self._answering = True
-        self._endpoint.room.is_busy(self)
+        """The peer waits for us, unless the body of its request is still to come."""
+        if self._address is None or self.flow.write_paused:
+            return
+        turn = self._turns[0]
+        if not isinstance(turn, Other):
+            self._endpoint.room.is_busy(self, self._address)
+        elif not (self._in_message and turn.cycle is self.cycle):
+            self._endpoint.room.makes_page(self, self._address)
 
     def _finish(self, post: Post, work: Work | None) -> None:
+        self._answering = True
         self._is_busy()
         self._endpoint.answering[post] = self.loop.create_task(self._answer(post, work))
 
@@ -492,7 +564,7 @@ class McpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._answering = False
         if self.transport.is_closing():
-            self._abort_after(self._limits.request_seconds)
+            self._wait_for_end()
         else:
             self._turns.popleft()
             self._go_on()
@@ -538,6 +610,12 @@ class McpProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
+
+
+def line_of(scope: Scope) -> Line | None:
+    """The connection that an application's request came by."""
+    line: Line | None = scope.get("extensions", {}).get(LINE, {}).get(LINE)
+    return line
 
 
 def _too_large(post: Post) -> Refusal:

@@ -18,11 +18,23 @@ class Limits:
     idle_seconds: float = 5.0
     # After a refusal what still comes is thrown away for so long, or the peer would see a reset and not the answer.
     linger_seconds: float = 1.0
+    # Those of requests to /mcp that are being answered are not among them, nor those that wait for news.
     connections: int = 1_000
     connections_an_address: int = 500
     # Of bodies that are arriving, or are large and being answered.
     body_bytes: int = 134_217_728
     body_bytes_an_address: int = 67_108_864
+    # Requests to /mcp that are being answered at once. Beyond that number they keep their places as connections.
+    requests: int = 2_000
+
+    @property
+    def reserved(self) -> int:
+        """The connections that are kept for known agents, and that pages cannot hold."""
+        return self.connections // 5
+
+
+# The most connections of one agent that are kept for it.
+RESERVED_AN_AGENT = 20
 
 
 class Guest(Protocol):
@@ -32,16 +44,30 @@ class Guest(Protocol):
         """Close: another takes its place."""
 
 
+class Line(Protocol):
+    """What an application may do with its connection."""
+
+    def release(self) -> None:
+        """Give the connection's place to others until the response is sent: the request waits for news."""
+
+    def belongs_to(self, name: str) -> None:
+        """Note that it is the connection of a known agent."""
+
+    def has_gone(self) -> bool:
+        """Whether its peer has closed it, so that nobody waits for the response."""
+
+
 class Room:
     """The connections of a server.
 
     When there is no room for a new one, that gives way which has kept us waiting longest: whoever only holds
-    connections loses them to whoever uses them. None that is being answered gives way.
+    connections loses them to whoever uses them. Connections of known agents give way last. A request to /mcp needs no
+    place while it is being answered. A page does, but pages cannot hold all places.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        # In all, and by the peer's address.
+        # Places that are taken, in all and by the peer's address.
         self._count = 0
         self._held: Counter[str] = Counter()
         # Those that wait for their peers, in the order in which they began to.
@@ -50,22 +76,18 @@ class Room:
         self._bodies: dict[Guest, tuple[str, int]] = {}
         self._bytes = 0
         self._bytes_of: Counter[str] = Counter()
+        # Those that are being answered, or wait for news, and have no place.
+        self._placeless: set[Guest] = set()
+        # Those for which a page is being made, which have a place.
+        self._pages: dict[Guest, str] = {}
+        self._known: dict[Guest, str] = {}
+        self._known_of: Counter[str] = Counter()
 
     def enter(self, guest: Guest, address: str) -> bool:
         """Whether there is room for a new connection."""
-        if self._held[address] >= self._limits.connections_an_address:
-            gives_way = next((one for one, where in self._resting.items() if where == address), None)
-        elif self._count >= self._limits.connections:
-            gives_way = next(iter(self._resting), None)
-        else:
-            gives_way = guest
-        if gives_way is None:
+        if not self._make_room(address):
             return False
-        if gives_way is not guest:
-            self.leave(gives_way, self._resting[gives_way])
-            gives_way.give_way()
-        self._count += 1
-        self._held[address] += 1
+        self._take_place(address)
         self._resting[guest] = address
         return True
 
@@ -103,16 +125,92 @@ class Room:
     def leave(self, guest: Guest, address: str) -> None:
         self._count_bytes(guest, address, 0)
         self._resting.pop(guest, None)
-        self._count -= 1
-        self._held[address] -= 1
-        if not self._held[address]:
-            del self._held[address]
+        self._pages.pop(guest, None)
+        if (name := self._known.pop(guest, None)) is not None:
+            _less(self._known_of, name)
+        if guest in self._placeless:
+            self._placeless.remove(guest)
+        else:
+            self._give_place(address)
 
-    def is_busy(self, guest: Guest) -> None:
-        """It is being answered."""
-        self._resting.pop(guest, None)
+    def is_busy(self, guest: Guest, address: str) -> None:
+        """Its message is being answered."""
+        if self._resting.pop(guest, None) is not None and len(self._placeless) < self._limits.requests:
+            self._placeless.add(guest)
+            self._give_place(address)
+
+    def has_room_for_page(self, address: str) -> bool:
+        """Whether another page may be made."""
+        limits, pages = self._limits, self._pages.values()
+        most = limits.connections_an_address - limits.connections_an_address // 5
+        if len(pages) >= limits.connections - limits.reserved:
+            return False
+        return len(pages) < most or sum(one == address for one in pages) < most
+
+    def makes_page(self, guest: Guest, address: str) -> None:
+        """The application answers it."""
+        if self._resting.pop(guest, None) is not None:
+            self._pages[guest] = address
+
+    def release(self, guest: Guest, address: str) -> None:
+        """It waits for news and needs no place until it is answered."""
+        if guest not in self._placeless:
+            self._resting.pop(guest, None)
+            self._pages.pop(guest, None)
+            self._placeless.add(guest)
+            self._give_place(address)
 
     def rests(self, guest: Guest, address: str) -> None:
         """It waits for its peer, from now on."""
-        self._resting.pop(guest, None)
+        if self._resting.pop(guest, None) is None:
+            self._pages.pop(guest, None)
+            if guest in self._placeless:
+                self._placeless.remove(guest)
+                # It is not refused: there are at most as many too many as there are requests.
+                self._make_room(address)
+                self._take_place(address)
         self._resting[guest] = address
+
+    def is_known(self, guest: Guest, name: str) -> None:
+        """Keep a connection of a known agent before those of others."""
+        has_room = len(self._known) < self._limits.reserved and self._known_of[name] < RESERVED_AN_AGENT
+        if has_room and guest not in self._known:
+            self._known[guest] = name
+            self._known_of[name] += 1
+
+    def _make_room(self, address: str) -> bool:
+        """Whether there is a place, perhaps because a connection gives way."""
+        if self._held[address] >= self._limits.connections_an_address:
+            gives_way = self._longest_resting(address)
+        elif self._count >= self._limits.connections:
+            gives_way = self._longest_resting()
+        else:
+            return True
+        if gives_way is None:
+            return False
+        self.leave(gives_way, self._resting[gives_way])
+        gives_way.give_way()
+        return True
+
+    def _longest_resting(self, address: str | None = None) -> Guest | None:
+        known = None
+        for guest, where in self._resting.items():
+            if address in (None, where):
+                if guest not in self._known:
+                    return guest
+                known = known or guest
+        return known
+
+    def _take_place(self, address: str) -> None:
+        self._count += 1
+        self._held[address] += 1
+
+    def _give_place(self, address: str) -> None:
+        self._count -= 1
+        _less(self._held, address)
+
+
+def _less(counter: Counter[str], name: str) -> None:
+    counter[name] -= 1
+    if not counter[name]:
+        del counter[name]

@@ -22,11 +22,13 @@ from mcp.shared.exceptions import MCPError
 
 from leaguekit import __version__
 from leaguekit.transport.base import Peer
+from leaguekit.transport.http_protocol import line_of
 from leaguekit.transport.mcp.door import Served
 from leaguekit.transport.mcp.surface import Changes, Json, Refused, Resource, Surface, Tool, Unknown, Visit
 from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.rooms import Line
 
-# A stream is a connection that is never idle and so never gives way to another.
+# A stream needs no place among the connections of its server.
 MOST_STREAMS = 200
 MOST_STREAMS_A_PEER = 50
 # Word of a change says only that there is something new to read.
@@ -61,7 +63,7 @@ def _server(surface: Surface, streams: _Streams | None) -> Server[Any]:
         tool = tools.get(params.name)
         if tool is None:
             raise _unknown("tool", params.name, tools)
-        visit = Visit(_peer(context), context.session.report_progress)
+        visit = Visit(_peer(context), context.session.report_progress, _line(context))
         try:
             given = await tool.call(params.arguments or {}, visit)
         except Refused as refused:
@@ -156,6 +158,8 @@ class _Streams:
         if self._held[host] >= MOST_STREAMS_A_PEER:
             raise MCPError(t.INTERNAL_ERROR, f"At most {MOST_STREAMS_A_PEER} streams are open to one address.")
         self._held[host] += 1
+        if (line := _line(context)) is not None:
+            line.release()
         try:
             return await self._handler(context, params)
         finally:
@@ -191,6 +195,10 @@ def _peer(context: Context) -> Peer:
     scope = context.request.scope if context.request is not None else {}
     host, _ = scope.get("client") or ("", 0)
     return Peer(host, scope.get("query_string", b"").decode("latin-1"), scope.get("server") or ("", 0))
+
+
+def _line(context: Context) -> Line | None:
+    return None if context.request is None else line_of(context.request.scope)
 
 
 def _shown_tool(tool: Tool) -> t.Tool:

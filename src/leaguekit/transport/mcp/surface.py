@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from leaguekit.transport.base import Peer
+from leaguekit.transport.rooms import Line
 
 Json = dict[str, Any]
 
@@ -33,10 +34,14 @@ async def _untold(_done: float, _of: float | None, _text: str | None) -> None: .
 
 
 class Visit(NamedTuple):
-    """One call of a tool. ``progress`` (done, of how much, in words) reaches clients that asked for it."""
+    """One call of a tool. ``progress`` (done, of how much, in words) reaches clients that asked for it.
+
+    ``line`` is its connection, if it came by one.
+    """
 
     peer: Peer
     progress: Callable[[float, float | None, str | None], Awaitable[None]] = _untold
+    line: Line | None = None
 
 
 @dataclass(frozen=True, slots=True)

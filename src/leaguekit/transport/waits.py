@@ -1,0 +1,40 @@
+"""Requests that wait at the same time: how many, in all and for each name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+
+class TooManyWait(Exception):
+    """As many requests wait as may."""
+
+
+class Waits:
+    """Counts the requests that wait: at most ``most`` in all, and ``most_each`` under one name."""
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self._most = most
+        self._most_each = most_each
+        self._counts: Counter[Hashable] = Counter()
+        self._total = 0
+
+    def __getitem__(self, name: Hashable) -> int:
+        """How many wait under a name."""
+        return self._counts[name]
+
+    @contextmanager
+    def one(self, name: Hashable) -> Iterator[None]:
+        """Count one for as long as this lasts. Raises TooManyWait."""
+        if self._total >= self._most or self._counts[name] >= self._most_each:
+            raise TooManyWait
+        self._total += 1
+        self._counts[name] += 1
+        try:
+            yield
+        finally:
+            self._total -= 1
+            self._counts[name] -= 1
+            if not self._counts[name]:
+                del self._counts[name]
