@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,11 @@ async def test_a_league_is_played_while_strangers_at_everybodys_address_are_refu
 async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_refused(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
         await hall.fill("random", referees=1)
-        _, seat = await gateway.join(None, "Ada", "127.0.0.1")
+        code, seat = await gateway.join(None, "Ada", "127.0.0.1")
+        by_code = gateway.caller(b'{"code":"%b"}' % code.encode(), HERE)
+        assert by_code == gateway.caller(b"{}", HERE._replace(query=f"seat={code}"))
+        assert by_code is not None
+        assert gateway.caller(b'{"code":"AAAA-BBBB-CCCC-DDDD"}', HERE) is None
         relayed = Relayed(hall, "Bob")
         await relayed.start()
         limit_strangers(hall.network, GATEWAY_URL, gateway.handle, gateway.caller, player_refusal)
@@ -141,3 +146,23 @@ def test_a_visitor_by_mcp_that_shows_a_token_is_counted_by_itself() -> None:
     assert made.visits(HERE, shown.replace(b"good", b"bad")) > 0
     assert made.visits(HERE, shown + b" " * 2_048_000) == 0
     assert made.visits(HERE, shown) > 0
+
+
+def test_whoever_looks_at_pages_pays_for_long_ones_and_not_for_short_ones() -> None:
+    made = Allowances()
+    made._spectators._clock = lambda: 1.0
+    sent = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def main(size: int) -> None:
+        await made.charged(HERE, send)({"type": "http.response.start"})
+        await made.charged(HERE, send)({"type": "http.response.body", "body": b"x" * size})
+
+    asyncio.run(main(60_000))
+    assert made._spectators._full_at == {}
+    for _ in range(6):
+        asyncio.run(main(65_536_000))
+    assert len(sent) == 14
+    assert made.watches(HERE) > 0

@@ -10,7 +10,17 @@ import pytest
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
-from leaguekit.protocol.reading import MOST_EXPLAINED, MOST_VIOLATIONS, decode, described, encode, of_type, violations
+from leaguekit.protocol.reading import (
+    MOST_EXPLAINED,
+    MOST_OPENED,
+    MOST_VIOLATIONS,
+    check_text,
+    decode,
+    described,
+    encode,
+    of_type,
+    violations,
+)
 from tests.samples import samples_of
 
 VALID_CHOICE = msgspec.json.decode(encode(samples_of("CHOOSE_PARITY_RESPONSE")[0]))
@@ -328,3 +338,10 @@ def test_a_token_in_a_long_value_is_not_shown() -> None:
     token = "tok-p01-" + "A" * 43
     (error,) = (one for one in violations({"message_type": "x" * 30 + " " + token + "y" * 9_000}) if one.code == "E045")
     assert "AAAA" not in error.came
+
+
+@pytest.mark.parametrize("part", [b"{}", b"[]"])
+def test_a_text_may_have_only_so_many_objects_and_lists(part: bytes) -> None:
+    check_text(b"[%b]" % b",".join([part] * (MOST_OPENED - 1)))
+    with pytest.raises(ProtocolError, match="more than 20,000 objects and lists"):
+        check_text(b"[%b]" % b",".join([part] * MOST_OPENED))

@@ -188,11 +188,10 @@ class Allowances:
                     self._tell(name)
                     return _refused(body, seconds, refuse, most_bytes)
             given = handler(body, peer)
-            if given is not None and not isinstance(given, bytes):
+            if not isinstance(given, bytes):
                 return self._pays_later(given, body, peer, (buckets, name))
-            size = len(body) + len(given or b"")
-            if size > PART_BYTES:
-                self._owe(body, peer, (buckets, name), size)
+            if len(body) + len(given) > PART_BYTES:
+                self._owe(body, peer, (buckets, name), len(body) + len(given))
             return given
 
         return guarded
@@ -211,11 +210,11 @@ class Allowances:
             self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
 
     async def _pays_later(
-        self, work: Coroutine[Any, Any, bytes | None], body: bytes, peer: Peer, account: _Account
+        self, work: Coroutine[Any, Any, bytes | None] | None, body: bytes, peer: Peer, account: _Account
     ) -> bytes | None:
         if len(body) > PART_BYTES:
             self._owe(body, peer, account, len(body))
-        given = await work
+        given = None if work is None else await work
         if given is not None and len(given) > PART_BYTES:
             self._owe(body, peer, account, len(given))
         return given
