@@ -36,8 +36,8 @@ def test_a_player_is_added_and_shown_with_how_it_speaks(served: list[str], comma
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines()[0] == "P01 is taken in"
     agents = command("agents", *served).out.splitlines()
-    assert agents[0].split() == ["id", "name", "state", "endpoint", "form"]
-    assert agents[2].split() == ["P01", "Bob", "REGISTERED", "http://127.0.0.1:8107/mcp", "-"]
+    assert agents[0].split() == ["id", "name", "state", "endpoint", "registered", "from", "form"]
+    assert agents[2].split() == ["P01", "Bob", "REGISTERED", "http://127.0.0.1:8107/mcp", "-", "-"]
     assert agents[3].startswith("P01 breaks 000-L0209 (once, at 20")
     (shown,) = json.loads(command("agents", "--json", *served).out)["agents"]
     assert [one["rule"] for one in shown["broken_rules"]] == ["000-L0209"]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
@@ -190,7 +191,14 @@ class PlayerAgent:
 
     def reply(self, body: bytes, peer: Peer) -> Reply:
         """The same, at once where nobody has to be waited for."""
-        return reply(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
+        answer = partial(self._answer_from, peer) if self._own_tokens else self._answer
+        return reply(body, answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+
+    def _answer_from(self, peer: Peer, call: Call) -> m.Message | Awaitable[Any]:
+        """Answer where it matters from which host a referee calls."""
+        if isinstance(call.message, FromReferee):
+            self._check_host(call.message, peer)
+        return self._answer(call)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read: if it is from the manager or a referee, as far as can be known."""
@@ -209,10 +217,8 @@ class PlayerAgent:
         is_one = is_referees(self._matches, shown, me, self._own_tokens.get(shown.match_id))
         return Known("referee", shown.sender) if is_one else None
 
-    def _answer(self, call: Call, peer: Peer) -> m.Message | Awaitable[Any]:
+    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
         message = call.message
-        if self._own_tokens and isinstance(message, FromReferee):
-            self._check_host(message, peer)
         handler = self._handlers.get((call.method, type(message)))
         if handler is None:
             if message is None and call.method in (PING, GET_STATE):
