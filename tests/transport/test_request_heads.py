@@ -134,6 +134,9 @@ class Wire:
     def write_eof(self) -> None:
         self.said.append(b"eof")
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def is_closing(self) -> bool:
         return self.closing
 

@@ -87,7 +87,8 @@ class Room:
         """Whether there is room for a new connection."""
         if not self._make_room(address):
             return False
-        self._take_place(address)
+        self._count += 1
+        self._held[address] += 1
         self._resting[guest] = address
         return True
 
@@ -127,17 +128,23 @@ class Room:
         self._resting.pop(guest, None)
         self._pages.pop(guest, None)
         if (name := self._known.pop(guest, None)) is not None:
-            _less(self._known_of, name)
+            self._known_of[name] -= 1
+            if not self._known_of[name]:
+                del self._known_of[name]
         if guest in self._placeless:
             self._placeless.remove(guest)
         else:
-            self._give_place(address)
+            self._count -= 1
+            self._held[address] -= 1
+        if not self._held[address]:
+            del self._held[address]
 
     def is_busy(self, guest: Guest, address: str) -> None:
         """Its message is being answered."""
         if self._resting.pop(guest, None) is not None and len(self._placeless) < self._limits.requests:
             self._placeless.add(guest)
-            self._give_place(address)
+            self._count -= 1
+            self._held[address] -= 1
 
     def has_room_for_page(self, address: str) -> bool:
         """Whether another page may be made."""
@@ -158,7 +165,8 @@ class Room:
             self._resting.pop(guest, None)
             self._pages.pop(guest, None)
             self._placeless.add(guest)
-            self._give_place(address)
+            self._count -= 1
+            self._held[address] -= 1
 
     def rests(self, guest: Guest, address: str) -> None:
         """It waits for its peer, from now on."""
@@ -167,8 +175,13 @@ class Room:
             if guest in self._placeless:
                 self._placeless.remove(guest)
                 # It is not refused: there are at most as many too many as there are requests.
-                self._make_room(address)
-                self._take_place(address)
+                if (
+                    self._count >= self._limits.connections
+                    or self._held[address] >= self._limits.connections_an_address
+                ):
+                    self._make_room(address)
+                self._count += 1
+                self._held[address] += 1
         self._resting[guest] = address
 
     def is_known(self, guest: Guest, name: str) -> None:
@@ -200,17 +213,3 @@ class Room:
                     return guest
                 known = known or guest
         return known
-
-    def _take_place(self, address: str) -> None:
-        self._count += 1
-        self._held[address] += 1
-
-    def _give_place(self, address: str) -> None:
-        self._count -= 1
-        _less(self._held, address)
-
-
-def _less(counter: Counter[str], name: str) -> None:
-    counter[name] -= 1
-    if not counter[name]:
-        del counter[name]
