@@ -21,7 +21,7 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import request
-from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut
+from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut
 
 log = logging.getLogger(__name__)
 
@@ -191,6 +191,8 @@ class Broadcasts:
                 return None
             try:
                 answer = await self._posted(agent_id, message, recipient)
+            except CallerUnable as error:
+                log.warning("%s was not delivered to %s: %s", message.kind, agent_id, error)
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
                 return False
