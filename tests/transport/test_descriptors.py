@@ -8,13 +8,15 @@ import resource
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
 from leaguekit.transport.base import CallerUnable, Unreachable
-from leaguekit.transport.descriptors import OWN_ERRORS, own_fault
+from leaguekit.transport.descriptors import OWN_ERRORS, SERVERS_SHARE, SHARE, is_scarce, own_fault
+from tests.transport.running import post
+from tests.transport.running import serving as serving_ours
 from tests.transport.test_caller import AMPLE, GOOD, calling, is_at_rest, on, on_both_loops
 from tests.zoo import bad_servers as zoo
 from tests.zoo.bad_servers import serving
@@ -128,3 +130,69 @@ async def test_without_threads_a_name_cannot_be_looked_up_and_the_caller_is_at_f
                     await caller.post("http://localhost:9/mcp", b"{}", AMPLE)
         with pytest.raises(Unreachable):
             await caller.post("http://localhost:9/mcp", b"{}", AMPLE)
+
+
+@contextmanager
+def descriptors(most: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def _next_descriptor() -> int:
+    with socket.socket() as one:
+        return one.fileno()
+
+
+@contextmanager
+def many_in_use() -> Iterator[None]:
+    """So many descriptors are in use that the reserve is some descriptors too."""
+    with ExitStack() as stack:
+        for _ in range(80):
+            stack.enter_context(socket.socket())
+        yield
+
+
+@on_both_loops
+async def test_calls_leave_a_reserve_of_descriptors_and_first_close_what_is_only_kept() -> None:
+    with many_in_use():
+        await _leave_a_reserve()
+
+
+async def _leave_a_reserve() -> None:
+    async with serving(zoo.good) as server, serving(zoo.good) as other, calling() as caller:
+        assert await caller.post(server.url, b"{}", AMPLE) == GOOD
+        # The next connection takes a number beyond the share, and the system still has some.
+        with descriptors(int((_next_descriptor() - 1) / SHARE)):
+            assert await caller.post(other.url, b"{}", AMPLE) == GOOD
+        assert [len(host.idle) for host in caller._hosts.values()] == [0, 1]
+    async with serving(zoo.hangs) as server, serving(zoo.good) as other, calling() as caller:
+        call = asyncio.create_task(caller.post(server.url, b"{}", AMPLE))
+        await server.asked.wait()
+        with (
+            descriptors(int((_next_descriptor() - 1) / SHARE)),
+            pytest.raises(CallerUnable, match="nearly all descriptors"),
+        ):
+            await caller.post(other.url, b"{}", AMPLE)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert await caller.post(other.url, b"{}", AMPLE) == GOOD
+
+
+@on_both_loops
+async def test_a_server_leaves_descriptors_for_calls_and_the_longest_idle_connection_gives_way() -> None:
+    async with serving_ours() as running:
+        idle = await running.connect()
+        with descriptors(int(_next_descriptor() / SERVERS_SHARE)):
+            client = await running.connect()
+            await client.send(post(b"x"))
+            assert (await client.answer())[::2] == (200, b"x")
+            assert await idle.ends()
+
+
+def test_a_program_without_a_limit_is_never_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert not is_scarce(1_000_000, SHARE)

@@ -70,9 +70,13 @@ class CallFailed(Exception):
 
 
 class TimedOut(CallFailed):
-    """The whole time limit passed without a whole answer."""
+    """The whole time limit passed without a whole answer; ``connected`` says that there was a connection."""
 
     code = "E001"
+
+    def __init__(self, text: str, *, connected: bool = False) -> None:
+        super().__init__(text)
+        self.connected = connected
 
 
 class Unreachable(CallFailed):

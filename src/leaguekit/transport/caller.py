@@ -17,7 +17,7 @@ from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_
 from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
-from leaguekit.transport.descriptors import own_fault
+from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
@@ -180,6 +180,9 @@ class HttpCaller:
                 # Not any earlier: of one whose opening is cancelled, uvloop never says that it is lost.
                 if not connection.gone.done():
                     host.connections.add(connection)
+                if is_scarce(connection.descriptor, SHARE) and not self._drop_idle():
+                    connection.abort()
+                    raise CallerUnable(deadline.shown, "nearly all descriptors of this program are in use")
                 return connection
         # One address may be of a kind that this machine has no way to; what another shows is the peer's.
         theirs = [error for error in failures if own_fault(error) is None]
@@ -202,6 +205,15 @@ class HttpCaller:
         connection.host.idle.append(connection)
         if self._sweeper is None:
             self._sweeper = loop.call_later(IDLE_SECONDS, self._sweep, loop)
+
+    def _drop_idle(self) -> bool:
+        """Close every connection that is only kept; whether there was one."""
+        idle = [connection for host in self._hosts.values() for connection in host.idle]
+        for host in self._hosts.values():
+            host.idle.clear()
+        for connection in idle:
+            connection.abort()
+        return bool(idle)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close what has been idle for too long, here and not only when it is asked for again."""

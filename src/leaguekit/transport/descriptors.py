@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import socket
 import ssl
+import sys
 
 # Others of connect and its like are the peer's: refused, reset, timed out, no route to that one host.
 OWN_ERRORS = frozenset(
@@ -22,6 +24,30 @@ OWN_ERRORS = frozenset(
 )
 # Windows has only the first.
 _OWN_LOOK_UP_ERRORS = frozenset((socket.EAI_MEMORY, getattr(socket, "EAI_SYSTEM", socket.EAI_MEMORY)))
+
+# Of the descriptors of this program, the share that its servers' connections may take, and with its calls all may.
+SERVERS_SHARE = 0.75
+SHARE = 0.9
+
+
+def is_scarce(descriptor: int, share: float) -> bool:
+    """Whether a connection takes more than a share of all descriptors; the system gives the lowest that is free."""
+    return descriptor >= _limit() * share
+
+
+def backlog(most: int) -> int:
+    """How many connections may wait to be accepted: all that do are accepted at once."""
+    return int(min(most, _limit() * (SHARE - SERVERS_SHARE)))
+
+
+def _limit() -> float:
+    """How many descriptors this program may have."""
+    if sys.platform == "win32":
+        return math.inf
+    import resource  # noqa: PLC0415 - there is none on Windows
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if most == resource.RLIM_INFINITY else most
 
 
 def own_fault(error: BaseException | None) -> str | None:

@@ -22,6 +22,7 @@ from uvicorn.server import ServerState
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import is_in
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
+from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
 from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
@@ -79,18 +80,19 @@ class McpProtocol(HttpToolsProtocol):
         self._peer = Peer(peer_address(host), "", (name, port or 0))
         self._is_proxy = is_in(host, self._endpoint.proxies)
         address = neighbourhood(host)
-        if not self._endpoint.room.enter(self, address):
-            self.give_way()
+        scarce = is_scarce(transport.get_extra_info("socket").fileno(), SERVERS_SHARE)
+        if not self._endpoint.room.enter(self, address, scarce=scarce):
+            self.give_way(at_once=scarce)
             return
         self._address = address
         self._due = self.loop.time() + self._limits.idle_seconds
         self._watch_on()
 
-    def give_way(self) -> None:
-        """There are too many connections."""
+    def give_way(self, *, at_once: bool = False) -> None:
+        """There are too many connections; ``at_once`` says that not even a last word may hold the descriptor."""
         self._address = None
         self._deaf = True
-        if self._has_parted:
+        if self._has_parted or at_once:
             self.transport.abort()
             return
         self.transport.write(answers.TOO_MANY)

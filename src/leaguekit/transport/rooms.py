@@ -25,8 +25,8 @@ class Limits:
 class Guest(Protocol):
     """A connection."""
 
-    def give_way(self) -> None:
-        """Close: another takes its place."""
+    def give_way(self, *, at_once: bool = False) -> None:
+        """Close: another takes its place. ``at_once`` is without an answer."""
 
 
 class Room:
@@ -44,11 +44,11 @@ class Room:
         # Those that wait for their peers, in the order in which they began to.
         self._resting: dict[Guest, str] = {}
 
-    def enter(self, guest: Guest, address: str) -> bool:
-        """Whether there is room for a new connection."""
+    def enter(self, guest: Guest, address: str, *, scarce: bool = False) -> bool:
+        """Whether there is room for a new connection; ``scarce`` says that this program can hardly open another."""
         if self._held[address] >= self._limits.connections_an_address:
             gives_way = next((one for one, where in self._resting.items() if where == address), None)
-        elif self._count >= self._limits.connections:
+        elif scarce or self._count >= self._limits.connections:
             gives_way = next(iter(self._resting), None)
         else:
             gives_way = guest
@@ -56,7 +56,7 @@ class Room:
             return False
         if gives_way is not guest:
             self.leave(gives_way, self._resting[gives_way])
-            gives_way.give_way()
+            gives_way.give_way(at_once=scarce)
         self._count += 1
         self._held[address] += 1
         self._resting[guest] = address
