@@ -389,6 +389,15 @@ def test_after_three_void_attempts_a_match_waits_for_the_operator() -> None:
     assert play.league.round_in_play
 
 
+def test_a_match_that_may_not_be_held_is_played_again_after_any_number_of_void_attempts() -> None:
+    play = _play()
+    for attempt in range(1, 6):
+        events = commands.void_attempt(play.league, "R1M1", None, "an outage", play.now, may_hold=False)
+        assert play.do(events) == ["AttemptVoided"]
+        assert play.match("R1M1").voids == attempt
+        play.assign()
+
+
 def test_a_lost_referees_matches_are_void_and_others_stay() -> None:
     play = _play(players=8)
     lost = play.do(commands.referee_lost(play.league, "REF01", "three pings unanswered", play.now))

@@ -73,14 +73,21 @@ def dispute(league: League, report: MatchResultReport, referee_id: str, at: str)
 
 
 def void_attempt(
-    league: League, match_id: str, attempt: int, reason: str, at: str, *, referee_id: str | None = None
+    league: League,
+    match_id: str,
+    attempt: int | None,
+    reason: str,
+    at: str,
+    *,
+    referee_id: str | None = None,
+    may_hold: bool = True,
 ) -> list[Event]:
-    """Take an attempt as never made; after the third the match waits for the operator.
+    """Take an attempt as never made; after the third the match waits for the operator, unless it may not be held.
 
-    ``referee_id`` is the referee that gives its attempt up, None if the manager decides.
+    ``referee_id`` is the referee that gives its attempt up, None if the manager decides. No attempt means the latest.
     """
     match = _in_play(league, match_id, attempt, referee_id)
-    return _voided(match, reason, at)
+    return _voided(match, reason, at)[: None if may_hold else 1]
 
 
 def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[Event]:

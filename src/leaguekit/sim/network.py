@@ -229,4 +229,5 @@ class SimCaller:
 
 def _give_up(exchange: Exchange) -> None:
     if not exchange.future.done():
-        exchange.future.set_exception(TimedOut(f"no answer from {exchange.url} in time"))
+        connected = exchange.reached is not None
+        exchange.future.set_exception(TimedOut(f"no answer from {exchange.url} in time", connected=connected))
