@@ -138,7 +138,7 @@ def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_campaign_prints_the_one_command_that_replays_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.sim.campaign.violations", lambda outcome, cast: ["planted"])
+    monkeypatch.setattr("leaguekit.sim.campaign.violations", lambda outcome, cast, faults: ["planted"])
     assert run_campaign(options(seeds=2, seed=7, faults="crash")) == 1
     out = capsys.readouterr().out
     command = "league simulate --faults crash --players 4 --referees 2 --game even_odd --strategies random"
