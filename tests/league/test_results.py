@@ -389,12 +389,12 @@ def test_after_three_void_attempts_a_match_waits_for_the_operator() -> None:
     assert play.league.round_in_play
 
 
-def test_a_match_that_may_not_be_held_is_played_again_after_any_number_of_void_attempts() -> None:
+def test_outages_do_not_count_towards_the_void_attempts_after_which_a_match_waits() -> None:
     play = _play()
-    for attempt in range(1, 6):
-        events = commands.void_attempt(play.league, "R1M1", None, "an outage", play.now, may_hold=False)
+    for _ in range(5):
+        events = commands.void_attempt(play.league, "R1M1", None, "an outage", play.now, outage=True)
         assert play.do(events) == ["AttemptVoided"]
-        assert play.match("R1M1").voids == attempt
+        assert play.match("R1M1").voids == 0
         play.assign()
 
 

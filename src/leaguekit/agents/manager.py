@@ -207,7 +207,7 @@ class Manager:
                 SENTENCE,
                 self._now(),
                 referee_id=referee.id,
-                may_hold=False,
+                outage=True,
             )
             self.ledger.record(events)
             await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {SENTENCE}."))

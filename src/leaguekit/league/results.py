@@ -80,14 +80,16 @@ def void_attempt(
     at: str,
     *,
     referee_id: str | None = None,
-    may_hold: bool = True,
+    outage: bool = False,
 ) -> list[Event]:
-    """Take an attempt as never made; after the third the match waits for the operator, unless it may not be held.
+    """Take an attempt as never made; after the third the match waits for the operator, but not after an outage.
 
     ``referee_id`` is the referee that gives its attempt up, None if the manager decides. No attempt means the latest.
     """
     match = _in_play(league, match_id, attempt, referee_id)
-    return _voided(match, reason, at)[: None if may_hold else 1]
+    if outage:
+        return [AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason, outage=True)]
+    return _voided(match, reason, at)
 
 
 def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[Event]:
