@@ -9,12 +9,21 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from leaguekit.transport.base import CallerUnable, Unreachable
-from leaguekit.transport.descriptors import OWN_ERRORS, SERVERS_SHARE, SHARE, is_scarce, own_fault
+from leaguekit.transport.descriptors import (
+    OWN_ERRORS,
+    SERVERS_SHARE,
+    SHARE,
+    backlog,
+    is_scarce,
+    own_fault,
+    own_look_up_fault,
+)
 from tests.transport.running import post
 from tests.transport.running import serving as serving_ours
 from tests.transport.test_caller import AMPLE, GOOD, calling, is_at_rest, on, on_both_loops
@@ -106,11 +115,13 @@ async def test_a_network_that_goes_down_under_a_connection_is_the_callers_fault(
 
 
 def test_look_ups_that_fail_are_the_names_fault_unless_this_machine_is_short_of_something() -> None:
-    assert own_fault(socket.gaierror(socket.EAI_NONAME, "planted")) is None
-    assert own_fault(socket.gaierror(socket.EAI_AGAIN, "planted")) is None
-    assert own_fault(socket.gaierror(socket.EAI_MEMORY, "planted")) == "its look-up failed"
+    assert own_look_up_fault(socket.gaierror(socket.EAI_NONAME, "planted")) is None
+    assert own_look_up_fault(socket.gaierror(socket.EAI_AGAIN, "planted")) is None
+    assert own_look_up_fault(OSError(errno.EBUSY, "planted")) is None
+    assert own_look_up_fault(socket.gaierror(socket.EAI_MEMORY, "planted")) == "cannot allocate memory"
     with no_descriptors_left():
-        assert own_fault(socket.gaierror(socket.EAI_NONAME, "planted")) == "too many open files"
+        for error in (socket.gaierror(socket.EAI_NONAME, "planted"), OSError(errno.EBUSY, "planted")):
+            assert own_look_up_fault(error) == "too many open files"
     assert own_fault(None) is own_fault(ValueError()) is own_fault(OSError("no number")) is None
     assert errno.ECONNREFUSED not in OWN_ERRORS
 
@@ -195,4 +206,6 @@ async def test_a_server_leaves_descriptors_for_calls_and_the_longest_idle_connec
 
 def test_a_program_without_a_limit_is_never_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert not is_scarce(1_000_000, SHARE)
+    far: Any = SimpleNamespace(get_extra_info=lambda _: SimpleNamespace(fileno=lambda: 1_000_000))
+    assert not is_scarce(far, SHARE)
+    assert backlog(2_048) == 2_048

@@ -17,7 +17,7 @@ from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_
 from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
-from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault
+from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault, own_look_up_fault
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
@@ -153,7 +153,7 @@ class HttpCaller:
         try:
             found = await self._resolver.resolve(host.name, host.port)
         except (OSError, ValueError) as error:
-            if (own := own_fault(error)) is not None:
+            if (own := own_look_up_fault(error)) is not None:
                 raise CallerUnable(deadline.shown, own) from error
             raise Unreachable(f"{deadline.shown} has a name that leads nowhere: {_told(error)}") from error
         allowed = [address for address in found if self._policy.allows(address, host.name, host.port)]
@@ -180,7 +180,7 @@ class HttpCaller:
                 # Not any earlier: of one whose opening is cancelled, uvloop never says that it is lost.
                 if not connection.gone.done():
                     host.connections.add(connection)
-                if is_scarce(connection.descriptor, SHARE) and not self._drop_idle():
+                if is_scarce(connection.transport, SHARE) and not self._drop_idle():
                     connection.abort()
                     raise CallerUnable(deadline.shown, "nearly all descriptors of this program are in use")
                 return connection

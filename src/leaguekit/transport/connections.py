@@ -169,8 +169,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self.descriptor: int = transport.get_extra_info("socket").fileno()
-        self.input = _input_at(self.descriptor)
+        self.input = _input_at(transport.get_extra_info("socket").fileno())
 
     def data_received(self, data: bytes) -> None:
         if self.waiter is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import math
 import os
@@ -22,17 +23,15 @@ OWN_ERRORS = frozenset(
         errno.EPERM,  # a local firewall, or its table is full
     )
 )
-# Windows has only the first.
-_OWN_LOOK_UP_ERRORS = frozenset((socket.EAI_MEMORY, getattr(socket, "EAI_SYSTEM", socket.EAI_MEMORY)))
-
 # Of the descriptors of this program, the share that its servers' connections may take, and with its calls all may.
 SERVERS_SHARE = 0.75
 SHARE = 0.9
 
 
-def is_scarce(descriptor: int, share: float) -> bool:
+def is_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
     """Whether a connection takes more than a share of all descriptors; the system gives the lowest that is free."""
-    return descriptor >= _limit() * share
+    sock = transport.get_extra_info("socket")
+    return sock is not None and sock.fileno() >= _limit() * share
 
 
 def backlog(most: int) -> int:
@@ -52,13 +51,18 @@ def _limit() -> float:
 
 def own_fault(error: BaseException | None) -> str | None:
     """Why an error is this machine's own fault, in words; None if it is the peer's or cannot be told."""
-    if isinstance(error, socket.gaierror):
-        # Without a descriptor a look-up cannot read its configuration, and reports a name that does not exist.
-        return "its look-up failed" if error.errno in _OWN_LOOK_UP_ERRORS else _shortage()
-    # TLS has numbers of its own.
-    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in OWN_ERRORS:
-        return os.strerror(error.errno).lower()
+    # Look-ups and TLS have numbers of their own.
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror | ssl.SSLError):
+        return os.strerror(error.errno).lower() if error.errno in OWN_ERRORS else None
     return None
+
+
+def own_look_up_fault(error: Exception) -> str | None:
+    """The same of the look-up of a name."""
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_MEMORY:
+        return os.strerror(errno.ENOMEM).lower()
+    # Without a descriptor it cannot read its configuration, and fails in some other way.
+    return own_fault(error) or _shortage()
 
 
 def _shortage() -> str | None:

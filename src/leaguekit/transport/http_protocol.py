@@ -80,7 +80,7 @@ class McpProtocol(HttpToolsProtocol):
         self._peer = Peer(peer_address(host), "", (name, port or 0))
         self._is_proxy = is_in(host, self._endpoint.proxies)
         address = neighbourhood(host)
-        scarce = is_scarce(transport.get_extra_info("socket").fileno(), SERVERS_SHARE)
+        scarce = is_scarce(transport, SERVERS_SHARE)
         if not self._endpoint.room.enter(self, address, scarce=scarce):
             self.give_way(at_once=scarce)
             return
