@@ -21,8 +21,8 @@ pytestmark = [
 ]
 
 DESCRIPTORS = 192
-HELD = 250
-PAUSE = 1.0  # of an attacker, before it opens a connection again
+HELD = 400
+PAUSE = 0.5  # of an attacker, before it opens a connection again
 
 
 @contextlib.contextmanager

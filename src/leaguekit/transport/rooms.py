@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
+
+# So many connections are closed for a new one when descriptors are scarce.
+DISMISSED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,11 @@ class Room:
 
     def enter(self, guest: Guest, address: str, *, scarce: bool = False) -> bool:
         """Whether there is room for a new connection; ``scarce`` says that this program can hardly open another."""
+        if scarce and not self._dismiss_some():
+            return False
         if self._held[address] >= self._limits.connections_an_address:
             gives_way = next((one for one, where in self._resting.items() if where == address), None)
-        elif scarce or self._count >= self._limits.connections:
+        elif self._count >= self._limits.connections:
             gives_way = next(iter(self._resting), None)
         else:
             gives_way = guest
@@ -56,11 +62,19 @@ class Room:
             return False
         if gives_way is not guest:
             self.leave(gives_way, self._resting[gives_way])
-            gives_way.give_way(at_once=scarce)
+            gives_way.give_way()
         self._count += 1
         self._held[address] += 1
         self._resting[guest] = address
         return True
+
+    def _dismiss_some(self) -> bool:
+        """Close some at once, more than come; whether there were any."""
+        some = list(islice(self._resting.items(), DISMISSED))
+        for guest, address in some:
+            self.leave(guest, address)
+            guest.give_way(at_once=True)
+        return bool(some)
 
     def leave(self, guest: Guest, address: str) -> None:
         self._resting.pop(guest, None)
