@@ -29,7 +29,7 @@ BUDGETS = {
         "calls in league": 172,
         "calls in transport": 150,
         "calls in store": 31,
-        "calls in agents": 605,
+        "calls in agents": 630,
     },
     "exchange": {
         "tasks": 0,

@@ -13,7 +13,7 @@ from leaguekit.agents.broadcasts import Broadcasts, Parcel, Recipient, parcel
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.reading import decode
-from leaguekit.transport.base import CallerLate, HttpAnswer, Peer
+from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time, lost_by_silence, silent, url_of, won
 
@@ -297,6 +297,29 @@ async def test_lateness_of_the_manager_itself_is_no_failure_of_the_agent() -> No
     )
     await broadcasts.tell_last("P01", note("hello"))
     assert heard == []
+
+
+@in_virtual_time
+async def test_what_the_managers_machine_cannot_send_is_sent_later_and_no_failure_of_the_agent() -> None:
+    class Unable:
+        async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 0) -> HttpAnswer:
+            if asyncio.get_running_loop().time() < 3:
+                raise CallerUnable(url, "too many open files")
+            return HttpAnswer(200, b"{}")
+
+        async def close(self) -> None:
+            pass
+
+    heard: list[int] = []
+    broadcasts = Broadcasts(
+        World(Unable()),
+        lambda _: Recipient("http://x/mcp", "t"),
+        lambda _: False,
+        lambda _, count: heard.append(count),
+        lambda _: asyncio.sleep(0),
+    )
+    assert await broadcasts.tell("P01", note("hello"))
+    assert (heard, asyncio.get_running_loop().time()) == ([0], 4.0)
 
 
 @in_virtual_time

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from leaguekit.transport.base import Peer
+from leaguekit.agents.calls import passes
+from leaguekit.protocol.rpc import RpcError, RpcRefusal
+from leaguekit.transport.base import CallerUnable, HttpAnswer, Peer
+from leaguekit.transport.memory import MemoryCaller
 from tests.agents.leagues import Hall, Json, in_virtual_time
 
 ELSEWHERE = "192.168.1.23"
@@ -62,3 +65,30 @@ async def test_an_endpoint_on_the_agents_own_address_is_taken(tmp_path: Path) ->
     async with Hall(tmp_path) as hall:
         hall.network.listen(f"http://{ELSEWHERE}:8777/mcp", answers)
         assert (await register(hall, "player", 1, f"http://{ELSEWHERE}:8777/mcp", ELSEWHERE))["status"] == "ACCEPTED"
+
+
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
+    tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unable(_caller: MemoryCaller, url: str, *_: Any) -> HttpAnswer:
+        raise CallerUnable(url, "too many open files")
+
+    async with Hall(tmp_path) as hall:
+        hall.network.listen("http://127.0.0.1:8777/mcp", answers)
+        query = f"referee={await hall.manager.provide_referee_code(None)}"
+        params = hall.registration(role, 1, {"contact_endpoint": "http://127.0.0.1:8777/mcp"})
+        call = {"jsonrpc": "2.0", "method": f"register_{role}", "params": params, "id": 1}
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryCaller, "post", unable)
+            answer = json.loads(await hall.manager.handle(json.dumps(call).encode(), Peer("127.0.0.1", query)) or b"")
+        error = answer["error"]
+        assert error["data"]["error_code"] == "E060"
+        assert "cannot call anybody at the moment (too many open files)" in json.dumps(error["data"])
+        # Our own agents, and any that retry what may pass, register again.
+        assert passes(RpcRefusal(RpcError(error["code"], error["message"], error["data"])))
+        league = hall.manager.ledger.league
+        assert (league.players, league.referees) == ({}, {})
+        accepted = await register(hall, role, 1, "http://127.0.0.1:8777/mcp", "127.0.0.1", query)
+        assert accepted["status"] == "ACCEPTED"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from leaguekit.match.rulings import Ruling, by_fault
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.reading import encode
 from leaguekit.sim import loop
-from leaguekit.transport.base import CallerLate, HttpAnswer
+from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.scene import (
     LEAGUE,
@@ -1004,6 +1005,47 @@ def test_a_referee_that_is_late_itself_voids_the_attempt(tmp_path: Path) -> None
         assert scene.transcripts[0].entries[-1].note.startswith("VOID")
         # The match may be played again.
         assert (await scene.assign("R1M1", 2))["status"] == "ACCEPTED"
+        await scene.close()
+        assert scene.faults == []
+
+    loop.run(main())
+
+
+class UnableCaller(MemoryCaller):
+    """A caller that cannot call players for so many seconds."""
+
+    seconds = 0.0
+
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+        if b"game_invitation" in body.lower() and asyncio.get_running_loop().time() < self.seconds:
+            raise CallerUnable(url, "too many open files")
+        return await super().post(url, body, seconds, most_bytes)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 25.0])
+def test_a_call_that_the_referees_machine_cannot_make_is_made_later(tmp_path: Path, seconds: float) -> None:
+    async def main() -> None:
+        scene = Scene(tmp_path, caller=type("_", (UnableCaller,), {"seconds": seconds}))
+        scene.player("P01"), scene.player("P02")
+        await scene.start()
+        report = await scene.play()
+        assert report["result"]["details"]["failures"] == {"P01": 0, "P02": 0}
+        assert report["result"]["details"]["ruling"] in ("WIN", "DRAW")
+        await scene.close()
+        assert scene.faults == []
+
+    loop.run(main())
+
+
+def test_a_referee_whose_machine_cannot_call_for_long_voids_the_attempt_and_rules_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        scene = Scene(tmp_path, caller=type("_", (UnableCaller,), {"seconds": math.inf}))
+        scene.player("P01"), scene.player("P02")
+        await scene.start()
+        void = await scene.play()
+        assert void["reason"] == "the referee could not call P01: too many open files"
+        assert scene.times_of("manager", "MATCH_VOID_REPORT") == [refereeing.UNABLE_SECONDS]
+        assert scene.manager.reports == scene.to("P01", "GAME_OVER") == []
         await scene.close()
         assert scene.faults == []
 

@@ -390,6 +390,15 @@ def test_after_three_void_attempts_a_match_waits_for_the_operator() -> None:
     assert play.league.round_in_play
 
 
+def test_outages_do_not_count_towards_the_void_attempts_after_which_a_match_waits() -> None:
+    play = _play()
+    for _ in range(5):
+        events = commands.void_attempt(play.league, "R1M1", None, "an outage", play.now, outage=True)
+        assert play.do(events) == ["AttemptVoided"]
+        assert play.match("R1M1").voids == 0
+        play.assign()
+
+
 def test_a_lost_referees_matches_are_void_and_others_stay() -> None:
     play = _play(players=8)
     lost = play.do(commands.referee_lost(play.league, "REF01", "three pings unanswered", play.now))

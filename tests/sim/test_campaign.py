@@ -17,8 +17,9 @@ from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.strategies import fitting
 from leaguekit.games import GAMES
 from leaguekit.league import events as e
+from leaguekit.league.outage import Outage
 from leaguekit.sim.campaign import Trial, run_campaign, soak, try_out, varied
-from leaguekit.sim.faults import Kinds
+from leaguekit.sim.faults import Kinds, plan_for
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.outcome import Cast
 from leaguekit.store.journal import Journal
@@ -31,12 +32,25 @@ def options(**changes: Any) -> argparse.Namespace:
     return argparse.Namespace(**told | {"faults": "all", "json": False} | changes)
 
 
-@pytest.mark.parametrize("kinds", ["none", "network", "crash", "all"])
+@pytest.mark.parametrize("kinds", ["none", "network", "crash", "outage", "all"])
 def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: Kinds) -> None:
     tried = [try_out(Trial(seed, CAST, kinds)) for seed in range(1, 7)]
     assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
     assert any(one.outcome.crashes for one in tried) == (kinds in ("crash", "all"))
     assert any("lost" in one.outcome.injected for one in tried) == (kinds in ("network", "all"))
+    if kinds != "all":
+        hosts = {"outage", "shortage"}
+        assert any(hosts & one.outcome.injected.keys() for one in tried) == (kinds == "outage")
+
+
+def test_a_third_of_the_leagues_with_all_faults_have_outages_of_networks_and_of_hosts() -> None:
+    plans = [plan_for(seed, "all", CAST.agents()) for seed in range(1, 301)]
+    hit = [plan for plan in plans if plan.outages]
+    assert 80 <= len(hit) <= 120
+    assert {None, "manager", "referee 1", "player 4"} <= {outage.agent for plan in hit for outage in plan.outages}
+    assert {outage.trouble for plan in hit for outage in plan.outages} == {"lost", "refused", "unable"}
+    assert all(plan.outages[-1].ends <= plan.calm_at for plan in hit)
+    assert {varied(seed).faults for seed in range(1, 60)} == {"network", "crash", "outage", "all"}
 
 
 def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:
@@ -107,6 +121,11 @@ def test_a_referee_that_tells_without_writing_down_is_found(monkeypatch: pytest.
     assert found("crash", 60, "was told the nonce")
 
 
+def test_a_manager_that_takes_an_outage_for_the_players_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Outage, "judge", lambda *_: False)
+    assert found("outage", 40, "only hosts were at fault")
+
+
 def test_a_fault_of_ours_while_answering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: RefereeAgent, *_: Any) -> None:
         raise KeyError("planted")
@@ -138,7 +157,7 @@ def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_campaign_prints_the_one_command_that_replays_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.sim.campaign.violations", lambda outcome, cast: ["planted"])
+    monkeypatch.setattr("leaguekit.sim.campaign.violations", lambda outcome, cast, faults: ["planted"])
     assert run_campaign(options(seeds=2, seed=7, faults="crash")) == 1
     out = capsys.readouterr().out
     command = "league simulate --faults crash --players 4 --referees 2 --game even_odd --strategies random"

@@ -11,7 +11,7 @@ import pytest
 
 from leaguekit.sim.network import Fate, Network, SimCaller
 from leaguekit.sim.processes import OWNER, Process, ProcessLoop
-from leaguekit.transport.base import CallFailed, HttpAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerUnable, CallFailed, HttpAnswer, Peer, TimedOut, Unreachable
 
 URL = "http://127.0.0.1:8001/mcp"
 
@@ -47,7 +47,7 @@ class Wire:
         async def calling() -> None:
             try:
                 came: Any = await call
-            except CallFailed as failure:
+            except (CallFailed, CallerUnable) as failure:
                 came = type(failure)
             done.set_result((came, self.loop.time()))
 
@@ -98,6 +98,7 @@ async def test_no_answer_is_a_204_and_what_is_not_served_a_404(wire: Wire) -> No
     [
         (Fate(1.0, 1.0, "lost"), TimedOut, 5.0, 0),
         (Fate(1.0, 1.0, "refused"), Unreachable, 1.0, 0),
+        (Fate(1.0, 1.0, "unable"), CallerUnable, 0.0, 0),
         (Fate(1.0, 1.0, "reset"), Unreachable, 1.0, 1),
         (Fate(1.0, 1.0, "mute"), TimedOut, 5.0, 1),
         (Fate(1.0, 1.0, "twice", 0.5), HttpAnswer(200, b"answer to x"), 2.0, 2),

@@ -117,9 +117,6 @@ class Wire:
         if not self.closing:
             self.said.append(data)
 
-    def get_write_buffer_size(self) -> int:
-        return 0
-
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return {"peername": ("127.0.0.1", 5000), "sockname": ("127.0.0.1", 8000)}.get(name, default)
 

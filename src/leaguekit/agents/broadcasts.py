@@ -21,7 +21,7 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import request
-from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut
+from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut
 
 log = logging.getLogger(__name__)
 
@@ -190,10 +190,9 @@ class Broadcasts:
             if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
                 return None
             try:
-                token = None if agent_id in self._without_token else recipient.token
-                answer = await self._world.caller.post(recipient.url, _written(message, recipient, token), SECONDS)
-                if token is not None and b'"error"' in answer.body and refuses_token(answer.body):
-                    answer = await self._post_without_token(agent_id, message, recipient)
+                answer = await self._post(agent_id, message, recipient)
+            except CallerUnable as error:
+                log.warning("%s was not delivered to %s: %s", message.kind, agent_id, error)
             except CallerLate:
                 # Our own lateness says nothing about the agent, and a broadcast is best effort.
                 return False
@@ -218,11 +217,15 @@ class Broadcasts:
                 await asyncio.sleep(RETRY_SECONDS)
         return False
 
-    async def _post_without_token(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
-        """Post a message whose token was refused.
+    async def _post(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
+        """Post a message; once more without a token if the agent refuses the token.
 
         Document 001 lets a player refuse a token that is not its own, and shows no token in the manager's messages.
         """
+        token = None if agent_id in self._without_token else recipient.token
+        answer = await self._world.caller.post(recipient.url, _written(message, recipient, token), SECONDS)
+        if token is None or b'"error"' not in answer.body or not refuses_token(answer.body):
+            return answer
         answer = await self._world.caller.post(recipient.url, _written(message, recipient, None), SECONDS)
         if not (refuses_token(answer.body) or is_not_known(answer.body)):
             self._without_token.add(agent_id)

@@ -18,6 +18,7 @@ from leaguekit.agents.attendance import Attendance
 from leaguekit.agents.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.meters import Histogram
+from leaguekit.agents.outages import SENTENCE, Outages
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
@@ -65,6 +66,7 @@ class Conductor:
         # Matches of referees that begin on the announcement, until it is sent.
         self._to_announce: dict[str, list[str]] = {}
         self._changed = asyncio.Event()
+        self.outages = Outages(world.caller, ledger, recipient, self._changed.set)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._completed = asyncio.Event()
         # Of the last announcement, once it is sent: whether each agent has answered it.
@@ -86,6 +88,7 @@ class Conductor:
     async def run(self) -> None:
         """Conduct the league from wherever it stands to its end. Raises StoreError if the log cannot be written."""
         self._task(self._assignments.watch())
+        self._task(self.outages.watch())
         self._task(self._publish_decided())
         self._task(self._conduct())
         over = self._task(self._completed.wait())
@@ -109,6 +112,11 @@ class Conductor:
         since, until = self._first_match_at, now if self._ended_at is None else self._ended_at
         seconds = 0.0 if since is None else until - since
         return {"seconds": round(seconds, 3), "everybody_told": self._completed.is_set()}
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the league waits although everybody does what it should; None if it does not."""
+        return SENTENCE if self.outages.is_on else None
 
     def look_again(self) -> None:
         """Something outside the log has changed."""
@@ -146,10 +154,10 @@ class Conductor:
                 await self.before_start()
             if league.is_open and self._may_start():
                 self._ledger.record(commands.start(league, self._now()))
-            if events := commands.announce_round(league, self._now()):
+            if not self.outages.is_on and (events := commands.announce_round(league, self._now())):
                 self._ledger.record(events)
                 await self._until_matches_begin()
-            if events := commands.assign(league, self._now()):
+            if not self.outages.is_on and (events := commands.assign(league, self._now())):
                 self._ledger.record(events)
             if not self._changed.is_set():
                 await self._changed.wait()
@@ -492,9 +500,9 @@ class Conductor:
 
     def _heard(self, agent_id: str, failures: int) -> None:
         league = self._ledger.league
-        if failures:
+        if failures and not self.outages.is_on:
             self._ledger.record(commands.note_failures(league, agent_id, failures, self._now()))
-        elif commands.is_missed(league, agent_id):
+        elif not failures and commands.is_missed(league, agent_id):
             self._ledger.record(commands.note_answer(league, agent_id, self._now()))
 
     def _envelope(self, conversation_id: str) -> m.Envelope:

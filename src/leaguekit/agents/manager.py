@@ -21,11 +21,13 @@ from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
 from leaguekit.agents.meters import Meters
 from leaguekit.agents.operator import METHOD, Keep, Operator
+from leaguekit.agents.outages import SENTENCE
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.endpoints import place
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
+from leaguekit.league.outage import is_lost_by_silence
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.protocol import messages as m
@@ -192,11 +194,37 @@ class Manager:
         self.ledger.record(operated.events)
         shown = operated.shown(self.ledger.league)
         await self.ledger.settled()
+        if self.conductor.trouble is not None and "waits_for" in shown:
+            shown["waits_for"].append(f"the network: {self.conductor.trouble}")
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 
     def _report_result(self, report: m.MatchResultReport, peer: Peer) -> Given:
-        referee, league = self._sender(report, peer, Referee), self.ledger.league
+        referee = self._sender(report, peer, Referee)
+        if is_lost_by_silence(report.result):
+            return self._report_silence(report, referee)
+        return self._count(report, referee)
+
+    async def _report_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
+        """Count a loss of a player that did not answer, unless most players could not be reached at that time."""
+        if await self.conductor.outages.touched(report.match_id):
+            attempt = None if report.attempt is UNSET else report.attempt
+            events = commands.void_attempt(
+                self.ledger.league,
+                report.match_id,
+                attempt,
+                SENTENCE,
+                self._now(),
+                referee_id=referee.id,
+                outage=True,
+            )
+            self.ledger.record(events)
+            await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {SENTENCE}."))
+        given = self._count(report, referee)
+        return given if isinstance(given, m.Message) else await given
+
+    def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
+        league = self.ledger.league
         try:
             self.ledger.record(commands.record_result(league, report, referee.id, self._now()))
         except ProtocolError as error:

@@ -10,9 +10,10 @@ from leaguekit.agents.calls import reachable, said_to_be
 from leaguekit.league.endpoints import place
 from leaguekit.league.registration import Applicant, Rejected
 from leaguekit.league.state import League
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import Resolver, is_literal, is_loopback, meant, read_url, url_to_use
-from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer, Unreachable
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, Unreachable
 from leaguekit.transport.origins import neighbourhood
 
 SECONDS = 2.0
@@ -31,10 +32,13 @@ def check_address(role: Role, url: str, peer: Peer) -> None:
 async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) -> str | None:
     """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
 
-    Raises Rejected if nothing answers there.
+    Raises Rejected if nothing answers there, and ProtocolError if this machine cannot call at the moment.
     """
     try:
         said = said_to_be(await reachable(caller, url, SECONDS))
+    except CallerUnable as unable:
+        detail = f"The manager cannot call anybody at the moment ({unable.why}). Register again in some seconds."
+        raise ProtocolError("E060", detail) from unable
     except CallerLate:
         return None
     except CallFailed:

@@ -32,12 +32,15 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
-from leaguekit.transport.base import CallerLate, CallFailed, TimedOut
+from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, TimedOut
 
 log = logging.getLogger(__name__)
 
 # How long a message may take to be on its way: no caller says when it is, but an answer is a sure sign.
 HANDED_SECONDS = 0.1
+# How often and for how long a call is tried again that this machine could not make; then the attempt is void.
+UNABLE_PAUSE = 1.0
+UNABLE_SECONDS = 30.0
 NONCE_BYTES = 16
 
 Ended: TypeAlias = s.Finish | s.Void
@@ -283,8 +286,13 @@ class Refereeing:
         if (before := self._handed.get(asked.side)) is not None and not before.done():
             # Not awaited itself: it must outlive this task.
             await asyncio.wait([before])
-        if self.match.is_open(asked.ask):
-            self._hand_in(await self._came_of(asked))
+        latest = self._loop.time() + UNABLE_SECONDS
+        while self.match.is_open(asked.ask):
+            came = await self._came_of(asked)
+            if not (isinstance(came, s.Late) and came.why) or self._loop.time() >= latest:
+                self._hand_in(came)
+                return
+            await asyncio.sleep(UNABLE_PAUSE)
 
     async def _came_of(self, asked: s.Ask) -> s.Input:
         """Call a player, and what that comes to."""
@@ -304,7 +312,7 @@ class Refereeing:
             return s.Failed(side, asked.ask, "E001" if isinstance(failure, TimedOut) else "E009")
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
-            return s.Late(side, asked.ask, late.late_ms)
+            return s.Late(side, asked.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
         except RpcRefusal as refusal:
             detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
             self.transcript.add("received", seat.player_id, note=detail)

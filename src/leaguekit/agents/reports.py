@@ -208,5 +208,8 @@ def _is_final(refusal: RpcRefusal, report: Report) -> bool:
     if _is_about_token(refusal) or passes(refusal) or cause_of(refusal) == _TOO_EARLY:
         log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=about(report))
         return False
-    log.error("the manager does not take %s: %s", report.match_id, refusal, extra=about(report))
+    data = refusal.error.data
+    context = data.get("context") if isinstance(data, dict) else None
+    detail = context.get("detail", "") if isinstance(context, dict) else ""
+    log.error("the manager does not take %s: %s. %s", report.match_id, refusal, detail, extra=about(report))
     return True

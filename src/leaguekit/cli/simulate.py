@@ -81,7 +81,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="play every match without earlier history")
     parser.add_argument("--out", metavar="FILE.csv", type=Path, help="also write every match to this file")
     parser.add_argument(
-        "--faults", choices=["none", "network", "crash", "all"], default="none", help="what goes wrong (default none)"
+        "--faults",
+        choices=["none", "network", "crash", "outage", "all"],
+        default="none",
+        help="what goes wrong (default none)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     parser.set_defaults(run=run)

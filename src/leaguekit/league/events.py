@@ -138,6 +138,8 @@ class AttemptVoided(_Event, frozen=True, kw_only=True):
     match_id: str
     attempt: int
     reason: str
+    # Most players could not be reached: it is not counted towards those after which the match waits for the operator.
+    outage: bool = False
 
 
 class MatchHeld(_Event, frozen=True, kw_only=True):

@@ -73,13 +73,22 @@ def dispute(league: League, report: MatchResultReport, referee_id: str, at: str)
 
 
 def void_attempt(
-    league: League, match_id: str, attempt: int, reason: str, at: str, *, referee_id: str | None = None
+    league: League,
+    match_id: str,
+    attempt: int | None,
+    reason: str,
+    at: str,
+    *,
+    referee_id: str | None = None,
+    outage: bool = False,
 ) -> list[Event]:
-    """Take an attempt as never made; after the third the match waits for the operator.
+    """Take an attempt as never made; after the third the match waits for the operator, but not after an outage.
 
-    ``referee_id`` is the referee that gives its attempt up, None if the manager decides.
+    ``referee_id`` is the referee that gives its attempt up, None if the manager decides. No attempt means the latest.
     """
     match = _in_play(league, match_id, attempt, referee_id)
+    if outage:
+        return [AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason, outage=True)]
     return _voided(match, reason, at)
 
 

@@ -230,7 +230,7 @@ class League:
     @_fold.register
     def _(self, event: e.AttemptVoided) -> None:
         match = self.matches[event.match_id]
-        match.voids += 1
+        match.voids += not event.outage
         self._leave_referee(match)
         self.waiting[match.id] = None
 

@@ -288,7 +288,9 @@ class Match:
     def _void(self, player: _Player, given: Late, now: float) -> list[Effect]:
         player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
-        return [Void(f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms", self._evidence()())]
+        late = f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms"
+        reason = f"the referee could not call {player.id}: {given.why}" if given.why else late
+        return [Void(reason, self._evidence()())]
 
     def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
         player = self._players[given.side]

@@ -83,11 +83,12 @@ class Failed(Struct, frozen=True):
 
 
 class Late(Struct, frozen=True):
-    """Our own caller was late beyond repair: nobody can say whether the side was in time."""
+    """Our own caller was late beyond repair, or could not call (``why``): nothing can be said of the side."""
 
     side: Side
     ask: int
     late_ms: float
+    why: str = ""
 
 
 class Withdrawn(Struct, frozen=True):

@@ -98,7 +98,7 @@ def try_out(trial: Trial) -> Tried:
     """Play one league, and see what is wrong with it."""
     plan = plan_for(trial.seed, trial.faults, trial.cast.agents())
     outcome = play(plan, trial.cast)
-    return Tried(trial, outcome, violations(outcome, trial.cast))
+    return Tried(trial, outcome, violations(outcome, trial.cast, trial.faults))
 
 
 def run_campaign(options: Options) -> int:
@@ -132,6 +132,8 @@ def varied(seed: int) -> Trial:
     strategies = tuple(name if name in fitting(game) else "random" for name in chosen)
     cast = Cast(players=players, referees=referees, game=game, strategies=strategies)
     faults: Kinds = chance.choice(("network", "crash", "all", "all"))
+    if Random(f"outage:{seed}").random() < 0.2:  # noqa: S311 - not from that chance, so that most seeds keep their faults
+        faults = "outage"
     return Trial(seed, cast, faults)
 
 

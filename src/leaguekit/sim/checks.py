@@ -8,16 +8,19 @@ from leaguekit.league import events as e
 from leaguekit.league.audit import Audit
 from leaguekit.league.state import League, fold
 from leaguekit.protocol.ids import match_conversation
+from leaguekit.sim.faults import Kinds
 from leaguekit.sim.outcome import Cast, Outcome, Told
 
 
-def violations(outcome: Outcome, cast: Cast) -> list[str]:
+def violations(outcome: Outcome, cast: Cast, faults: Kinds = "all") -> list[str]:
     """Everything that is wrong with what came of a league; nothing, if all is well."""
     events = [e.decode(text) for text in outcome.events]
     if not events:
         return [*outcome.faults, "nothing was written to the log"]
     league = fold(events)
-    return [*outcome.faults, *_course(league, cast), *_audited(outcome), *_told(events, outcome.told)]
+    # Where nothing but hosts failed, no player is at fault.
+    blamed = _blamed(events) if faults in ("none", "outage") else ()
+    return [*outcome.faults, *_course(league, cast), *_audited(outcome), *_told(events, outcome.told), *blamed]
 
 
 def _course(league: League, cast: Cast) -> Iterator[str]:
@@ -39,6 +42,12 @@ def _audited(outcome: Outcome) -> Iterator[str]:
         if kept is not None and isinstance(event, e.ResultRecorded):
             audit.transcript(event, kept)
     yield from (str(finding) for finding in audit.close() if not finding.is_warning)
+
+
+def _blamed(events: list[e.Event]) -> Iterator[str]:
+    for event in events:
+        if isinstance(event, e.ResultRecorded) and event.result.details.status == "TECHNICAL_LOSS":
+            yield f"{event.match_id} was lost ({event.result.details.ruling}), and only hosts were at fault"
 
 
 def _told(events: list[e.Event], told: list[Told]) -> Iterator[str]:

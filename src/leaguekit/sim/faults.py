@@ -1,4 +1,4 @@
-"""The faults of one simulated league, all from its seed: of the network, of disks, of clocks, and of processes.
+"""The faults of one simulated league, all from its seed: of the network, of disks, of clocks, of processes, of hosts.
 
 Rates differ from seed to seed: some leagues have a little of everything, others much of one thing. After a while it is
 calm, so that every league can end.
@@ -15,7 +15,9 @@ from typing import Literal, NamedTuple
 from leaguekit.sim.network import Fate, Trouble
 from leaguekit.transport.memory import Address
 
-Kinds = Literal["none", "network", "crash", "all"]
+Kinds = Literal["none", "network", "crash", "outage", "all"]
+# Players listen at the ports after this one.
+FIRST_PLAYERS_PORT = 8100
 TROUBLES: tuple[Trouble, ...] = ("lost", "refused", "reset", "mute", "twice")
 
 
@@ -24,6 +26,25 @@ class Crash(NamedTuple):
 
     turn: int
     pause: float
+
+
+class Outage(NamedTuple):
+    """A fault of a host, from one time to another.
+
+    Without an agent, the manager and the referees are cut off from the players; an agent cannot call anybody.
+    """
+
+    begins: float
+    ends: float
+    trouble: Trouble
+    agent: str | None = None
+
+    def hits(self, caller: str, address: Address, now: float) -> bool:
+        if not self.begins <= now < self.ends:
+            return False
+        if self.agent is not None:
+            return caller == self.agent
+        return caller.startswith("player") != (address[1] > FIRST_PLAYERS_PORT)
 
 
 @dataclass(slots=True)
@@ -39,6 +60,7 @@ class Plan:
     crashes: dict[str, list[Crash]] = field(default_factory=dict)
     # When whose wall clock jumps by how many seconds.
     clock_steps: list[tuple[float, str, float]] = field(default_factory=list)
+    outages: list[Outage] = field(default_factory=list)
 
     def chance(self, *purpose: object) -> Random:
         """A source of chance of its own for each purpose, so that one more draw here changes nothing there."""
@@ -67,7 +89,26 @@ def plan_for(seed: int, kinds: Kinds, agents: list[str]) -> Plan:
         for _ in range(chance.choice((0, 0, 1, 3))):
             step = chance.choice((-7200.0, -120.0, -2.0, 1.0, 45.0, 200.0, 86_400.0))
             plan.clock_steps.append((chance.uniform(0.0, plan.calm_at), chance.choice(agents), step))
+    if kinds in ("outage", "all"):
+        _add_outages(plan)
     return plan
+
+
+def _add_outages(plan: Plan) -> None:
+    """Cut hosts off, one after the other; where there are other faults too, in a third of all leagues."""
+    # A source of its own: a seed keeps its other faults.
+    chance = plan.chance("hosts")
+    if plan.kinds == "all" and chance.random() > 1 / 3:
+        return
+    # Without other faults a round takes less than a fifth of a second.
+    at = chance.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        agent = chance.choice((None, None, *plan.agents))
+        trouble: Trouble = "unable" if agent is not None else chance.choice(("lost", "refused", "unable"))
+        ends = at + chance.choice((1.0, 4.0, 7.0, 10.0, 25.0, 90.0))
+        plan.outages.append(Outage(at, ends, trouble, agent))
+        at = ends + chance.uniform(0.0, 1.0)
+    plan.calm_at = max(plan.calm_at, plan.outages[-1].ends)
 
 
 def _turns(kind: str, agents: list[str]) -> float:
@@ -97,7 +138,12 @@ class Weather:
         if link is None:
             link = self._links[caller, address] = self.plan.chance("link", caller, *address)
         out, back, roll = link.uniform(0.0005, 0.02), link.uniform(0.0005, 0.02), link.random()
-        if self._now() < self.plan.calm_at:
+        now = self._now()
+        for outage in self.plan.outages:
+            if outage.hits(caller, address, now):
+                self.injected["outage" if outage.agent is None else "shortage"] += 1
+                return Fate(out, back, outage.trouble)
+        if now < self.plan.calm_at:
             for kind, rate in self._network.items():
                 roll -= rate
                 if roll < 0:

@@ -31,7 +31,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
 from leaguekit.protocol.reading import decode, of_type
-from leaguekit.sim.faults import Plan, Weather
+from leaguekit.sim.faults import FIRST_PLAYERS_PORT, Plan, Weather
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Network, SimCaller
@@ -294,7 +294,7 @@ class House:
         await self._serve(agent, url, process)
 
     async def _play(self, number: int, process: Process, world: World) -> None:
-        url = f"http://127.0.0.1:{8100 + number}/mcp"
+        url = f"http://127.0.0.1:{FIRST_PLAYERS_PORT + number}/mcp"
         player = Player(self._player_name(number), STRATEGIES[self._strategy(number)])
         wanted = player_id(number)
         agent = PlayerAgent(

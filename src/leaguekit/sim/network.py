@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.sim.processes import NOBODY, Process
-from leaguekit.transport.base import Handler, HttpAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerUnable, Handler, HttpAnswer, Peer, TimedOut, Unreachable
 from leaguekit.transport.memory import NOT_FOUND, Address, address_of, answered
 
-Trouble = Literal["lost", "refused", "reset", "mute", "twice"]
+Trouble = Literal["lost", "refused", "unable", "reset", "mute", "twice"]
 # What else a process serves beside /mcp: a path and a body → the answer.
 Aside = Callable[[str, bytes], Awaitable[HttpAnswer]]
 
@@ -27,6 +27,7 @@ class Fate(NamedTuple):
 
     lost      the request never arrives, and the caller waits in vain
     refused   there is no connection
+    unable    the caller's own machine cannot call
     reset     the request is carried out, but the connection breaks before the answer
     mute      the request is carried out, but the answer never arrives
     twice     the request arrives again, ``again`` seconds later
@@ -137,6 +138,9 @@ class Network:
         if fate.trouble == "refused":
             refused = Unreachable(f"{url} refused the connection")
             loop.call_later(fate.out, self._fail, exchange, refused, context=NOBODY)
+        elif fate.trouble == "unable":
+            unable = CallerUnable(url, "too many open files")
+            loop.call_soon(self._fail, exchange, unable, context=NOBODY)
         elif fate.trouble != "lost":
             loop.call_later(fate.out, self._arrive, exchange, context=NOBODY)
         return exchange
@@ -198,7 +202,7 @@ class Network:
         if not exchange.future.done() and asyncio.get_running_loop().time() < exchange.deadline:
             exchange.future.set_result(came)
 
-    def _fail(self, exchange: Exchange, failure: Unreachable) -> None:
+    def _fail(self, exchange: Exchange, failure: Unreachable | CallerUnable) -> None:
         if exchange in self.open and not exchange.future.done():
             exchange.future.set_exception(failure)
 
@@ -229,4 +233,5 @@ class SimCaller:
 
 def _give_up(exchange: Exchange) -> None:
     if not exchange.future.done():
-        exchange.future.set_exception(TimedOut(f"no answer from {exchange.url} in time"))
+        connected = exchange.reached is not None
+        exchange.future.set_exception(TimedOut(f"no answer from {exchange.url} in time", connected=connected))

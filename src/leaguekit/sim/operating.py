@@ -13,7 +13,7 @@ from leaguekit.agents.manager import Manager
 from leaguekit.protocol.rpc import request
 from leaguekit.sim.network import Network, SimCaller
 from leaguekit.sim.processes import Process
-from leaguekit.transport.base import CallFailed
+from leaguekit.transport.base import CallerLate, CallFailed
 
 LOOKS_EVERY = 15.0
 SECONDS = 10.0
@@ -56,6 +56,6 @@ class Operator:
         told = {"command": command, "admin_token": self._admin_token} | fields
         try:
             came = await self._caller.post(self._url, request(operator.METHOD, msgspec.json.encode(told), 1), SECONDS)
-        except CallFailed:
+        except (CallFailed, CallerLate):
             return None
         return msgspec.json.decode(came.body, type=_Answer).result

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 import threading
 from collections import deque
@@ -221,7 +222,11 @@ class Resolver:
         while self._queue and self._threads < MOST_THREADS:
             self._threads += 1
             name = self._queue.popleft()
-            threading.Thread(target=self._run, args=(loop, name), name=f"look-up {name[0]}", daemon=True).start()
+            thread = threading.Thread(target=self._run, args=(loop, name), name=f"look-up {name[0]}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                self._done(loop, name, OSError(errno.ENOMEM, "no thread can be started"))
 
     def _run(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int]) -> None:
         outcome: list[str] | Exception

@@ -4,6 +4,7 @@ CallFailed        no answer came: the peer's fault, or the way to it
 ├── TimedOut          E001: not in time
 └── Unreachable       E009: refused, reset, cut short, not HTTP, too large, or an address that is not allowed
 CallerLate        our own fault: we were too busy to tell whether the peer was in time; nothing follows from it
+└── CallerUnable      this machine could not call: no descriptors, no memory, no network
 """
 
 from __future__ import annotations
@@ -69,9 +70,13 @@ class CallFailed(Exception):
 
 
 class TimedOut(CallFailed):
-    """The whole time limit passed without a whole answer."""
+    """The whole time limit passed without a whole answer; ``connected`` says that there was a connection."""
 
     code = "E001"
+
+    def __init__(self, text: str, *, connected: bool = False) -> None:
+        super().__init__(text)
+        self.connected = connected
 
 
 class Unreachable(CallFailed):
@@ -88,13 +93,22 @@ class CallerLate(Exception):
         super().__init__(f"the caller itself was {late_ms:.0f} ms late")
 
 
+class CallerUnable(CallerLate):
+    """This machine could not make the call; that says nothing about the peer. ``why`` names no address."""
+
+    def __init__(self, shown: str, why: str) -> None:
+        super().__init__(0.0)
+        self.why = why
+        self.args = (f"{shown} could not be called from this machine: {why}",)
+
+
 class Caller(Protocol):
     """Calls other agents."""
 
     async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
 
-        Raises TimedOut, Unreachable, or CallerLate.
+        Raises TimedOut, Unreachable, CallerLate, or CallerUnable.
         """
 
     async def close(self) -> None:

@@ -14,9 +14,10 @@ from functools import partial
 from typing import NamedTuple
 
 from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
-from leaguekit.transport.base import Headers, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
+from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault, own_look_up_fault
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
@@ -59,7 +60,7 @@ class HttpCaller:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
         ``headers`` stand beside the usual ones, or in their place.
 
-        Raises TimedOut, Unreachable, or CallerLate.
+        Raises TimedOut, Unreachable, CallerLate, or CallerUnable.
         """
         target = self._targets.get((url, headers)) or self._aim(url, headers)
         if seconds <= 0:
@@ -152,13 +153,15 @@ class HttpCaller:
         try:
             found = await self._resolver.resolve(host.name, host.port)
         except (OSError, ValueError) as error:
+            if (own := own_look_up_fault(error)) is not None:
+                raise CallerUnable(deadline.shown, own) from error
             raise Unreachable(f"{deadline.shown} has a name that leads nowhere: {_told(error)}") from error
         allowed = [address for address in found if self._policy.allows(address, host.name, host.port)]
         if not allowed:
             addresses = ", ".join(found[:3]) or "no address"
             raise Unreachable(f"{deadline.shown} leads to {addresses}, which is not allowed here")
         tls = self._tls_context() if host.scheme == "https" else None
-        why = ""
+        failures: list[Exception] = []
         for left, address in zip(range(len(allowed) - 1, -1, -1), allowed, strict=True):
             # One address that swallows everything must leave time for the next.
             share = (deadline.ends - loop.time()) / 2 if left else None
@@ -172,13 +175,20 @@ class HttpCaller:
                         server_hostname=host.name if tls else None,
                     )
             except (OSError, ValueError) as error:
-                why = _told(error)
+                failures.append(error)
             else:
                 # Not any earlier: of one whose opening is cancelled, uvloop never says that it is lost.
                 if not connection.gone.done():
                     host.connections.add(connection)
+                if is_scarce(connection.transport, SHARE) and not self._drop_idle():
+                    connection.abort()
+                    raise CallerUnable(deadline.shown, "nearly all descriptors of this program are in use")
                 return connection
-        raise Unreachable(f"{deadline.shown} could not be connected to: {why}")
+        # One address may be of a kind that this machine has no way to; what another shows is the peer's.
+        theirs = [error for error in failures if own_fault(error) is None]
+        if not theirs and (own := own_fault(failures[-1])) is not None:
+            raise CallerUnable(deadline.shown, own)
+        raise Unreachable(f"{deadline.shown} could not be connected to: {_told(theirs[-1])}")
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -195,6 +205,15 @@ class HttpCaller:
         connection.host.idle.append(connection)
         if self._sweeper is None:
             self._sweeper = loop.call_later(IDLE_SECONDS, self._sweep, loop)
+
+    def _drop_idle(self) -> bool:
+        """Close every connection that is only kept; whether there was one."""
+        idle = [connection for host in self._hosts.values() for connection in host.idle]
+        for host in self._hosts.values():
+            host.idle.clear()
+        for connection in idle:
+            connection.abort()
+        return bool(idle)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close what has been idle for too long, here and not only when it is asked for again."""

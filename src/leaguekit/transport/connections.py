@@ -13,7 +13,8 @@ from typing import cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 
-from leaguekit.transport.base import HttpAnswer, Unreachable
+from leaguekit.transport.base import CallerUnable, HttpAnswer, Unreachable
+from leaguekit.transport.descriptors import own_fault
 
 MOST_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
@@ -128,10 +129,11 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self.transport.abort()
 
-    def fail(self, what: str) -> None:
-        """End the call under way, if there is one, and the connection with it."""
+    def fail(self, what: str, own: str | None = None) -> None:
+        """End the call under way, if there is one, and the connection with it; ``own`` says why that is our fault."""
         if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_exception(Unreachable(f"{self.shown} {what}"))
+            failure = Unreachable(f"{self.shown} {what}") if own is None else CallerUnable(self.shown, own)
+            self.waiter.set_exception(failure)
         self.abort()
 
     def _finish(self, answer: HttpAnswer, *, keep: bool) -> None:
@@ -207,13 +209,13 @@ class Connection(asyncio.Protocol):
         if self in self.host.idle:
             self.host.idle.remove(self)
         if self.waiter is not None:
-            how = "closed" if exc is None else "reset"
+            how, own = "closed" if exc is None else "reset", own_fault(exc)
             if self.arrived:
-                self.fail(f"{how} the connection in the middle of its answer")
+                self.fail(f"{how} the connection in the middle of its answer", own)
             elif self.used:
-                self.fail(f"{how} a kept connection just as it was used again")
+                self.fail(f"{how} a kept connection just as it was used again", own)
             else:
-                self.fail(f"{how} the connection without an answer")
+                self.fail(f"{how} the connection without an answer", own)
         self.gone.set_result(None)
 
     # What the parser tells us. After the answer is complete, or has failed, it may still go on: nothing is heard then.

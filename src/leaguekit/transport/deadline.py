@@ -100,7 +100,7 @@ class Deadline(Struct, eq=False):
         """The time has come, or is past already."""
         late = now - self.ends
         if late <= LATE_SECONDS:
-            self._look(TimedOut(self._told()), MOST_LOOKS)
+            self._look(TimedOut(self._told(), connected=self.connection is not None), MOST_LOOKS)
             return
         self.late += late
         if self.extensions == MOST_EXTENSIONS:

@@ -23,6 +23,7 @@ from uvicorn.server import ServerState
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import is_in
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
+from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
 from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.origins import marks, neighbourhood, peer_address
@@ -88,15 +89,16 @@ class McpProtocol(HttpToolsProtocol):
         self._peer = Peer(peer_address(host), "", (name, port or 0))
         self._is_proxy = is_in(host, self._endpoint.proxies)
         address = neighbourhood(host)
-        if not self._endpoint.room.enter(self, address):
-            self.give_way()
+        scarce = is_scarce(transport, SERVERS_SHARE)
+        if not self._endpoint.room.enter(self, address, scarce=scarce):
+            self.give_way(at_once=scarce)
             return
         self._address = address
         self._due = self.loop.time() + self._limits.idle_seconds
         self._watch_on()
 
-    def give_way(self) -> None:
-        """There are too many connections."""
+    def give_way(self, *, at_once: bool = False) -> None:
+        """There are too many connections; ``at_once`` says that not even a last word may hold the descriptor."""
         self._address = None
         self._deaf = True
         if self._post is not None:
@@ -104,7 +106,7 @@ class McpProtocol(HttpToolsProtocol):
             self._turns.pop()
         turn = self._turns[0] if self._turns else None
         is_answered = isinstance(turn, Other) and turn.cycle.response_started
-        if self._has_parted or self.unsent() or is_answered or self.transport.is_closing():
+        if at_once or self._has_parted or self.unsent() or is_answered or self.transport.is_closing():
             self.transport.abort()
             return
         if isinstance(turn, Other):

@@ -103,7 +103,7 @@ class MemoryCaller:
         await asyncio.wait((task,), timeout=deadline - loop.time())
         # At the very moment of the limit it is over, whichever of the two woke first.
         if not task.done() or loop.time() >= deadline:
-            raise TimedOut(f"no answer from {shown} in time")
+            raise TimedOut(f"no answer from {shown} in time", connected=True)
         if task.cancelled():
             raise Unreachable(f"{shown} closed the connection without an answer")
         answer = task.result()

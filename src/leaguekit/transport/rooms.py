@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
+
+# So many connections are closed for a new one when descriptors are scarce.
+DISMISSED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,8 @@ RESERVED_AN_AGENT = 20
 class Guest(Protocol):
     """A connection."""
 
-    def give_way(self) -> None:
-        """Close: another takes its place."""
+    def give_way(self, *, at_once: bool = False) -> None:
+        """Close: another takes its place. ``at_once`` is without an answer."""
 
 
 class Line(Protocol):
@@ -83,8 +87,10 @@ class Room:
         self._known: dict[Guest, str] = {}
         self._known_of: Counter[str] = Counter()
 
-    def enter(self, guest: Guest, address: str) -> bool:
-        """Whether there is room for a new connection."""
+    def enter(self, guest: Guest, address: str, *, scarce: bool = False) -> bool:
+        """Whether there is room for a new connection; ``scarce`` says that this program can hardly open another."""
+        if scarce and not self._dismiss_some():
+            return False
         if not self._make_room(address):
             return False
         self._count += 1
@@ -122,6 +128,14 @@ class Room:
         self._bytes_of[address] += size - before
         if not self._bytes_of[address]:
             del self._bytes_of[address]
+
+    def _dismiss_some(self) -> bool:
+        """Close some at once, more than come; whether there were any."""
+        some = list(islice(self._resting.items(), DISMISSED))
+        for guest, address in some:
+            self.leave(guest, address)
+            guest.give_way(at_once=True)
+        return bool(some)
 
     def leave(self, guest: Guest, address: str) -> None:
         self._count_bytes(guest, address, 0)

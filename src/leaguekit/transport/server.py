@@ -21,6 +21,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network
+from leaguekit.transport.descriptors import backlog
 from leaguekit.transport.endpoint import Beside, Endpoint, Identify
 from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.mcp.door import Door
@@ -157,7 +158,7 @@ class Server:
             raise RuntimeError("the application behind the server did not start; the log says why")
         loop = asyncio.get_running_loop()
         for sock in self._sockets:
-            self._servers.append(await loop.create_server(self._connection, sock=sock, backlog=_BACKLOG))
+            self._servers.append(await loop.create_server(self._connection, sock=sock, backlog=backlog(_BACKLOG)))
 
     def _connection(self) -> McpProtocol:
         return McpProtocol(self._endpoint, self._config, self._state, self._lifespan.state)

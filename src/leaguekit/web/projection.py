@@ -75,6 +75,9 @@ class Conducted(Protocol):
     start_when: tuple[int, int] | None
     start_at: str | None
 
+    @property
+    def trouble(self) -> str | None: ...
+
 
 class Projection:
     """What is public of a league. ``take`` every event after the league has taken it, from the first on."""
@@ -213,11 +216,17 @@ class Projection:
         begins = times.read(announced).timestamp() + league.settings.announce_lead
         return times.written(datetime.fromtimestamp(begins, tz=times.read(announced).tzinfo))
 
+    @property
+    def trouble(self) -> str | None:
+        return None if self._conductor is None else self._conductor.trouble
+
     def _waits_for(self) -> list[str]:
         league = self.league
         waits = self._waits_to_start() if league.is_open else []
         if league.state == "RUNNING_LEAGUE" and not living_referees(league):
             waits.append("a referee: none answers")
+        if self.trouble is not None:
+            waits.append(f"the network: {self.trouble}")
         held = list(league.held)
         waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in held[:5]]
         if len(held) > 5:

@@ -1,0 +1,104 @@
+"""Outages: the manager finds that most players cannot be connected to, and waits until they can be again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Sequence
+
+from leaguekit.agents.broadcasts import Recipients
+from leaguekit.agents.calls import reachable
+from leaguekit.agents.ledger import Ledger
+from leaguekit.league import events as e
+from leaguekit.league.outage import Outage
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, TimedOut
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 2.0
+LOOK_SECONDS = 2.0
+# So many players are called first; all are only if most of these are gone.
+SAMPLE = 8
+SENTENCE = "most players cannot be reached: the network of this machine seems to be down"
+
+
+class Outages:
+    """Looks for outages while matches are in play. ``changed`` is called when one begins or ends."""
+
+    def __init__(self, caller: Caller, ledger: Ledger, recipient: Recipients, changed: Callable[[], None]) -> None:
+        self._caller = caller
+        self._ledger = ledger
+        self._recipient = recipient
+        self._changed = changed
+        self._outage = Outage()
+        self._turn = 0
+        # Since when matches are in play, by the loop's time.
+        self._since: dict[str, float] = {}
+        ledger.listeners.append(self._react)
+
+    @property
+    def is_on(self) -> bool:
+        return self._outage.is_on
+
+    async def watch(self) -> None:
+        """Look while a match takes long, for ever."""
+        while True:
+            latest = asyncio.get_running_loop().time()
+            await asyncio.sleep(LOOK_EVERY)
+            if self.is_on or any(since <= latest for since in self._since.values()):
+                await self._look()
+
+    async def touched(self, match_id: str) -> bool:
+        """Whether there has been an outage since the attempt at a match began, as can be seen now."""
+        if not self.is_on:
+            await self._look()
+        # After a restart it is not known when that was.
+        return self._outage.spans(self._since.get(match_id, -math.inf))
+
+    def _react(self, event: e.Event) -> None:
+        match event:
+            case e.MatchAssigned():
+                self._since[event.match_id] = asyncio.get_running_loop().time()
+            case e.ResultRecorded() | e.MatchForfeited() | e.AttemptVoided() | e.ResultCorrected():
+                self._since.pop(event.match_id, None)
+
+    async def _look(self) -> None:
+        players = [one.id for one in self._ledger.league.players.values() if one.out is None]
+        turn = self._turn % max(len(players), 1)
+        players = players[turn:] + players[:turn]
+        first, rest = players[:SAMPLE], players[SAMPLE:]
+        self._turn += SAMPLE
+        await self._call(first)
+        if rest and (self.is_on or 2 * len(self._outage.gone(first)) > len(first)):
+            await self._call(rest)
+        now = asyncio.get_running_loop().time()
+        if self._outage.judge(players, now):
+            if self.is_on:
+                log.warning("%s; the league waits until they can be", SENTENCE)
+            else:
+                log.info("most players can be reached again; the league goes on")
+            self._changed()
+
+    async def _call(self, players: Sequence[str]) -> None:
+        there = await asyncio.gather(*map(self._is_there, players))
+        now = asyncio.get_running_loop().time()
+        for player, is_there in zip(players, there, strict=True):
+            if is_there is not None:
+                self._outage.note(player, now, there=is_there)
+
+    async def _is_there(self, player_id: str) -> bool | None:
+        """Whether a player can be connected to; None if that cannot be told."""
+        recipient = self._recipient(player_id)
+        if recipient is None:
+            return None
+        try:
+            await reachable(self._caller, recipient.url, LOOK_SECONDS)
+        except CallerUnable:
+            return False
+        except CallerLate:
+            return None
+        except CallFailed as failure:
+            # A connection that was kept may lead nowhere by now.
+            return None if isinstance(failure, TimedOut) and failure.connected else False
+        return True

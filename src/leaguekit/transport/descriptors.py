@@ -1,0 +1,74 @@
+"""Which errors of the network are this machine's own, and how many descriptors its connections may take."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import math
+import os
+import socket
+import ssl
+import sys
+
+# Others of connect and its like are the peer's: refused, reset, timed out, no route to that one host.
+OWN_ERRORS = frozenset(
+    (
+        errno.EMFILE,  # this program has no descriptors left
+        errno.ENFILE,  # the system has none
+        errno.ENOBUFS,
+        errno.ENOMEM,
+        errno.EADDRNOTAVAIL,  # no local port is free
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.EPERM,  # a local firewall, or its table is full
+    )
+)
+# Of the descriptors of this program, the share that its servers' connections may take, and with its calls all may.
+SERVERS_SHARE = 0.75
+SHARE = 0.9
+
+
+def is_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
+    """Whether a connection takes more than a share of all descriptors; the system gives the lowest that is free."""
+    sock = transport.get_extra_info("socket")
+    return sock is not None and sock.fileno() >= _limit() * share
+
+
+def backlog(most: int) -> int:
+    """How many connections may wait to be accepted: all that do are accepted at once."""
+    return int(min(most, _limit() * (SHARE - SERVERS_SHARE)))
+
+
+def _limit() -> float:
+    """How many descriptors this program may have."""
+    if sys.platform == "win32":
+        return math.inf
+    import resource  # noqa: PLC0415 - there is none on Windows
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if most == resource.RLIM_INFINITY else most
+
+
+def own_fault(error: BaseException | None) -> str | None:
+    """Why an error is this machine's own fault, in words; None if it is the peer's or cannot be told."""
+    # Look-ups and TLS have numbers of their own.
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror | ssl.SSLError):
+        return os.strerror(error.errno).lower() if error.errno in OWN_ERRORS else None
+    return None
+
+
+def own_look_up_fault(error: Exception) -> str | None:
+    """The same of the look-up of a name."""
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_MEMORY:
+        return os.strerror(errno.ENOMEM).lower()
+    # Without a descriptor it cannot read its configuration, and fails in some other way.
+    return own_fault(error) or _shortage()
+
+
+def _shortage() -> str | None:
+    """Why no descriptor can be opened now; None if one can be."""
+    try:
+        socket.socket().close()
+    except OSError as error:
+        return own_fault(error)
+    return None

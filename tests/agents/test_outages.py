@@ -1,0 +1,212 @@
+"""Outages: while most players cannot be reached the league waits, and nobody loses by it but who is really gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from leaguekit.agents.outages import SAMPLE, SENTENCE
+from leaguekit.agents.world import World
+from leaguekit.league import events as e
+from leaguekit.transport.base import CallerUnable, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.memory import MemoryCaller
+from leaguekit.web.projection import Projection
+from tests.agents.leagues import Hall, in_virtual_time, url_of
+
+How = Literal["dropped", "no route to the host", "no network"]
+
+
+class RoutedHall(Hall):
+    """A hall from which the way to and from the players can be taken away."""
+
+    down_until = 0.0
+    how: How = "dropped"
+
+    def world(self, name: str) -> World:
+        caller = _RoutedCaller(self, name)
+        self._callers[caller] = name
+        return World(caller, self.root, now=self.clock, entropy=self._random.randbytes, inline=True)
+
+    def cut(self, seconds: float, how: How) -> None:
+        self.down_until, self.how = self.now + seconds, how
+
+    def lost(self) -> list[tuple[str, list[str]]]:
+        """How matches were lost that were not played to their end, and by whom."""
+        recorded = [event for event in self.recorded() if isinstance(event, e.ResultRecorded)]
+        return [
+            (str(one.result.details.ruling), [player for player, points in one.result.score.items() if not points])
+            for one in recorded
+            if one.result.details.status == "TECHNICAL_LOSS"
+        ]
+
+    def recorded(self) -> list[e.Event]:
+        return [e.decode(text) for text in self.log.disk.events]
+
+
+class _RoutedCaller(MemoryCaller):
+    def __init__(self, hall: RoutedHall, name: str) -> None:
+        super().__init__(hall.network)
+        self._hall = hall
+        self._is_player = name.startswith("player")
+
+    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+        crosses = self._is_player or ":81" in url
+        if not crosses:
+            return await super().post(url, body, seconds, most_bytes)
+        deadline = self._hall.now + seconds
+        answer = None if self._is_cut() else await super().post(url, body, seconds, most_bytes)
+        if answer is not None and not self._is_cut():
+            return answer
+        if self._hall.how == "no network":
+            raise CallerUnable(url, "network is unreachable")
+        if self._hall.how == "no route to the host":
+            raise Unreachable(f"{url} could not be connected to: no route to host")
+        await asyncio.sleep(deadline - self._hall.now)
+        raise TimedOut("no answer in time", connected=answer is not None)
+
+    def _is_cut(self) -> bool:
+        return self._hall.now < self._hall.down_until
+
+
+async def thinks(kind: str) -> None:
+    if kind == "CHOOSE_PARITY_CALL":
+        await asyncio.sleep(1)
+
+
+async def _filled(hall: RoutedHall, players: int = 8) -> None:
+    for _ in range(2):
+        await hall.referee()
+    for _ in range(players):
+        await hall.player("random", thinks)
+    await hall.operate("start")
+
+
+def _playing(hall: Hall, round_id: int) -> Callable[[], bool]:
+    return lambda: hall.league.current_round == round_id and any(one.in_play for one in hall.league.matches.values())
+
+
+def _announced(hall: Hall, round_id: int) -> Callable[[], bool]:
+    return lambda: hall.league.current_round == round_id
+
+
+@pytest.mark.parametrize("how", ["dropped", "no route to the host", "no network"])
+@pytest.mark.parametrize(
+    ("lead", "when"), [(0.0, _playing), (5.0, _playing), (60.0, _playing), (5.0, _announced), (60.0, _announced)]
+)
+@pytest.mark.parametrize("seconds", [10.0, 25.0, 90.0])
+@in_virtual_time
+async def test_without_a_route_to_the_players_nobody_loses_but_the_one_that_is_really_gone(
+    tmp_path: Path, seconds: float, lead: float, how: How, when: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with RoutedHall(tmp_path, announce_lead=lead) as hall:
+        await _filled(hall)
+        hall.network.close(url_of("player", 8))
+        await hall.until(when(hall, 2), seconds=300)
+        hall.cut(seconds, how)
+        await hall.end(1_500)
+        assert sorted(hall.lost()) == [("UNREACHABLE", ["P08"])] * 7
+        played = [event for event in hall.recorded() if isinstance(event, e.ResultRecorded)]
+        assert len(played) == 28
+        assert not any(isinstance(event, e.MatchHeld) for event in hall.recorded())
+
+
+@in_virtual_time
+async def test_during_an_outage_the_league_says_what_it_waits_for_and_goes_on_by_itself(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with RoutedHall(tmp_path) as hall:
+        await _filled(hall)
+        await hall.until(_playing(hall, 2))
+        hall.cut(300, "dropped")
+        await asyncio.sleep(60)
+        status = await hall.operate("status")
+        assert status["waits_for"] == [f"the network: {SENTENCE}"]
+        assert hall.manager.conductor.trouble == SENTENCE
+        assert Projection(hall.league, hall.manager.conductor).league_view().waits_for == status["waits_for"]
+        number = hall.manager.ledger.number
+        await asyncio.sleep(230)
+        # Nothing was given out, ruled or counted meanwhile.
+        assert {type(event) for event in hall.recorded()[number:]} == {e.AttemptVoided}
+        await hall.end(60)
+        assert (await hall.operate("status"))["waits_for"] == []
+        assert hall.lost() == []
+        assert not any(isinstance(event, e.PlayerSuspended) for event in hall.recorded())
+    said = [record.getMessage() for record in caplog.records]
+    assert [one for one in said if one.startswith("most players")] == [
+        f"{SENTENCE}; the league waits until they can be",
+        "most players can be reached again; the league goes on",
+    ]
+
+
+@in_virtual_time
+async def test_one_player_that_is_gone_or_half_of_them_are_no_outage(tmp_path: Path) -> None:
+    async with RoutedHall(tmp_path) as hall:
+        await _filled(hall, players=4)
+        await hall.until(_playing(hall, 1))
+        for number in (1, 2):
+            hall.network.close(url_of("player", number))
+        await hall.end(600)
+        assert {player for _, players in hall.lost() for player in players} == {"P01", "P02"}
+        assert len(hall.lost()) == 4
+
+
+@in_virtual_time
+async def test_players_that_only_take_long_to_answer_are_no_outage(tmp_path: Path) -> None:
+    async def hangs(kind: str) -> None:
+        if hall.league.state == "RUNNING_LEAGUE":
+            await asyncio.sleep(4 if kind == "GAME_INVITATION" else 20)
+
+    async with RoutedHall(tmp_path) as hall:
+        await hall.referee()
+        for _ in range(3):
+            await hall.player("random", hangs)
+        await hall.operate("start")
+        for _ in range(50):
+            await asyncio.sleep(1)
+            assert hall.manager.conductor.trouble is None
+        await hall.end(600)
+        assert hall.lost() == []
+
+
+@in_virtual_time
+async def test_when_all_players_are_gone_the_league_waits_until_the_operator_withdraws_them(tmp_path: Path) -> None:
+    async with RoutedHall(tmp_path) as hall:
+        await _filled(hall, players=3)
+        await hall.until(_playing(hall, 1))
+        for number in (1, 2, 3):
+            hall.network.close(url_of("player", number))
+        await asyncio.sleep(3_600)
+        assert (await hall.operate("status"))["waits_for"] == [f"the network: {SENTENCE}"]
+        for player in ("P01", "P02"):
+            await hall.operate("withdraw", player_id=player, reason="it is gone")
+        await hall.end(60)
+
+
+@in_virtual_time
+async def test_of_a_large_league_only_some_are_called_until_most_of_these_are_gone(tmp_path: Path) -> None:
+    async with RoutedHall(tmp_path) as hall:
+        await _filled(hall, players=3 * SAMPLE)
+        await hall.until(_playing(hall, 1))
+
+        def pings() -> set[str]:
+            calls = [one for one in hall.wire if one.method == "ping" and one.by == "manager"]
+            return {one.url for one in calls if one.sent >= begun}
+
+        begun = hall.now
+        outages = hall.manager.conductor.outages
+        await outages._look()
+        assert len(pings()) == SAMPLE
+        hall.cut(10, "no route to the host")
+        await outages._look()
+        assert outages.is_on
+        await asyncio.sleep(13)
+        assert not outages.is_on
+        await hall.end(600)
+        assert hall.lost() == []

@@ -1,0 +1,104 @@
+"""Whether most players became unreachable together, and which losses that could explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence
+from leaguekit.protocol.messages import MatchResult, ResultDetails
+
+FOUR = ["P01", "P02", "P03", "P04"]
+
+
+def gone(outage: Outage, *players: str, at: float = 0.0) -> None:
+    for player in players:
+        outage.note(player, at, there=False)
+
+
+def back(outage: Outage, *players: str, at: float = 0.0) -> None:
+    for player in players:
+        outage.note(player, at, there=True)
+
+
+@pytest.mark.parametrize(
+    ("players", "missing", "is_on"),
+    [
+        (1, 1, False),
+        (2, 1, False),
+        (2, 2, True),
+        (3, 1, False),
+        (3, 2, True),
+        (4, 2, False),
+        (4, 3, True),
+        (9, 5, True),
+    ],
+)
+def test_an_outage_is_when_more_than_half_and_at_least_two_are_gone(players: int, missing: int, is_on: bool) -> None:
+    names, outage = [f"P{number:02d}" for number in range(1, players + 1)], Outage()
+    gone(outage, *names[:missing])
+    assert outage.gone(names) == names[:missing]
+    assert outage.judge(names, 1.0) is is_on
+    assert outage.is_on is is_on
+    assert outage.spans(5.0) is is_on
+
+
+def test_players_that_went_long_before_the_others_are_not_counted() -> None:
+    outage = Outage()
+    gone(outage, "P01", at=0)
+    gone(outage, "P02", at=30)
+    gone(outage, "P03", at=2 * TOGETHER_SECONDS)
+    # Of P03 and P04, one is gone.
+    assert not outage.judge(FOUR, 2 * TOGETHER_SECONDS)
+    gone(outage, "P04", at=2 * TOGETHER_SECONDS)
+    assert outage.judge(FOUR, 2 * TOGETHER_SECONDS)
+
+
+def test_an_outage_lasts_until_half_of_those_are_back_that_were_there_before_it() -> None:
+    outage = Outage()
+    gone(outage, "P01", at=-10 * TOGETHER_SECONDS)
+    gone(outage, "P02", "P03", "P04", at=0)
+    assert outage.judge(FOUR, 1)
+    # One that has failed again is gone since it failed first.
+    gone(outage, "P02", at=500)
+    back(outage, "P01")
+    assert not outage.judge(FOUR, 500)
+    assert outage.is_on
+    back(outage, "P02", "P03")
+    assert outage.judge(FOUR, 600)
+    assert not outage.is_on
+    assert [outage.spans(began) for began in (0, 599, 600, 700)] == [True, True, False, False]
+    # P04, which is still gone, is a case of its own from now on.
+    assert not outage.judge(FOUR, 700)
+
+
+def test_players_that_have_left_the_league_end_an_outage() -> None:
+    outage = Outage()
+    gone(outage, *FOUR)
+    assert outage.judge(FOUR, 1)
+    assert not outage.judge(FOUR[:2], 2)
+    assert outage.judge(FOUR[:1], 3)
+    assert not outage.is_on
+
+
+@pytest.mark.parametrize(
+    ("details", "silent"),
+    [
+        ({"ruling": "UNREACHABLE", "status": "TECHNICAL_LOSS"}, True),
+        ({"ruling": "JOIN_TIMEOUT", "status": "TECHNICAL_LOSS"}, True),
+        ({"ruling": "CHOICE_TIMEOUT", "status": "TECHNICAL_LOSS"}, True),
+        ({"ruling": "REFUSED_INVITATION", "status": "TECHNICAL_LOSS"}, False),
+        ({"ruling": "REFUSED_INVITATION", "status": "TECHNICAL_LOSS", "failures": {"P01": 0, "P02": 0}}, False),
+        ({"ruling": "REFUSED_INVITATION", "status": "TECHNICAL_LOSS", "failures": {"P01": 0, "P02": 4}}, True),
+        ({"ruling": "WIN", "status": "WIN", "choices": {"P01": "even", "P02": "odd"}, "failures": {"P01": 1}}, False),
+        # A referee that knows the documents only tells no ruling.
+        ({"choices": {"P01": "even", "P02": "odd"}}, False),
+        ({"choices": {"P01": "even"}}, True),
+    ],
+)
+def test_which_losses_an_outage_could_explain(details: dict[str, Any], silent: bool) -> None:
+    whole = {"choices": {"P01": "even", "P02": None}, "ruling": UNSET} | details
+    result = MatchResult(winner="P01", score={"P01": 3, "P02": 0}, details=ResultDetails(**whole))
+    assert is_lost_by_silence(result) is silent
