@@ -90,9 +90,9 @@ def test_a_thousand_clients_leave_neither_tasks_nor_memory_behind(run: Any, tmp_
                 if start >= 350:
                     tasks.append(await at_rest(house))
                     memory.append(process.memory_info().rss)
-            # The door itself keeps a few.
+            # The door itself keeps a few, and the manager looks for outages.
             assert len(set(tasks)) == 1
-            assert tasks[0] <= before + 5
+            assert tasks[0] <= before + 6
             assert memory[-1] - memory[0] < MOST_GROWTH, memory
             assert not house.server._mcp._opening.result().app.__self__._server_instances
             # What the manager tells goes to nobody.

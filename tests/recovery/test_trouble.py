@@ -195,7 +195,7 @@ def test_the_same_command_goes_on_with_the_same_league_and_says_no_second_admin_
 def test_settings_from_a_file_are_compared_as_well() -> None:
     settings = Settings(league_id="spring", seed_hex="00", tie_breaks=("wins",))
     plans.check_asked(settings, {"league_id": "spring", "announce_lead": 60, "tie_breaks": ["wins"]}, "x.db")
-    with pytest.raises(CommandError, match="has max_players = 10000, not 9"):
+    with pytest.raises(CommandError, match="has max_players = 1000, not 9"):
         plans.check_asked(settings, {"max_players": 9}, "x.db")
 
 
