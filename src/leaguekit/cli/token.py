@@ -47,5 +47,7 @@ def _as_text(shown: dict[str, Any]) -> str:
     if "referee_code" in shown:
         return f"The new referee code: {shown['referee_code']}"
     agent, seat = shown["agent_id"], shown["seat"]
-    way = f"this seat code (shown once): {seat['code']}" if seat["code"] else f"the code of its seat {seat['id']}"
+    lost = f"if that is lost, `league seats revoke {seat['id']}` and rotate again"
+    old = f"the code of its seat {seat['id']} ({lost})"
+    way = f"this seat code (shown once): {seat['code']}" if seat["code"] else old
     return f"The token of {agent} is void. {agent} comes back with {way}"

@@ -47,9 +47,12 @@ class Operator:
         """A new way in for an agent whose disk has lost its token: the code of its seat."""
         while True:
             answer = await self._command("token_rotate", agent_id=agent_id)
-            if answer is not None:
+            if answer is not None and (code := answer["seat"]["code"]) is not None:
                 self._helped("seat")
-                return str(answer["seat"]["code"])
+                return str(code)
+            if answer is not None:
+                # It has a seat whose code was in an answer that was lost.
+                await self._command("seats_revoke", seat=answer["seat"]["id"])
             await asyncio.sleep(LOOKS_EVERY)
 
     async def _command(self, command: str, **fields: str) -> Any:
