@@ -70,6 +70,28 @@ def test_varied_leagues_end_as_they_must() -> None:
     assert {one.trial.cast.game for one in tried} == {"even_odd", "rock_paper_scissors", "tic_tac_toe"}
 
 
+_OPEN_LOOPS = """
+import asyncio, gc
+from leaguekit.sim.campaign import Trial, try_out
+from leaguekit.sim.outcome import Cast
+crashes = sum(try_out(Trial(seed, Cast(players=4, referees=2), "crash")).outcome.crashes for seed in range(1, 7))
+loops = [one for one in gc.get_objects() if isinstance(one, asyncio.AbstractEventLoop) and not one.is_closed()]
+print(crashes > 0, len(loops))
+"""
+
+
+def test_leagues_with_crashes_leave_no_event_loop_open() -> None:
+    done = subprocess.run([sys.executable, "-c", _OPEN_LOOPS], capture_output=True, text=True, check=True)
+    assert done.stdout == "True 0\n"
+
+
+@pytest.mark.parametrize("seed", [701745, 710382])
+def test_an_outage_that_began_between_two_rounds_and_ended_before_the_report_costs_nobody_a_match(seed: int) -> None:
+    trial = varied(seed)
+    assert trial.faults == "outage"
+    assert try_out(trial).violations == []
+
+
 _DIGESTS = """
 import sys
 from leaguekit.sim.campaign import try_out, varied

@@ -501,6 +501,7 @@ class Conductor:
     def _heard(self, agent_id: str, failures: int) -> None:
         league = self._ledger.league
         if failures and not self.outages.is_on:
+            self.outages.suspect()
             self._ledger.record(commands.note_failures(league, agent_id, failures, self._now()))
         elif not failures and commands.is_missed(league, agent_id):
             self._ledger.record(commands.note_answer(league, agent_id, self._now()))

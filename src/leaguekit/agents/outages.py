@@ -24,7 +24,10 @@ SENTENCE = "most players cannot be reached: the network of this machine seems to
 
 
 class Outages:
-    """Looks for outages while matches are in play. ``changed`` is called when one begins or ends."""
+    """Looks for outages while matches are in play or a message was not delivered.
+
+    ``changed`` is called when an outage begins or ends.
+    """
 
     def __init__(self, caller: Caller, ledger: Ledger, recipient: Recipients, changed: Callable[[], None]) -> None:
         self._caller = caller
@@ -33,6 +36,8 @@ class Outages:
         self._changed = changed
         self._outage = Outage()
         self._turn = 0
+        # Whether a message to a player was not delivered since the last look.
+        self._suspected = False
         # Since when matches are in play, by the loop's time.
         self._since: dict[str, float] = {}
         ledger.listeners.append(self._react)
@@ -41,12 +46,16 @@ class Outages:
     def is_on(self) -> bool:
         return self._outage.is_on
 
+    def suspect(self) -> None:
+        """Look soon: a message to a player was not delivered."""
+        self._suspected = True
+
     async def watch(self) -> None:
-        """Look while a match takes long, for ever."""
+        """Look while a match takes long, and after a message was not delivered, for ever."""
         while True:
             latest = asyncio.get_running_loop().time()
             await asyncio.sleep(LOOK_EVERY)
-            if self.is_on or any(since <= latest for since in self._since.values()):
+            if self.is_on or self._suspected or any(since <= latest for since in self._since.values()):
                 await self._look()
 
     async def touched(self, match_id: str) -> bool:
@@ -64,6 +73,7 @@ class Outages:
                 self._since.pop(event.match_id, None)
 
     async def _look(self) -> None:
+        self._suspected = False
         players = [one.id for one in self._ledger.league.players.values() if one.out is None]
         turn = self._turn % max(len(players), 1)
         players = players[turn:] + players[:turn]

@@ -39,7 +39,10 @@ def play(plan: Plan, cast: Cast, prepare: Callable[[House], None] = lambda house
         finally:
             # What the dead left unread is no fault of theirs.
             loop.set_exception_handler(lambda _loop, _context: None)
+            # A coroutine that is closed may ask for the loop. Without one asyncio makes another and leaves it open.
+            asyncio.set_event_loop(loop)
             loop.bury()
+            asyncio.set_event_loop(None)
             loop.close()
     outcome.faults += [*ear.errors, *unhandled]
     outcome.tail = ear.lines
