@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from leaguekit.league import commands, queries
 from leaguekit.protocol import messages as m
@@ -164,6 +165,42 @@ def test_a_players_figures_add_up_over_a_double_schedule() -> None:
             assert sum(getattr(one, name) for one in stats.opponents) == getattr(row, name) == getattr(stats, name)
         assert sum(one.count for one in stats.choices) == row.played
         assert [one.round_id for one in stats.form] == sorted((one.round_id for one in stats.form), reverse=True)
+
+
+@pytest.mark.proves("000-L1090")
+def test_a_players_statistics_count_what_became_of_the_requests_that_it_was_sent() -> None:
+    play = Play(players=4, referees=2).begin()
+    events = [
+        {"at": 0.1, "what": "E001", "ask": 1},
+        {"at": 0.2, "what": "E009", "ask": 1},
+        {"at": 0.3, "what": "joined", "ask": 1},
+        {"at": 0.4, "what": "E004", "ask": 2},
+        {"at": 0.5, "what": "moved", "ask": 2},
+        {"at": 0.6, "what": "E001"},
+        {"at": 0.7, "what": "something else", "ask": 3},
+    ]
+    told = {"P01": {"events": events}, "P02": {"events": events[2:3]}}
+    play.record("R1M1", won(play.match("R1M1"), "P01", ruling="WIN", evidence={"players": told}))
+    requests = {
+        player_id: play.query("GET_PLAYER_STATS", **_params(player_id=player_id)).player_stats.requests
+        for player_id in play.league.players
+    }
+    assert requests == {
+        "P01": m.RequestCounts(answered=2, timeouts=1, unreachable=1, wrong=1, retried=2, recovered=2),
+        "P02": m.RequestCounts(answered=1),
+        # Nothing is known of these.
+        "P03": UNSET,
+        "P04": UNSET,
+    }
+
+
+@pytest.mark.parametrize(
+    "evidence", [{}, {"players": 1}, {"players": {"P77": {"events": []}}}, {"players": {"P01": None}}]
+)
+def test_evidence_that_cannot_be_read_or_is_about_another_player_is_not_counted(evidence: dict[str, Any]) -> None:
+    play = Play(players=2, referees=1).begin()
+    play.record("R1M1", won(play.match("R1M1"), "P01", ruling="WIN", evidence=evidence))
+    assert play.league.requests == {}
 
 
 def test_a_match_that_is_to_be_played_again_counts_in_no_figure(play: Play) -> None:

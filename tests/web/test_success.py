@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from leaguekit.league.statistics import player_stats
+from leaguekit.protocol.messages import RequestCounts
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import LEAGUE, Hall, in_virtual_time, url_of
 from tests.web.visitors import Json, clumsy, get
@@ -108,6 +110,7 @@ async def test_a_registration_that_is_refused_and_mended_counts_as_an_error_and_
         assert figure(found, "000-L1544")[0] == pytest.approx(1 / found["000-L1544"]["of"])
 
 
+@pytest.mark.proves("000-L1090")
 @in_virtual_time
 async def test_errors_that_a_retry_overcame_are_told_from_those_it_did_not(tmp_path: Path) -> None:
     calls = 0
@@ -129,3 +132,5 @@ async def test_errors_that_a_retry_overcame_are_told_from_those_it_did_not(tmp_p
         page = (await get(Dashboard(hall.manager), "/api/agents/P02")).json
         assert (page["counts"]["timeouts"], page["counts"]["recovered"]) == (1, 1)
         assert page["errors"][0]["code"] == "E001"
+        asked = player_stats(hall.league, "P02").requests
+        assert asked == RequestCounts(answered=2, timeouts=1, retried=1, recovered=1)

@@ -21,7 +21,7 @@ from leaguekit.league.standings import Row
 from leaguekit.league.state import League
 
 # To be raised when the state or its fold changes between two releases.
-FORMAT = 3
+FORMAT = 4
 _WRITER = f"leaguekit-{__version__}-{FORMAT}"
 
 # All that a league consists of; of the table the rows are enough, and of the matches the length of each round's.

@@ -17,13 +17,14 @@ from msgspec import structs
 
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
+from leaguekit.league.evidence import count_requests, evidence_in
 from leaguekit.league.names import likenesses
 from leaguekit.league.records import Breach, Match, Out, Player, Referee, Round, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import AgentState, LeagueState
 from leaguekit.protocol.ids import match_id, match_numbers, player_id
-from leaguekit.protocol.messages import MatchResult, MoveOrigins, ResultDetails
+from leaguekit.protocol.messages import MatchResult, MoveOrigins, RequestCounts, ResultDetails
 
 _AGENTS_STATE: dict[LeagueState, AgentState] = {
     "WAITING_FOR_REGISTRATIONS": "REGISTERED",
@@ -65,6 +66,8 @@ class League:
     # Where players' moves came from, as they state, in all matches that referees reported. A match that was played
     # again counts twice. A player that states nothing is not in it.
     move_origins: dict[str, MoveOrigins]
+    # What became of the requests that referees sent to players, by the evidence of the same matches.
+    requests: dict[str, RequestCounts]
     next_player: int
 
     def __init__(self) -> None:
@@ -75,7 +78,8 @@ class League:
         self.current_round = self.outstanding = 0
         self.waiting, self.held = {}, {}
         self.names, self.endpoints, self.verifiers, self.seats = {}, {}, {}, {}
-        self.referee_code, self.flags, self.broken_rules, self.move_origins = None, {}, {}, {}
+        self.referee_code, self.flags, self.broken_rules = None, {}, {}
+        self.move_origins, self.requests = {}, {}
         self.next_player = 1
 
     def digest(self) -> str:
@@ -216,6 +220,8 @@ class League:
             player.failures = failures_after(player.failures, event.result.details, name)
         for name, origins in (event.result.details.move_origins or {}).items():
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
+        for name, told in evidence_in(event.result.details).items():
+            count_requests(self.requests.setdefault(self.players[name].id, RequestCounts()), told)
 
     @_fold.register
     def _(self, event: e.ResultFlagged) -> None:

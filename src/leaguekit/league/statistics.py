@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from leaguekit.league.figures import Mark, mark, matches_of
 from leaguekit.league.records import Match
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
-from leaguekit.protocol.messages import ChoiceCount, OpponentRecord, PastResult, PlayerFailures, PlayerStats
+from leaguekit.protocol.messages import (
+    ChoiceCount,
+    OpponentRecord,
+    PastResult,
+    PlayerFailures,
+    PlayerStats,
+)
 
 MAX_OPPONENTS = 40
 # Of different choices, and of causes of failures; and how long each may be.
@@ -39,6 +45,7 @@ def player_stats(league: League, player_id: str) -> PlayerStats:
         choices=[ChoiceCount(choice=choice, count=count) for choice, count in common],
         choices_left_out=choices.total() - sum(count for _, count in common),
         failures=_failures(league, ended, player_id),
+        requests=league.requests.get(player_id, UNSET),
         form=[_past(match, player_id) for match in ended[: -MAX_RESULTS - 1 : -1]],
     )
 

@@ -8,10 +8,11 @@ from time import perf_counter
 
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.meters import Histogram
+from leaguekit.league.evidence import TIMEOUT, UNREACHABLE
 from leaguekit.web.exposition import Exposition, Labels
 from leaguekit.web.projection import Projection
 from leaguekit.web.stream import Watchers
-from leaguekit.web.tallies import TIMEOUT, UNREACHABLE, together
+from leaguekit.web.tallies import together
 
 LAG_PAUSE = 0.5
 
@@ -80,15 +81,17 @@ def exposition(
         [({"code": code}, sum(one.failed(code) for one in tallies)) for code in (TIMEOUT, UNREACHABLE)],
     )
     text.counter(
-        "league_match_wrong_answers_total", "Answers that did not count", [({}, sum(t.wrong for t in tallies))]
+        "league_match_wrong_answers_total", "Answers that did not count", [({}, sum(t.requests.wrong for t in tallies))]
     )
     text.counter(
         "league_match_retries_total",
         "Errors after which a player was asked again",
-        [({}, sum(t.retried for t in tallies))],
+        [({}, sum(t.requests.retried for t in tallies))],
     )
     text.counter(
-        "league_match_recoveries_total", "Of those, overcome by a retry", [({}, sum(t.recovered for t in tallies))]
+        "league_match_recoveries_total",
+        "Of those, overcome by a retry",
+        [({}, sum(t.requests.recovered for t in tallies))],
     )
     text.histogram(
         "league_answer_seconds", "How long players took to answer", [({}, together([t.times for t in tallies]))]

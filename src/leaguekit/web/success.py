@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from leaguekit.agents.meters import Histogram, Meters
+from leaguekit.league.evidence import TIMEOUT
 from leaguekit.web.page_shapes import Metric, MetricsPage
 from leaguekit.web.projection import Projection
-from leaguekit.web.tallies import INVALID_CHOICES, TIMEOUT, Tally, together
+from leaguekit.web.tallies import INVALID_CHOICES, Tally, together
 
 IN_LOG = "in the reports of this league's referees"
 HERE = "at the manager since it was started"
@@ -30,15 +31,15 @@ class Counted(NamedTuple):
 
 def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> MetricsPage:
     tallies = list(shown.tallies.values())
-    answers = _sum(tallies, lambda tally: tally.answered + tally.wrong)
+    answers = _sum(tallies, lambda tally: tally.requests.answered + tally.requests.wrong)
     asked = _sum(tallies, lambda tally: tally.counts().asked)
     calls = sum(histogram.count for histogram in meters.answered.values()) + sum(meters.refused.values())
     malformed = sum(count for (_, code), count in meters.refused.items() if code in MALFORMED)
     wrong_types = sum(count for (_, code), count in meters.refused.items() if code == WRONG_TYPE)
     chosen = _sum(tallies, lambda tally: tally.good["moved"] + tally.failed(*INVALID_CHOICES))
     invalid = _sum(tallies, lambda tally: tally.failed(*INVALID_CHOICES))
-    wrong = _sum(tallies, lambda tally: tally.wrong)
-    heard = [tally for tally in tallies if tally.answered or tally.wrong]
+    wrong = _sum(tallies, lambda tally: tally.requests.wrong)
+    heard = [tally for tally in tallies if tally.requests.answered or tally.requests.wrong]
     round_trips, queries = (
         together([tally.times for tally in tallies]),
         meters.answered.get("league_query", Histogram()),
@@ -50,7 +51,7 @@ def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> M
     both = f"{HERE}, and {IN_LOG}"
     valid = Counted(answers - wrong + calls - malformed, answers + calls)
     wrong_types += _sum(tallies, lambda tally: tally.failed(WRONG_TYPE))
-    retried = _sum(tallies, lambda tally: tally.retried)
+    retried = _sum(tallies, lambda tally: tally.requests.retried)
     return MetricsPage(
         seq=shown.number,
         metrics=[
@@ -60,7 +61,7 @@ def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> M
                 "000-L1547",
                 "Errors overcome by a retry",
                 0.80,
-                Counted(_sum(tallies, lambda tally: tally.recovered), retried),
+                Counted(_sum(tallies, lambda tally: tally.requests.recovered), retried),
                 IN_LOG,
             ),
             _below(

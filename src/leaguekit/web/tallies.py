@@ -1,46 +1,25 @@
-"""What became of the requests that players were sent, counted from the evidence in referees' reports.
-
-Evidence is whatever a referee says: what cannot be read is not counted, and a referee that is not ours gives none.
-"""
+"""What became of the requests that players were sent, counted from the evidence in referees' reports."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import structs
 
 from leaguekit.agents.meters import Histogram
 from leaguekit.league.events import ResultRecorded
+from leaguekit.league.evidence import GOOD, TIMEOUT, UNREACHABLE, Told, count_requests, evidence_in
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.protocol.messages import RequestCounts
 from leaguekit.protocol.plain import without_places
 from leaguekit.web.page_shapes import Counts, ErrorLine, Times
 
 # Seconds: players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-TIMEOUT, UNREACHABLE = "E001", "E009"
 INVALID_CHOICES = ("E004", "E057")
-_GOOD = ("joined", "moved", "refused")
-
-
-class _Noted(Struct):
-    at: float
-    what: str
-    ask: int | None = None
-    asked_at: float | None = None
-
-
-class _Told(Struct):
-    events: Annotated[list[_Noted], Meta(max_length=100)] = []
-    last_wrong: str | None = None
-
-
-class _Evidence(Struct):
-    players: Annotated[dict[str, _Told], Meta(max_length=2)]
 
 
 @dataclass(slots=True)
@@ -58,9 +37,7 @@ class Tally:
     good: Counter[str] = field(default_factory=Counter)
     errors: dict[str, _Error] = field(default_factory=dict)
     times: Histogram = field(default_factory=lambda: Histogram(BOUNDS))
-    # Errors after which it was asked again, and how many of those were overcome.
-    retried: int = 0
-    recovered: int = 0
+    requests: RequestCounts = field(default_factory=RequestCounts)
     # Notices of the manager that it left unanswered.
     missed: int = 0
     # Since when each of its matches has had a wrong answer in it, and how long it took to mend that.
@@ -68,17 +45,8 @@ class Tally:
     repaired: int = 0
     repair_seconds: float = 0.0
 
-    @property
-    def answered(self) -> int:
-        return sum(self.good.values())
-
     def failed(self, *codes: str) -> int:
         return sum(self.errors[code].count for code in codes if code in self.errors)
-
-    @property
-    def wrong(self) -> int:
-        """Answers that did not count."""
-        return sum(error.count for code, error in self.errors.items() if code not in (TIMEOUT, UNREACHABLE))
 
     @property
     def has_all(self) -> bool:
@@ -86,16 +54,9 @@ class Tally:
         return self.good["joined"] > 0 and self.good["moved"] > 0 and self.broken_since is None
 
     def counts(self) -> Counts:
-        return Counts(
-            asked=self.answered + sum(error.count for error in self.errors.values()),
-            answered=self.answered,
-            timeouts=self.failed(TIMEOUT),
-            unreachable=self.failed(UNREACHABLE),
-            wrong=self.wrong,
-            retried=self.retried,
-            recovered=self.recovered,
-            missed=self.missed,
-        )
+        found = self.requests
+        asked = found.answered + found.timeouts + found.unreachable + found.wrong
+        return Counts(asked=asked, **structs.asdict(found), missed=self.missed)
 
     def error_lines(self) -> list[ErrorLine]:
         """Its errors, the most frequent first."""
@@ -113,29 +74,24 @@ class Tally:
             for code, error in sorted(self.errors.items(), key=lambda one: -one[1].count)
         ]
 
-    def take(self, told: _Told, at: str, match_id: str) -> None:
+    def take(self, told: Told, at: str, match_id: str) -> None:
         """Count what a referee tells of one match."""
-        in_trouble = was_wrong = False
+        count_requests(self.requests, told)
         for noted in told.events:
-            if noted.what in _GOOD:
+            if noted.what in GOOD:
                 self.good[noted.what] += 1
-                self.recovered += in_trouble
-                in_trouble = False
-            elif noted.what in CATALOGUE and noted.ask is not None:
-                self.retried += not in_trouble
-                in_trouble = True
+            elif noted.is_error:
                 error = self.errors.setdefault(noted.what, _Error())
                 error.count += 1
                 error.at, error.match_id = at, match_id
-                if noted.what not in (TIMEOUT, UNREACHABLE):
-                    was_wrong = True
+                if noted.is_wrong:
                     error.detail = None if told.last_wrong is None else without_places(told.last_wrong)
             else:
                 continue
             if noted.ask is not None and noted.asked_at is not None and noted.what not in (TIMEOUT, UNREACHABLE):
                 self.times.add(max(0.0, noted.at - noted.asked_at))
         if told.events:
-            self._mend(at, was_wrong=was_wrong)
+            self._mend(at, was_wrong=any(noted.is_wrong for noted in told.events))
 
     def _mend(self, at: str, *, was_wrong: bool) -> None:
         if was_wrong and self.broken_since is None:
@@ -157,14 +113,8 @@ class Tallies(dict[str, Tally]):
 
     def take(self, recorded: ResultRecorded) -> None:
         """Count what a report tells."""
-        details = recorded.result.details
-        try:
-            evidence = msgspec.convert(details.evidence, _Evidence)
-        except msgspec.ValidationError:
-            return
-        for player, told in evidence.players.items():
-            if player in details.choices:
-                self.of(player).take(told, recorded.at, recorded.match_id)
+        for player, told in evidence_in(recorded.result.details).items():
+            self.of(player).take(told, recorded.at, recorded.match_id)
 
 
 def times_of(histogram: Histogram) -> Times:

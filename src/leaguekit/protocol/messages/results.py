@@ -144,6 +144,17 @@ class PlayerFailures(Struct, kw_only=True):
     unanswered_in_a_row: Annotated[Count, said("Calls in a row left unanswered until now", "000-L1090")]
 
 
+class RequestCounts(Struct, kw_only=True):
+    """What became of the requests that referees sent to a player, by the evidence in their reports."""
+
+    answered: Annotated[Count, said("Answers that counted", "000-L1090")] = 0
+    timeouts: Annotated[Count, said("Requests without an answer in time", "000-L1090")] = 0
+    unreachable: Annotated[Count, said("Requests that found no connection", "000-L1090")] = 0
+    wrong: Annotated[Count, said("Answers that did not count", "000-L1090")] = 0
+    retried: Annotated[Count, said("Failures after which it could be asked again", "000-L1090")] = 0
+    recovered: Annotated[Count, said("Of those, how many were then answered well", "000-L1090")] = 0
+
+
 class PastResult(Struct, kw_only=True):
     """How a match ended for a player."""
 
@@ -166,6 +177,9 @@ class PlayerStats(Standing, kw_only=True):
         Count | UnsetType, said("In how many matches it made a choice that is not listed", "000-L1090")
     ] = UNSET
     failures: Annotated[PlayerFailures | UnsetType, said("What it lost without play", "000-L1090")] = UNSET
+    requests: Annotated[
+        RequestCounts | UnsetType, said("What became of the requests that referees sent to it", "000-L1090")
+    ] = UNSET
     form: Annotated[list[PastResult] | UnsetType, said("Its latest results, the latest first", "000-L1090")] = UNSET
 
 

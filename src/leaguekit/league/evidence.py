@@ -1,0 +1,73 @@
+"""The evidence in a referee's report: how a player answered each request of a match.
+
+Evidence is whatever a referee says: what cannot be read is not counted, and a referee that is not ours gives none.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.protocol.messages import RequestCounts, ResultDetails
+
+TIMEOUT, UNREACHABLE = "E001", "E009"
+# Answers that count.
+GOOD = ("joined", "moved", "refused")
+
+
+class Noted(Struct):
+    """What happened at a time. ``ask`` is the number of the request that it answers."""
+
+    at: float
+    what: str
+    ask: int | None = None
+    asked_at: float | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is a request without an answer that counts."""
+        return self.ask is not None and self.what in CATALOGUE
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is an answer that does not count."""
+        return self.is_error and self.what not in (TIMEOUT, UNREACHABLE)
+
+
+class Told(Struct):
+    """What a referee says about one player in one match."""
+
+    events: Annotated[list[Noted], Meta(max_length=100)] = []
+    last_wrong: str | None = None
+
+
+class _Evidence(Struct):
+    players: Annotated[dict[str, Told], Meta(max_length=2)]
+
+
+def evidence_in(details: ResultDetails) -> dict[str, Told]:
+    """The evidence about each player of the match."""
+    try:
+        evidence = msgspec.convert(details.evidence, _Evidence)
+    except msgspec.ValidationError:
+        return {}
+    return {player: told for player, told in evidence.players.items() if player in details.choices}
+
+
+def count_requests(counts: RequestCounts, told: Told) -> None:
+    """Add what became of the requests of one match."""
+    in_trouble = False
+    for noted in told.events:
+        if noted.what in GOOD:
+            counts.answered += 1
+            counts.recovered += in_trouble
+            in_trouble = False
+        elif noted.is_error:
+            counts.timeouts += noted.what == TIMEOUT
+            counts.unreachable += noted.what == UNREACHABLE
+            counts.wrong += noted.is_wrong
+            counts.retried += not in_trouble
+            in_trouble = True
