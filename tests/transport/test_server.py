@@ -25,6 +25,7 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
 from leaguekit.transport.endpoint import Beside
+from leaguekit.transport.http_protocol import McpProtocol
 from leaguekit.transport.server import CannotListen, Server, listen
 from leaguekit.transport.turns import mcp_query
 from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
@@ -141,6 +142,49 @@ def test_pipelined_requests_to_mcp_and_elsewhere_are_answered_in_order(run: Run)
                 assert (await client.answer())[0] == 405
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET /mcp HTTP/1.1\r\n\r\n",
+        b"GET /mcp HTTP/1.1\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\ncontent-length: 1\r\n\r\nx",
+        b"GET /health HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their_turn_between_two(
+    run: Run, request_: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = 5_000
+    most_read = turns_of_the_loop = 0
+    feed = McpProtocol._feed
+
+    def counted(self: McpProtocol, data: bytes) -> None:
+        nonlocal most_read
+        feed(self, data)
+        most_read = max(most_read, len(self._turns))
+
+    async def count_turns() -> None:
+        nonlocal turns_of_the_loop
+        while True:
+            await asyncio.sleep(0)
+            turns_of_the_loop += 1
+
+    async def main() -> None:
+        async with serving(app=application()) as running:
+            client = await running.connect()
+            counting = asyncio.create_task(count_turns())
+            sending = asyncio.create_task(client.send(request_ * number))
+            for _ in range(number):
+                assert (await client.answer())[0] in (200, 405)
+            await sending
+            counting.cancel()
+
+    monkeypatch.setattr(McpProtocol, "_feed", counted)
+    run(main())
+    assert most_read < 300
+    assert turns_of_the_loop > number / 4
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 50])

@@ -37,7 +37,9 @@ log = logging.getLogger(__name__)
 LINE = "leaguekit.line"
 
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
-_PIECE = 16_384
+_PIECE = 4_096
+# With more requests than these to answer, the rest of the data waits: to read a hundred thousand takes a second.
+_MOST_TURNS = 32
 # By a larger message nobody is identified: to read it twice takes long.
 _MOST_IDENTIFIED = 65_536
 
@@ -62,6 +64,9 @@ class McpProtocol(HttpToolsProtocol):
         self._turns: deque[Turn] = deque()
         # The first turn is under way.
         self._answering = False
+        # What was received and is not read yet, and whether it soon will be.
+        self._unread = b""
+        self._reads_on = False
         self._in_message = False
         # The request to /mcp that is arriving; uvicorn's self.cycle is the same for other requests.
         self._post: Post | None = None
@@ -217,15 +222,40 @@ class McpProtocol(HttpToolsProtocol):
                 else:
                     self._wait_for(came, head.peer)
                 return
-        if len(data) <= _PIECE:
-            self._feed(data)
-        else:
-            for start in range(0, len(data), _PIECE):
-                self._feed(data[start : start + _PIECE])
+        if self._unread:
+            self._unread += data
+            self.flow.pause_reading()
+            return
+        self._read(data)
         if self._turns:
             if at_rest:
                 self._remember(data)
             self._go_on(at_once=True)
+
+    def _read(self, data: bytes) -> None:
+        """Read pieces of the data until there is enough to answer."""
+        for start in range(0, len(data), _PIECE):
+            if len(self._turns) > _MOST_TURNS:
+                self._unread = data[start:]
+                self.flow.pause_reading()
+                return
+            self._feed(data[start : start + _PIECE])
+
+    def _read_on(self) -> None:
+        """Read what waits, when others have had their turn."""
+        if not self._reads_on:
+            self._reads_on = True
+            self.loop.call_soon(self._read_rest)
+
+    def _read_rest(self) -> None:
+        self._reads_on = False
+        data, self._unread = self._unread, b""
+        if not self.transport.is_closing():
+            self._read(data)
+            self._go_on()
+            if not self._unread and self._in_message and len(self._turns) == 1:
+                # An application waits for the rest of the body.
+                self.flow.resume_reading()
 
     def _wait_for(self, work: Work, peer: Peer) -> None:
         """Answer such a request when the work is done."""
@@ -457,6 +487,9 @@ class McpProtocol(HttpToolsProtocol):
         ``at_once`` begins to answer before this returns; but only the first, for others want to be answered too.
         """
         while self._turns:
+            if self._unread and len(self._turns) == 1:
+                # The rest of this request may be there.
+                self._read_on()
             if self._answering or self.flow.write_paused or self.transport.is_closing():
                 return
             turn = self._turns[0]
@@ -473,8 +506,14 @@ class McpProtocol(HttpToolsProtocol):
             if answer is None:
                 return
             self._say(answer, turn)
-            at_once = False
-        if not self.flow.write_paused and not self.transport.is_closing():
+            if self._turns:
+                self.loop.call_soon(self._go_on)
+                return
+        if self.flow.write_paused or self.transport.is_closing():
+            return
+        if self._unread:
+            self._read_on()
+        else:
             self._rest(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
             self.flow.resume_reading()
 
