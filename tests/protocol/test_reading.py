@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
 from leaguekit.protocol.reading import (
     MOST_EXPLAINED,
+    MOST_EXTREME,
     MOST_OPENED,
     MOST_VIOLATIONS,
     check_text,
@@ -338,6 +340,18 @@ def test_a_token_in_a_long_value_is_not_shown() -> None:
     token = "tok-p01-" + "A" * 43
     (error,) = (one for one in violations({"message_type": "x" * 30 + " " + token + "y" * 9_000}) if one.code == "E045")
     assert "AAAA" not in error.came
+
+
+@pytest.mark.parametrize("number", [b"1e308", b"1.5E-310", b"2e+0291"])
+def test_a_text_may_have_only_so_many_numbers_that_take_long_to_decode(number: bytes) -> None:
+    check_text(b"[%b]" % b",".join([number] * MOST_EXTREME))
+    with pytest.raises(ProtocolError, match="more than 100 numbers with exponents of 200 or more"):
+        check_text(b"[%b]" % b",".join([number] * (MOST_EXTREME + 1)))
+
+
+def test_a_text_may_have_many_ordinary_numbers_and_digests() -> None:
+    digest = hashlib.sha256(b"").hexdigest()
+    check_text(msgspec.json.encode({"numbers": [1e99, 2.5e-7, 1_000_000] * 1_000, "digests": [digest] * 900}))
 
 
 @pytest.mark.parametrize("part", [b"{}", b"[]"])

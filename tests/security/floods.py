@@ -195,7 +195,7 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
 FILLERS = {
     "ones": "1", "objects": "{}", "lists": "[]", "nulls": "null", "texts": '""', "brackets in texts": '"["',
     "calls": '{"id":1}', "deep": "[" * 20 + "]" * 20, "maps": '{"a":{}}', "escapes": '"\\""', "signs": '"é"',
-    "numbers": "1e9", "pings": '{"jsonrpc":"2.0","method":"ping","id":1}',
+    "numbers": "1e9", "extreme numbers": "1e308", "pings": '{"jsonrpc":"2.0","method":"ping","id":1}',
 }  # fmt: skip
 NUMBERED = ',"id":1'
 WRONG = '{"jsonrpc":"2.0","method":"update_standings","params":{"message_type":"%s"}' + NUMBERED + "}"

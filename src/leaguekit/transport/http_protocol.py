@@ -241,11 +241,15 @@ class McpProtocol(HttpToolsProtocol):
                 return
             self._feed(data[start : start + _PIECE])
 
-    def _read_on(self) -> None:
-        """Read what waits, when others have had their turn."""
-        if not self._reads_on:
+    def _read_on(self, while_turns: int) -> bool:
+        """Read what waits when others have had their turn, if there are so many requests; whether anything waits.
+
+        The rest of the last request may be among it.
+        """
+        if self._unread and len(self._turns) == while_turns and not self._reads_on:
             self._reads_on = True
             self.loop.call_soon(self._read_rest)
+        return bool(self._unread)
 
     def _read_rest(self) -> None:
         self._reads_on = False
@@ -487,9 +491,7 @@ class McpProtocol(HttpToolsProtocol):
         ``at_once`` begins to answer before this returns; but only the first, for others want to be answered too.
         """
         while self._turns:
-            if self._unread and len(self._turns) == 1:
-                # The rest of this request may be there.
-                self._read_on()
+            self._read_on(while_turns=1)
             if self._answering or self.flow.write_paused or self.transport.is_closing():
                 return
             turn = self._turns[0]
@@ -511,9 +513,7 @@ class McpProtocol(HttpToolsProtocol):
                 return
         if self.flow.write_paused or self.transport.is_closing():
             return
-        if self._unread:
-            self._read_on()
-        else:
+        if not self._read_on(while_turns=0):
             self._rest(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
             self.flow.resume_reading()
 
