@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import inspect
 import json
@@ -185,6 +186,32 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
     run(main())
     assert most_read < 300
     assert turns_of_the_loop > number / 4
+
+
+def test_an_endless_body_is_cut_off_when_its_request_has_been_answered_and_holds_up_nobody(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    feed = McpProtocol._feed
+
+    def noted(self: McpProtocol, data: bytes) -> None:
+        sizes.append(len(data))
+        feed(self, data)
+
+    async def main() -> None:
+        async with serving(app=application()) as running:
+            client = await running.say(b"GET /health HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
+            assert (await client.answer())[0] == 200
+            for _ in range(100):
+                client.writer.write(b"1\r\na\r\n" * 20_000)
+                with contextlib.suppress(ConnectionError):
+                    await client.writer.drain()
+            assert await client.ends()
+
+    monkeypatch.setattr(McpProtocol, "_feed", noted)
+    run(main())
+    assert max(sizes) <= 4_096
+    assert 60_000 < sum(sizes) < 600_000
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 50])

@@ -36,10 +36,15 @@ log = logging.getLogger(__name__)
 # Under this name an ASGI application finds its connection among its scope's extensions: that of this name has it.
 LINE = "leaguekit.line"
 
-# Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
+# Data goes to the parser in pieces, one in each turn of the loop: a megabyte of tiny requests or chunks takes seconds.
+# A limit is noticed at most two pieces late.
 _PIECE = 4_096
-# With more requests than these to answer, the rest of the data waits: to read a hundred thousand takes a second.
+# With more requests than these to answer, what was received waits.
 _MOST_TURNS = 32
+# Of a body that its application has not read, so much is read after the answer.
+_MOST_SKIPPED = 65_536
+# A chunk of a body counts as longer, because each takes its time.
+_CHUNK = 10
 # By a larger message nobody is identified: to read it twice takes long.
 _MOST_IDENTIFIED = 65_536
 
@@ -64,9 +69,9 @@ class McpProtocol(HttpToolsProtocol):
         self._turns: deque[Turn] = deque()
         # The first turn is under way.
         self._answering = False
-        # What was received and is not read yet, and whether it soon will be.
+        # What was received and is not read yet, and whether more is soon read and answered.
         self._unread = b""
-        self._reads_on = False
+        self._continues = False
         self._in_message = False
         # The request to /mcp that is arriving; uvicorn's self.cycle is the same for other requests.
         self._post: Post | None = None
@@ -81,6 +86,8 @@ class McpProtocol(HttpToolsProtocol):
         self._held = 0
         # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
         self._unseen_bytes = 0
+        # Bytes that were read of a body after the answer.
+        self._skipped = 0
         # Until when the peer may take its time; None while it waits for us.
         self._due: float | None = None
         self._watch: asyncio.TimerHandle | None = None
@@ -233,33 +240,34 @@ class McpProtocol(HttpToolsProtocol):
             self._go_on(at_once=True)
 
     def _read(self, data: bytes) -> None:
-        """Read pieces of the data until there is enough to answer."""
-        for start in range(0, len(data), _PIECE):
-            if len(self._turns) > _MOST_TURNS:
-                self._unread = data[start:]
-                self.flow.pause_reading()
-                return
-            self._feed(data[start : start + _PIECE])
+        """Read one piece of the data, and the rest when others have had their turn."""
+        self._feed(data[:_PIECE])
+        if len(data) > _PIECE and not self._deaf:
+            self._unread = data[_PIECE:]
+            self.flow.pause_reading()
+            self._read_on()
 
-    def _read_on(self, while_turns: int) -> bool:
-        """Read what waits when others have had their turn, if there are so many requests; whether anything waits.
+    def _read_on(self) -> None:
+        """Read more of what was received, unless there is enough to answer."""
+        if self._unread and len(self._turns) <= _MOST_TURNS:
+            self._continue_soon()
 
-        The rest of the last request may be among it.
-        """
-        if self._unread and len(self._turns) == while_turns and not self._reads_on:
-            self._reads_on = True
-            self.loop.call_soon(self._read_rest)
-        return bool(self._unread)
+    def _continue_soon(self) -> None:
+        if not self._continues:
+            self._continues = True
+            self.loop.call_soon(self._continue)
 
-    def _read_rest(self) -> None:
-        self._reads_on = False
-        data, self._unread = self._unread, b""
-        if not self.transport.is_closing():
+    def _continue(self) -> None:
+        """Read and answer a little more, after others have had their turn."""
+        self._continues = False
+        if self.transport.is_closing():
+            return
+        if self._unread and len(self._turns) <= _MOST_TURNS:
+            data, self._unread = self._unread, b""
             self._read(data)
-            self._go_on()
-            if not self._unread and self._in_message and len(self._turns) == 1:
-                # An application waits for the rest of the body.
-                self.flow.resume_reading()
+        self._go_on()
+        if not self._unread and len(self._turns) <= 1 and not self.flow.write_paused:
+            self.flow.resume_reading()
 
     def _wait_for(self, work: Work, peer: Peer) -> None:
         """Answer such a request when the work is done."""
@@ -331,7 +339,7 @@ class McpProtocol(HttpToolsProtocol):
         self.url = b""
         self.headers = []
         self.cycle = None  # type: ignore[assignment]
-        self._unseen_bytes = 0
+        self._unseen_bytes = self._skipped = 0
         self._in_message = True
         self._due = self.loop.time() + self._limits.request_seconds
         if self._turns or self.flow.write_paused:
@@ -447,6 +455,9 @@ class McpProtocol(HttpToolsProtocol):
         post = self._post
         if post is None:
             super().on_body(body)
+            self._skipped += (_CHUNK + len(body)) * self.cycle.response_complete
+            if self._skipped > _MOST_SKIPPED:
+                self._end_early()
         elif len(post.body) + len(body) > post.place.most_bytes:
             self._refuse(_too_large(post))
         elif not post.body:
@@ -491,7 +502,7 @@ class McpProtocol(HttpToolsProtocol):
         ``at_once`` begins to answer before this returns; but only the first, for others want to be answered too.
         """
         while self._turns:
-            self._read_on(while_turns=1)
+            self._read_on()
             if self._answering or self.flow.write_paused or self.transport.is_closing():
                 return
             turn = self._turns[0]
@@ -509,11 +520,13 @@ class McpProtocol(HttpToolsProtocol):
                 return
             self._say(answer, turn)
             if self._turns:
-                self.loop.call_soon(self._go_on)
+                self._continue_soon()
                 return
         if self.flow.write_paused or self.transport.is_closing():
             return
-        if not self._read_on(while_turns=0):
+        if self._unread:
+            self._read_on()
+        else:
             self._rest(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
             self.flow.resume_reading()
 
@@ -645,9 +658,14 @@ class McpProtocol(HttpToolsProtocol):
 
     def _part(self, refusal: Refusal) -> None:
         """Say the last word, and listen on for a moment: at a reset the peer might not see it."""
-        self._turns.clear()
-        self._has_parted = True
         self.transport.write(refusal if isinstance(refusal, bytes) else refusal())
+        self._end_early()
+
+    def _end_early(self) -> None:
+        """Send nothing more, and throw away what still comes."""
+        self._turns.clear()
+        self._deaf = self._has_parted = True
+        self._in_message = False
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
