@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from leaguekit.agents.admission import RETURNS_AT_ONCE
 from leaguekit.agents.manager import Manager
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
@@ -532,3 +533,16 @@ async def test_a_second_report_that_differs_is_refused_and_the_operator_sees_it(
         assert [one for one in flags if "second" in one] == ["R1M1: REF01 reported it a second time, and differently"]
         assert b"ResultFlagged" in hall.log.disk.events[-1]
         assert "REF01's report of R1M1 is refused" in caplog.text
+
+
+@in_virtual_time
+async def test_an_agent_that_registers_again_and_again_is_slowed_down_and_fills_no_log(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        player = await hall.scripted("player", 1)
+        again = hall.registration("player", 1) | {"auth_token": player.token}
+        answers = [await hall.post("register_player", again) for _ in range(100)]
+        refused = [one["error"]["data"] for one in answers if "error" in one]
+        assert {one["error_code"] for one in refused} == {"E059"}
+        assert len(answers) - len(refused) == RETURNS_AT_ONCE
+        await asyncio.sleep(10)
+        assert (await hall.post("register_player", again))["result"]["status"] == "ACCEPTED"

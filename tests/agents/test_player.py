@@ -1004,7 +1004,7 @@ def test_a_league_error_from_anybody_but_the_manager_is_refused_and_told_to_nobo
     assert told == []
 
 
-def test_a_league_error_that_comes_before_the_registration_is_told_too(tmp_path: Path) -> None:
+def test_a_league_error_before_the_registration_is_told_once_and_without_its_words(tmp_path: Path) -> None:
     told: list[str] = []
 
     async def scene(stage: Stage) -> None:
@@ -1013,9 +1013,10 @@ def test_a_league_error_that_comes_before_the_registration_is_told_too(tmp_path:
         assert violations(ack) == []
         assert (ack["sender"], ack["status"]) == ("player:agent-alpha", "ACKNOWLEDGED")
         assert "player_id" not in ack
+        await stage.raw("LEAGUE_ERROR", encode(message))
 
     played(scene, Stage(tmp_path, tell=told.append), registered=False)
-    assert told == ["The manager reports E012 AUTH_TOKEN_INVALID. Wait."]
+    assert told == ["A caller that may not be the manager reports E012."]
 
 
 @pytest.mark.proves("001-L1661", "000-L1247")

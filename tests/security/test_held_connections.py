@@ -193,6 +193,10 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
             _, body = await line.ask(post(json.dumps(call).encode()))
             assert json.loads(body)["result"]["status"] == "ACCEPTED"
             assert answers.empty()
+            # A stranger whose endpoint answers takes the place of one whose endpoint does not.
+            await house.player("Bob")
+            assert _cause(await answers.get()) == "E059"
+            assert answers.empty()
             await asyncio.gather(*tasks)
 
     run(registered())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,13 +27,17 @@ from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import Resolver, is_loopback
 from leaguekit.transport.base import Peer
+from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood, peer_address
+from leaguekit.transport.rates import Buckets
 from leaguekit.transport.waits import TooManyWait, Waits
 
 # Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
 # a seat code, are counted by themselves.
 MOST_CHECKS, MOST_CHECKS_AN_ADDRESS = 500, 200
 MOST_CHECKS_AN_AGENT = 2
+# How often an agent that is registered may register again. Each time takes a line in the log.
+RETURNS_AT_ONCE, RETURNS_A_SECOND = 30.0, 0.5
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +74,10 @@ class Admission:
         # Of each referee that shows players its own token, the addresses from which that token counts.
         self._token_hosts: dict[str, frozenset[str]] = {}
         self._resolver = Resolver()
-        self._checks = Waits(MOST_CHECKS, MOST_CHECKS_AN_ADDRESS)
+        # The time limits of the checks of strangers, the oldest first, each with its address.
+        self._checks: dict[asyncio.Timeout, str] = {}
         self._checks_of_agents = Waits(sys.maxsize, MOST_CHECKS_AN_AGENT)
+        self._returns = Buckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def recover(self) -> None:
@@ -90,9 +97,10 @@ class Admission:
         league = self._ledger.league
         try:
             self._admit_player(applicant, peer)
-            with self._checking(applicant, peer):
+            async with self._checking(applicant, peer):
                 applicant = await self._asked("player", applicant, peer)
             player_id = self._admit_player(applicant, peer)
+            self._count_return(player_id)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
         token, proof = self._token(player_id, applicant, request)
@@ -105,10 +113,11 @@ class Admission:
         league = self._ledger.league
         try:
             commands.admit_referee(league, applicant, self._now())
-            with self._checking(applicant, peer):
+            async with self._checking(applicant, peer):
                 applicant = await self._asked("referee", applicant, peer)
                 hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
             referee_id = commands.admit_referee(league, applicant, self._now())
+            self._count_return(referee_id)
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
         token, proof = self._token(referee_id, applicant, request)
@@ -153,16 +162,44 @@ class Admission:
             check_crowd(league, applicant, peer, self._max_per_address)
         return player_id
 
-    @contextmanager
-    def _checking(self, applicant: commands.Applicant[Any], peer: Peer) -> Iterator[None]:
+    @asynccontextmanager
+    async def _checking(self, applicant: commands.Applicant[Any], peer: Peer) -> AsyncIterator[None]:
         """Count an applicant whose endpoint is being called. Raises ProtocolError if there are too many."""
         agent = applicant.returning_id or applicant.seat
-        waits, name = (self._checks, neighbourhood(peer.host)) if agent is None else (self._checks_of_agents, agent)
         try:
-            with waits.one(name):
-                yield
-        except TooManyWait:
+            if agent is None:
+                async with self._checking_stranger(neighbourhood(peer.host)):
+                    yield
+            else:
+                with self._checks_of_agents.one(agent):
+                    yield
+        except (TooManyWait, TimeoutError):
             raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None
+
+    @asynccontextmanager
+    async def _checking_stranger(self, address: str) -> AsyncIterator[None]:
+        """If there are too many, the oldest check ends: an endpoint that is there has answered long before."""
+        await in_a_task()
+        of_address = [limit for limit, other in self._checks.items() if other == address]
+        if len(of_address) >= MOST_CHECKS_AN_ADDRESS:
+            self._end_check(of_address[0])
+        elif len(self._checks) >= MOST_CHECKS:
+            self._end_check(next(iter(self._checks)))
+        async with asyncio.timeout(None) as limit:
+            self._checks[limit] = address
+            try:
+                yield
+            finally:
+                self._checks.pop(limit, None)
+
+    def _end_check(self, limit: asyncio.Timeout) -> None:
+        del self._checks[limit]
+        limit.reschedule(asyncio.get_running_loop().time())
+
+    def _count_return(self, agent_id: str) -> None:
+        """Raises ProtocolError if an agent registers too often."""
+        if self._ledger.league.agent(agent_id) is not None and (seconds := self._returns.take(agent_id)):
+            raise ProtocolError("E059", f"{agent_id} has registered too often: try again in {max(seconds, 0.1):.1f} s.")
 
     async def _asked(
         self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer

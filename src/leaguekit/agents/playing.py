@@ -105,6 +105,8 @@ class PlayerAgent:
         self.history: dict[str, PastMatch] = {}
         self.final: dict[str, Any] | None = None
         # How many moves were the strategy's own, and the first of those that were not.
+        # Whether a LEAGUE_ERROR came that nobody can prove to be the manager's.
+        self._heard_unproven = False
         self.origins = m.MoveOrigins()
         self.replaced: list[Replaced] = []
         self.finished = asyncio.Event()
@@ -436,9 +438,12 @@ class PlayerAgent:
         me = self.registrar.identity
         if me is not None and not me.may_be_manager(message.auth_token):
             raise self._stranger()
-        text = text_of(message)
-        log.info("%s", text, extra=about(message))
-        self._tell(text)
+        # Before the registration no caller can prove to be the manager, and its words are not shown.
+        text = f"A caller that may not be the manager reports {message.error_code}." if me is None else text_of(message)
+        if me is not None or not self._heard_unproven:
+            log.info("%s", text, extra=about(message))
+            self._tell(text)
+        self._heard_unproven = True
         return m.LeagueErrorAck(
             **m.envelope(self.registrar.sender, self.world.now(), message.conversation_id),
             status="ACKNOWLEDGED",

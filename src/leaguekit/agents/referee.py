@@ -223,7 +223,7 @@ class RefereeAgent:
         me = await self.registrar.settled()
         if me is not None:
             self._check_speaker(message, me)
-        log.warning("%s", text_of(message), extra=about(message))
+            log.warning("%s", text_of(message), extra=about(message))
         return m.LeagueErrorAck(
             **m.envelope(self.registrar.sender, self._world.now(), message.conversation_id),
             status="ACKNOWLEDGED",

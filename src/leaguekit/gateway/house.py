@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
@@ -45,7 +46,6 @@ from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
-from leaguekit.transport.rates import Buckets
 from leaguekit.transport.rooms import Line
 from leaguekit.transport.waits import TooManyWait, Waits
 
@@ -53,8 +53,6 @@ log = logging.getLogger(__name__)
 
 # Behind the ? of the gateway's URL, what says who is called.
 AT = "at"
-# A class may share one address, and mistype; but nobody guesses 80 bits at one a second.
-GUESSES_A_SECOND, GUESSES_AT_ONCE = 1.0, 60.0
 JOIN_SECONDS = 20.0
 # As many players as a league takes by default.
 MAX_SEATS = 1_000
@@ -130,7 +128,6 @@ class Gateway:
         self._has_seats = False
         self._coming_back: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
-        self._guesses = Buckets(GUESSES_A_SECOND, GUESSES_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._table: tuple[float, asyncio.Future[Table]] | None = None
         self._waits_of_seats = Waits(sys.maxsize, MOST_WAITS_A_SEAT)
         self._further_waits = Waits(MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS)
@@ -284,7 +281,6 @@ class Gateway:
                 with self._waiting_for_manager(host):
                     await (self._registered(seat) if joining is None else asyncio.shield(joining))
             return code, seat
-        self._check_guesses(host)
         if not name or not valid(DisplayName, name):
             raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
         self._check_crowd(host, self._joining if code else self._addresses)
@@ -295,20 +291,21 @@ class Gateway:
             seat = self.seats[place] = self._seat(place, kept)
             self._addresses[place] = kept.address
             # Who hangs up meanwhile and comes back must find a seat that is taken and kept, or none.
-            joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat, host))
+            joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat))
             joining.add_done_callback(lambda _: self._joining.pop(place))
             await asyncio.shield(joining)
         return kept.code, seat
 
-    async def _take(self, place: str, kept: _KeptSeat, seat: Seat, host: str) -> None:
+    async def _take(self, place: str, kept: _KeptSeat, seat: Seat) -> None:
         try:
             await self._registered(seat)
         except NotAllowed as refused:
-            if not isinstance(refused, NotNow):
-                self._was_wrong(host)
             self.seats.pop(place, None)
             self._addresses.pop(place, None)
             await seat.close()
+            # With a code of the manager's the same person may come again, and ask whether it was registered.
+            if not (isinstance(refused, NotNow) and kept.is_the_managers):
+                await self._world.blocking(shutil.rmtree, self._folder() / place, True)
             raise
         self._kept[place] = kept
         # There may have been nobody to ask it with.
@@ -321,8 +318,6 @@ class Gateway:
         await self._check_seats(host)
         seat = self.seats.get(_place(code))
         if seat is None:
-            self._check_guesses(host)
-            self._was_wrong(host)
             raise NotAllowed("No seat here has that code: take one first, with your code and a name.")
         return seat
 
@@ -362,10 +357,6 @@ class Gateway:
             return table
         return table
 
-    def _check_guesses(self, host: str) -> None:
-        if seconds := self._guesses.take(neighbourhood(host), 0.0):
-            raise NotAllowed(f"Too many codes were tried from your address: try again in {max(seconds, 1):.0f} s.")
-
     def _check_crowd(self, host: str, places: Collection[str]) -> None:
         """Raises NotAllowed if too many places are taken, in all or from one address other than loopback."""
         address = neighbourhood(host)
@@ -374,9 +365,6 @@ class Gateway:
             raise NotAllowed(f"{taken} seats are taken from {address}, and no more may be. {CODE_HELPS}")
         if len(places) >= MAX_SEATS:
             raise NotAllowed(f"All {MAX_SEATS:,} seats of this gateway are taken. {CODE_HELPS}")
-
-    def _was_wrong(self, host: str) -> None:
-        self._guesses.owe(neighbourhood(host), 1.0)
 
     async def _registered(self, seat: Seat) -> None:
         try:
