@@ -267,6 +267,29 @@ asyncio.run(main())
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("lost", ["league.db", "league.db-wal", "replaced", "folder"])
+def test_a_store_that_is_taken_away_is_told_and_nothing_more_is_acknowledged(path: Path, lost: str) -> None:
+    def take_away() -> None:
+        if lost == "folder":
+            path.parent.rename(path.parent.with_name("elsewhere"))
+        elif lost == "replaced":
+            path.rename(path.with_name("other.db"))
+            path.write_bytes(b"")
+        else:
+            path.with_name(lost).unlink()
+
+    async def main() -> None:
+        log = await SqliteLog.open(path)
+        assert await log.append([b"1"]) == 1
+        take_away()
+        for _ in range(2):
+            with pytest.raises(StoreError, match="was removed or replaced, or its disk was taken away"):
+                await log.append([b"2"])
+        await log.close()
+
+    asyncio.run(main())
+
+
 def test_a_full_database_says_to_make_room(path: Path) -> None:
     async def main() -> None:
         log = await SqliteLog.open(path)

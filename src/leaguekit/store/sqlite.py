@@ -51,6 +51,8 @@ class SqliteLog(SqliteReader):
             self._writer, self._last = _open_writer(real)
             super().__init__(real, loop, sqlite_schema.connect(real))
             self._head = HeadWriter(real, self._last)
+            # The store and its journal, as they were opened.
+            self._files = {one: one.stat() for one in (real, Path(f"{real}-wal"))}
         except (sqlite3.Error, OSError) as error:
             self._lock.release()
             raise sqlite_schema.store_error(f"{path} cannot be opened as a store", error) from error
@@ -152,6 +154,8 @@ class SqliteLog(SqliteReader):
 
     def _commit(self, waiting: list[Waiting]) -> None:
         """One transaction. If it fails it is left open, for nothing is written after it; closing rolls it back."""
+        for path, opened in self._files.items():
+            _check_in_place(path, opened)
         events = list(enumerate(events_of(waiting), self._last + 1))
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.executemany(_APPEND, events)
@@ -166,6 +170,17 @@ class SqliteLog(SqliteReader):
 
     def _tell_ended(self) -> None:
         self._ended.set_result(None)
+
+
+def _check_in_place(path: Path, opened: os.stat_result) -> None:
+    """Raises StoreError if a path no longer leads to the file that was opened: what is written would be lost."""
+    try:
+        is_in_place = os.path.samestat(path.stat(), opened)
+    except OSError:
+        is_in_place = False
+    if not is_in_place:
+        remedy = "Put the file back, or restore a backup with `league restore`"
+        raise StoreError(f"{path.name} was removed or replaced, or its disk was taken away. {remedy}")
 
 
 def _make_room(journal: Path) -> None:
