@@ -240,6 +240,7 @@ BROKEN: list[tuple[str, Kind, str]] = [
     ("speaks_first", zoo.speaks_first, "spoke before it was asked|not HTTP/1.1"),
     ("gigabyte_announced", zoo.gigabyte_announced, "announced an answer of 1,073,741,824 bytes; at most 1,048,576"),
     ("gigabyte_chunked", zoo.gigabyte_chunked, "sent more than 1,048,576 bytes"),
+    ("gigabyte_in_chunks_of_a_byte", zoo.gigabyte_in_chunks_of_a_byte, "its answer in more than 4,160 pieces"),
     ("gigabyte_without_end", zoo.gigabyte_without_end, "sent more than 1,048,576 bytes"),
     ("gigabyte_of_header", zoo.gigabyte_of_header, "sent more than 32,768 bytes of headers"),
     ("gigabyte_of_headers", zoo.gigabyte_of_headers, "sent more than 32,768 bytes of headers"),

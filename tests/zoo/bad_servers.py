@@ -249,6 +249,12 @@ async def gigabyte_chunked(line: Line) -> None:
     await _pour(line, b"%x\r\n%b\r\n" % (len(PIECE), PIECE))
 
 
+async def gigabyte_in_chunks_of_a_byte(line: Line) -> None:
+    await line.request()
+    await line.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    await _pour(line, b"1\r\n \r\n" * 10_000)
+
+
 async def gigabyte_without_end(line: Line) -> None:
     await line.request()
     await line.send(b"HTTP/1.1 200 OK\r\n\r\n")

@@ -37,6 +37,10 @@ class _Refused(msgspec.Struct):
     error: Error
 
 
+# Where any answer will do, so many bytes are taken: the error page of a framework may be long.
+MOST_OF_ANY = 131_072
+
+
 class _Numbered(msgspec.Struct):
     class Error(msgspec.Struct):
         code: int
@@ -76,12 +80,12 @@ async def ask(
 async def deliver(caller: Caller, url: str, message: Message, seconds: float) -> bytes:
     """Send a request of which any HTTP answer is delivery; that answer. Raises CallFailed or CallerLate."""
     body = request(BY_REQUEST[type(message)].name, encode(message), next(_ids))
-    return (await caller.post(url, body, seconds)).body
+    return (await caller.post(url, body, seconds, MOST_OF_ANY)).body
 
 
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
     """The answer to a ping; any HTTP answer shows that somebody is there. Raises CallFailed or CallerLate."""
-    return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds)).body
+    return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds, MOST_OF_ANY)).body
 
 
 def said_to_be(pong: bytes) -> tuple[str | None, str | None] | None:

@@ -20,6 +20,10 @@ MOST_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
 # Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
 WIRE_BYTES_A_BODY_BYTE = 8
+# An answer comes in at most so many pieces, and one more for each so many bytes that are taken. To read one takes 3 µs.
+MOST_PIECES, BYTES_A_PIECE = 64, 256
+# Of what arrives, so much is parsed before it is looked at whether the answer has failed.
+_PARSED_AT_ONCE = 4_096
 CLOSED = "was cut off: this caller is closed"
 MOST_KNOWN_HEADS = 1_024
 MOST_KNOWN_BYTES = 512
@@ -192,7 +196,9 @@ class Connection(asyncio.Protocol):
                     self.fail(f"sent more than {MOST_HEAD_BYTES:,} bytes of headers")
                     return
                 data = data[room:]
-            self.parser.feed_data(data)
+            for start in range(0, len(data), _PARSED_AT_ONCE):
+                if not self.closed:
+                    self.parser.feed_data(data[start : start + _PARSED_AT_ONCE])
         except (HttpParserError, HttpParserUpgrade) as error:
             self.fail(f"sent something that is not HTTP/1.1: {error}")
         if self.arrived > MOST_HEAD_BYTES + WIRE_BYTES_A_BODY_BYTE * self.most_bytes:
@@ -261,6 +267,8 @@ class Connection(asyncio.Protocol):
             if self.size > self.most_bytes:
                 self.parts = []
                 self.fail(f"sent more than {self.most_bytes:,} bytes")
+            elif len(self.parts) > MOST_PIECES + self.most_bytes // BYTES_A_PIECE:
+                self.fail(f"sent its answer in more than {len(self.parts) - 1:,} pieces")
 
     def on_message_complete(self) -> None:
         if self.waiter is not None and not self.in_head:
