@@ -10,6 +10,7 @@ import pytest
 
 from leaguekit.agents.calls import passes
 from leaguekit.protocol.rpc import RpcError, RpcRefusal
+from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import CallerUnable, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.leagues import Hall, Json, in_virtual_time
@@ -17,14 +18,16 @@ from tests.agents.leagues import Hall, Json, in_virtual_time
 ELSEWHERE = "192.168.1.23"
 
 
-async def register(hall: Hall, role: str, number: int, endpoint: str, peer: str, query: str = "") -> Json:
+async def register(
+    hall: Hall, role: str, number: int, endpoint: str, peer: str, query: str = "", server: tuple[str, int] = ("", 0)
+) -> Json:
     call = {
         "jsonrpc": "2.0",
         "method": f"register_{role}",
         "params": hall.registration(role, number, {"contact_endpoint": endpoint}),
         "id": 1,
     }
-    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer, query))
+    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer, query, server))
     result: Json = json.loads(answer or b"")["result"]
     return result
 
@@ -65,6 +68,39 @@ async def test_an_endpoint_on_the_agents_own_address_is_taken(tmp_path: Path) ->
     async with Hall(tmp_path) as hall:
         hall.network.listen(f"http://{ELSEWHERE}:8777/mcp", answers)
         assert (await register(hall, "player", 1, f"http://{ELSEWHERE}:8777/mcp", ELSEWHERE))["status"] == "ACCEPTED"
+
+
+@pytest.mark.parametrize("host", ["192.168.1.10", "[::ffff:192.168.1.10]"])
+@pytest.mark.parametrize("profile", ["spec", "open"])
+@in_virtual_time
+async def test_where_the_manager_was_called_is_no_endpoint_of_an_agent(tmp_path: Path, profile: str, host: str) -> None:
+    async with Hall(tmp_path, profile=profile) as hall:
+        endpoint = f"http://{host}:8000/x"
+        hall.network.listen(endpoint, answers)
+        rejected = await register(hall, "player", 1, endpoint, ELSEWHERE, server=("192.168.1.10", 8000))
+        assert (rejected["status"], rejected["error_code"]) == ("REJECTED", "E048")
+        assert "the manager itself" in rejected["reason"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "reason"),
+    [
+        ("http://10.0.0.5:8101/mcp", "may not call http://10.0.0.5:8101/mcp"),
+        ("http://[::ffff:8.8.8.8]/mcp", "--allow public"),
+        ("http://127.1:8101/mcp", "four decimal numbers"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["spec", "open"])
+@in_virtual_time
+async def test_an_endpoint_that_the_manager_will_never_call_is_rejected_with_the_reason(
+    tmp_path: Path, profile: str, endpoint: str, reason: str
+) -> None:
+    async with Hall(tmp_path, profile=profile, policy=AddressPolicy.local()) as hall:
+        rejected = await register(hall, "player", 1, endpoint, "127.0.0.1")
+        assert (rejected["status"], rejected["error_code"]) == ("REJECTED", "E048")
+        assert reason in rejected["reason"]
+        hall.network.listen("http://127.0.0.1:8777/mcp", answers)
+        assert (await register(hall, "player", 1, "http://127.0.0.1:8777/mcp", "127.0.0.1"))["status"] == "ACCEPTED"
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])
