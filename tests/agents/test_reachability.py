@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leaguekit.agents.calls import passes
+from leaguekit.agents.reachability import check_reachable
+from leaguekit.league.commands import Rejected
 from leaguekit.protocol.rpc import RpcError, RpcRefusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import CallerUnable, HttpAnswer, Peer
+from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.leagues import Hall, Json, in_virtual_time
+from tests.certificates import make_certificate, server_side
+from tests.zoo import bad_servers as zoo
 
 ELSEWHERE = "192.168.1.23"
 
@@ -128,3 +135,68 @@ async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
         assert (league.players, league.referees) == ({}, {})
         accepted = await register(hall, role, 1, "http://127.0.0.1:8777/mcp", "127.0.0.1", query)
         assert accepted["status"] == "ACCEPTED"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return make_certificate(tmp_path_factory.mktemp("tls"), "DNS:localhost")
+
+
+async def called(url: str) -> str | None:
+    """What comes of a call to an applicant by a manager on this machine."""
+    caller = HttpCaller(AddressPolicy.local())
+    try:
+        return await check_reachable(caller, "player", url, "league_2025_even_odd")
+    finally:
+        await caller.close()
+
+
+def test_an_endpoint_with_a_certificate_that_is_not_valid_is_rejected_because_of_that(
+    certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> Rejected:
+        async with zoo.serving(zoo.good, tls=server_side(certificate)) as server:
+            with pytest.raises(Rejected) as caught:
+                await called(f"https://localhost:{server.port}/mcp")
+            return caught.value
+
+    caplog.set_level("INFO")
+    rejected = asyncio.run(main())
+    assert rejected.code == "E048"
+    assert "its certificate is not valid (self-signed certificate" in rejected.reason
+    assert "nothing answered" not in rejected.reason
+    assert "its certificate is not valid" in caplog.text
+
+
+def test_an_https_endpoint_without_tls_is_rejected_because_of_that() -> None:
+    async def answers_anything(line: zoo.Line) -> None:
+        await line.reader.read(100)
+        await line.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async def main() -> Rejected:
+        async with zoo.serving(answers_anything) as server:
+            with pytest.raises(Rejected) as caught:
+                await called(f"https://localhost:{server.port}/mcp")
+            return caught.value
+
+    assert "TLS" in asyncio.run(main()).reason
+
+
+def test_a_port_at_which_nothing_listens_is_still_said_to_be_that(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(Rejected, match="nothing answered at https"):
+            asyncio.run(called(f"https://127.0.0.1:{free.getsockname()[1]}/mcp"))
+    assert "refused" in caplog.text
+
+
+def test_a_private_authority_is_trusted_by_the_documented_variable(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with zoo.serving(zoo.good, tls=server_side(certificate)) as server:
+            assert await called(f"https://localhost:{server.port}/mcp") is None
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+    asyncio.run(main())

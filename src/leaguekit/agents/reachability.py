@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal
@@ -22,8 +23,10 @@ from leaguekit.transport.addresses import (
     read_url,
     url_to_use,
 )
-from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, Unreachable
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, TlsFailed, Unreachable
 from leaguekit.transport.origins import neighbourhood
+
+log = logging.getLogger(__name__)
 
 SECONDS = 2.0
 _ASK = "Ask the operator for a seat code"
@@ -54,7 +57,7 @@ def check_allowed(policy: AddressPolicy | None, role: Role, url: str) -> None:
 async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) -> str | None:
     """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
 
-    Raises Rejected if nothing answers there, and ProtocolError if this machine cannot call at the moment.
+    Raises Rejected if nothing answers there or TLS fails, and ProtocolError if this machine cannot call at the moment.
     """
     try:
         said = said_to_be(await reachable(caller, url, SECONDS))
@@ -63,7 +66,12 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
         raise ProtocolError("E060", detail) from unable
     except CallerLate:
         return None
-    except CallFailed:
+    except TlsFailed as failure:
+        log.info("a %s is rejected: %s", role, failure)
+        needs = "it needs a certificate for this host that the manager's machine trusts, or an http URL"
+        raise Rejected(role, "E048", f"something listens at {url}, but {failure.why}; {needs}") from None
+    except CallFailed as failure:
+        log.info("a %s is rejected: %s", role, failure)
         later = " (one that opens its port only after it has registered needs a league with --profile open)"
         raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
     return said[0] if said is not None and said[1] == league_id else None

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
 from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault, own_look_up_fault
@@ -188,6 +188,8 @@ class HttpCaller:
         theirs = [error for error in failures if own_fault(error) is None]
         if not theirs and (own := own_fault(failures[-1])) is not None:
             raise CallerUnable(deadline.shown, own)
+        if (failed := next((error for error in theirs if isinstance(error, ssl.SSLError)), None)) is not None:
+            raise TlsFailed(deadline.shown, _told(failed))
         raise Unreachable(f"{deadline.shown} could not be connected to: {_told(theirs[-1])}")
 
     def _tls_context(self) -> ssl.SSLContext:
