@@ -21,7 +21,7 @@ import pytest
 
 from leaguekit.transport import caller as caller_module
 from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.connections import IDLE_SECONDS, MOST_HEAD_BYTES
 from leaguekit.transport.deadline import Deadlines
@@ -1022,6 +1022,19 @@ async def test_a_certificate_that_nobody_vouches_for_is_e009(certificate: tuple[
         assert error.code == "E009"
         assert "its certificate is not valid" in str(error)
         assert server.requests == []
+
+
+@on_both_loops
+async def test_a_certificate_that_is_not_valid_is_named_also_if_another_address_refuses(
+    certificate: tuple[Path, Path],
+) -> None:
+    def look_up(host: str, port: int) -> list[str]:
+        return ["127.0.0.1", "127.0.0.2"]
+
+    async with serving(zoo.good, tls=server_side(certificate)) as server, calling(look_up=look_up) as caller:
+        error = await failure(caller, f"https://league.test:{server.port}/mcp")
+        assert isinstance(error, TlsFailed)
+        assert "its certificate is not valid" in error.why
 
 
 @unreachable
