@@ -174,6 +174,8 @@ async def peer_of(*headers: bytes, source: str = "127.0.0.1", **settings: Any) -
         ([b"x-forwarded-for: [2001:DB8::7]:443"], "2001:db8::7"),
         ([b"x-forwarded-for: [2001:db8::7]"], "2001:db8::7"),
         ([b"x-forwarded-for: unknown"], ""),
+        ([b"x-forwarded-for: fe80::1%eth0"], "fe80::1"),
+        ([b"x-forwarded-for: fe80::1%\x9b31mred"], "fe80::1"),
         ([b"x-forwarded-for: unknown:443"], ""),
         ([b"x-forwarded-for: 203.0.113.7:port"], ""),
         ([b"x-forwarded-for: 127.0.0.1,"], ""),

@@ -114,9 +114,12 @@ def _is_own_page(origin: bytes, host: bytes | None) -> bool:
 
 
 def peer_address(text: str) -> str:
-    """An address as it is shown and counted: IPv4 as such, without a port, and empty for what is none."""
+    """An address as it is shown and counted: IPv4 as such, without a port, and empty for what is none.
+
+    A zone is left out: in a header it may be any text.
+    """
     try:
-        return str(meant(ip_address(_without_port(text))))
+        return str(meant(ip_address(_without_port(text).partition("%")[0])))
     except ValueError:
         return ""
 
