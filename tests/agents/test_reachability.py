@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leaguekit.agents.calls import passes
+from leaguekit.agents.reachability import check_reachable
+from leaguekit.league.commands import Rejected
 from leaguekit.protocol.rpc import RpcError, RpcRefusal
+from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import CallerUnable, HttpAnswer, Peer
+from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.leagues import Hall, Json, in_virtual_time
+from tests.certificates import make_certificate, server_side
+from tests.zoo import bad_servers as zoo
 
 ELSEWHERE = "192.168.1.23"
 
 
-async def register(hall: Hall, role: str, number: int, endpoint: str, peer: str, query: str = "") -> Json:
+async def register(
+    hall: Hall, role: str, number: int, endpoint: str, peer: str, query: str = "", server: tuple[str, int] = ("", 0)
+) -> Json:
     call = {
         "jsonrpc": "2.0",
         "method": f"register_{role}",
         "params": hall.registration(role, number, {"contact_endpoint": endpoint}),
         "id": 1,
     }
-    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer, query))
+    answer = await hall.manager.handle(json.dumps(call).encode(), Peer(peer, query, server))
     result: Json = json.loads(answer or b"")["result"]
     return result
 
@@ -67,6 +77,39 @@ async def test_an_endpoint_on_the_agents_own_address_is_taken(tmp_path: Path) ->
         assert (await register(hall, "player", 1, f"http://{ELSEWHERE}:8777/mcp", ELSEWHERE))["status"] == "ACCEPTED"
 
 
+@pytest.mark.parametrize("host", ["192.168.1.10", "[::ffff:192.168.1.10]"])
+@pytest.mark.parametrize("profile", ["spec", "open"])
+@in_virtual_time
+async def test_where_the_manager_was_called_is_no_endpoint_of_an_agent(tmp_path: Path, profile: str, host: str) -> None:
+    async with Hall(tmp_path, profile=profile) as hall:
+        endpoint = f"http://{host}:8000/x"
+        hall.network.listen(endpoint, answers)
+        rejected = await register(hall, "player", 1, endpoint, ELSEWHERE, server=("192.168.1.10", 8000))
+        assert (rejected["status"], rejected["error_code"]) == ("REJECTED", "E048")
+        assert "the manager itself" in rejected["reason"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "reason"),
+    [
+        ("http://10.0.0.5:8101/mcp", "may not call http://10.0.0.5:8101/mcp"),
+        ("http://[::ffff:8.8.8.8]/mcp", "--allow public"),
+        ("http://127.1:8101/mcp", "four decimal numbers"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["spec", "open"])
+@in_virtual_time
+async def test_an_endpoint_that_the_manager_will_never_call_is_rejected_with_the_reason(
+    tmp_path: Path, profile: str, endpoint: str, reason: str
+) -> None:
+    async with Hall(tmp_path, profile=profile, policy=AddressPolicy.local()) as hall:
+        rejected = await register(hall, "player", 1, endpoint, "127.0.0.1")
+        assert (rejected["status"], rejected["error_code"]) == ("REJECTED", "E048")
+        assert reason in rejected["reason"]
+        hall.network.listen("http://127.0.0.1:8777/mcp", answers)
+        assert (await register(hall, "player", 1, "http://127.0.0.1:8777/mcp", "127.0.0.1"))["status"] == "ACCEPTED"
+
+
 @pytest.mark.parametrize("role", ["player", "referee"])
 @in_virtual_time
 async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
@@ -92,3 +135,68 @@ async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
         assert (league.players, league.referees) == ({}, {})
         accepted = await register(hall, role, 1, "http://127.0.0.1:8777/mcp", "127.0.0.1", query)
         assert accepted["status"] == "ACCEPTED"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return make_certificate(tmp_path_factory.mktemp("tls"), "DNS:localhost")
+
+
+async def called(url: str) -> str | None:
+    """What comes of a call to an applicant by a manager on this machine."""
+    caller = HttpCaller(AddressPolicy.local())
+    try:
+        return await check_reachable(caller, "player", url, "league_2025_even_odd")
+    finally:
+        await caller.close()
+
+
+def test_an_endpoint_with_a_certificate_that_is_not_valid_is_rejected_because_of_that(
+    certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> Rejected:
+        async with zoo.serving(zoo.good, tls=server_side(certificate)) as server:
+            with pytest.raises(Rejected) as caught:
+                await called(f"https://localhost:{server.port}/mcp")
+            return caught.value
+
+    caplog.set_level("INFO")
+    rejected = asyncio.run(main())
+    assert rejected.code == "E048"
+    assert "its certificate is not valid (self-signed certificate" in rejected.reason
+    assert "nothing answered" not in rejected.reason
+    assert "its certificate is not valid" in caplog.text
+
+
+def test_an_https_endpoint_without_tls_is_rejected_because_of_that() -> None:
+    async def answers_anything(line: zoo.Line) -> None:
+        await line.reader.read(100)
+        await line.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async def main() -> Rejected:
+        async with zoo.serving(answers_anything) as server:
+            with pytest.raises(Rejected) as caught:
+                await called(f"https://localhost:{server.port}/mcp")
+            return caught.value
+
+    assert "TLS" in asyncio.run(main()).reason
+
+
+def test_a_port_at_which_nothing_listens_is_still_said_to_be_that(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(Rejected, match="nothing answered at https"):
+            asyncio.run(called(f"https://127.0.0.1:{free.getsockname()[1]}/mcp"))
+    assert "refused" in caplog.text
+
+
+def test_a_private_authority_is_trusted_by_the_documented_variable(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with zoo.serving(zoo.good, tls=server_side(certificate)) as server:
+            assert await called(f"https://localhost:{server.port}/mcp") is None
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
+    asyncio.run(main())

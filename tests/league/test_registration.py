@@ -6,10 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from leaguekit.league import commands, queries
 from leaguekit.league.commands import Rejected
 from leaguekit.league.endpoints import place, same_host, same_server
+from leaguekit.league.events import PlayerRegistered
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
 from tests.league.play import Play
@@ -215,6 +217,65 @@ def test_an_endpoint_that_is_anothers_the_managers_or_none_at_all_is_refused(rol
     assert refusal.code == "E048"
 
 
+ALIASES = [
+    "http://[::ffff:127.0.0.1]:{port}/mcp",
+    "http://[::ffff:7f00:1]:{port}/mcp",
+    "http://[0:0:0:0:0:0:0:1]:{port}/mcp",
+    "http://127.0.0.2:{port}/mcp",
+    "http://１２７.0.0.1:{port}/mcp",
+    "http://127.0.0.1:{port}/mcp/",
+    "http://127.0.0.1:{port}//mcp",
+    "http://127.0.0.1:{port}/%6dcp",
+    "http://127.0.0.1:{port}/x/.././mcp",
+    "http://127.0.0.1:{port}/mcp#x",
+    "https://127.0.0.1:{port}/mcp",
+]
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("role", ["player", "referee"])
+def test_an_endpoint_of_another_or_of_the_manager_is_known_however_it_is_written(role: str, alias: str) -> None:
+    play = Play(players=1, referees=1)
+    for port in (8101, 8001, 8000):
+        refusal = _rejected(play, role, 2, meta={"contact_endpoint": alias.format(port=port)})
+        assert refusal.code == "E048"
+    assert getattr(play, role)(2, meta={"contact_endpoint": alias.format(port=8109)})
+
+
+def test_an_agent_may_write_its_own_endpoint_in_another_way() -> None:
+    play = Play(players=1, referees=1)
+    moved = play.player_applicant(1, returning_id="P01", meta={"contact_endpoint": "http://127.0.0.1:8101/mcp/"})
+    assert play.enter(moved)[0] == "P01"
+
+
+def test_what_is_behind_the_question_mark_tells_agents_of_one_server_apart() -> None:
+    play = Play()
+    for number, seat in enumerate(("a", "b"), 1):
+        play.player(number, meta={"contact_endpoint": f"http://localhost:8800/mcp?at={seat}"})
+    refusal = _rejected(play, "player", 3, meta={"contact_endpoint": "http://localhost:8800/mcp?at=%61"})
+    assert refusal.code == "E048"
+
+
+def test_a_log_in_which_two_agents_are_at_one_place_is_folded_and_they_may_return_there() -> None:
+    # Earlier releases did not see that these are one server.
+    play = Play(players=2, referees=1)
+    (event,) = commands.register_player(
+        play.league,
+        play.player_applicant(2, returning_id="P02", meta={"contact_endpoint": "http://localhost:8109/mcp"}),
+        verifier=b"2",
+        key=b"2",
+        at=play.now,
+    )
+    assert isinstance(event, PlayerRegistered)
+    alias = {"contact_endpoint": "http://127.0.0.2:8101/mcp/"}
+    play.do([structs.replace(event, meta=structs.replace(event.meta, **alias))])
+    assert play.enter(play.player_applicant(2, returning_id="P02", meta=alias))[0] == "P02"
+    assert play.enter(play.player_applicant(1, returning_id="P01"))[0] == "P01"
+    away = {"contact_endpoint": "http://localhost:8110/mcp"}
+    assert play.enter(play.player_applicant(1, returning_id="P01", meta=away))[0] == "P01"
+    assert play.enter(play.player_applicant(2, returning_id="P02", meta=alias))[0] == "P02"
+
+
 def test_places_are_told_apart_by_host_port_and_path() -> None:
     assert str(place("https://Example.org/a?b=1")) == "example.org:443/a?b=1"
     assert str(place("http://example.org")) == "example.org:80/"
@@ -223,6 +284,9 @@ def test_places_are_told_apart_by_host_port_and_path() -> None:
     assert not same_host("http://127.0.0.1:1/", "http://10.0.0.1:1/")
     assert not same_host("http://127.0.0.1:1/", "http://:1/")
     assert not same_server("http://:1/", "http://localhost:1/")
+    assert not same_server("http://10.0.0.1:1/", "http://10.0.0.2:1/")
+    assert same_server("http://bücher.example/a", "http://xn--bcher-kva.example./b")
+    assert same_host("http://[2001:DB8::0:1]:1/", "http://[2001:db8::1]:2/")
 
 
 def test_an_agent_with_its_token_gets_its_own_id_and_the_old_token_is_void() -> None:

@@ -11,7 +11,7 @@ import json
 import time
 from asyncio.events import Handle
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -30,6 +30,8 @@ from leaguekit.agents.world import World
 from leaguekit.gateway.house import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.league.settings import Settings
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import METHODS
 from leaguekit.protocol.refusals import player_refusal
@@ -37,6 +39,7 @@ from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.dialects.answers import find
 from leaguekit.transport.rates import Buckets
 from leaguekit.transport.server import Server, listen
 from leaguekit.web.app import Dashboard
@@ -238,6 +241,47 @@ def bodies(entry: Entry, size: int) -> Iterator[tuple[str, Body]]:
     wrong, members = WRONG % "LEAGUE_STANDINGS_UPDATE", min(100, size // 130)
     for name, member in (("calls", wrong), ("notifications", wrong.replace(NUMBERED, "")), ("short members", "{}")):
         yield f"batch of wrong {name}", f"[{','.join([member] * members)}]".encode
+
+
+# A word of each kind that a player is asked for, with everything wrong that can be.
+WRONG_WORD = (
+    '{"accept":1,"parity_choice":1,"move_data":1,"player_id":1,"sender":1,"timestamp":0,"match_id":1,"auth_token":1}'
+)
+WORDS = {"nothing": "{}", "a wrong join": '{"accept":1}', "a wrong choice": '{"choice":[]}', "all wrong": WRONG_WORD}
+PLACES = ("structuredContent", "message", "envelope", "payload")
+
+
+def players_answers(size: int) -> Iterator[tuple[str, Body]]:
+    """What a hostile player may answer to a referee in the open profile, in nearly that many bytes."""
+    for name, text in WORDS.items():
+        part = json.dumps({"text": text}, separators=(",", ":"))
+        around = ",".join(f'"{place}":{text}' for place in PLACES)
+        parts = partial(_list, part, size - len(around) - 100)
+        yield f"parts with {name}", partial(_filled, '{"jsonrpc":"2.0","id":1,"result":{"content":%s}}', parts)
+        everywhere = '{"jsonrpc":"2.0","id":1,"result":{' + around + ',"content":%s}}'
+        yield f"parts with {name}, and in all places", partial(_filled, everywhere, parts)
+        yield f"bare parts with {name}", partial(_filled, "{" + around + ',"content":%s}', parts)
+    for name, filler in FILLERS.items():
+        for shape, make in (("list", _list), ("map", _map)):
+            value = partial(make, filler, size - 600)
+            for field in ("accept", "status", "move_data", "parity_choice", "sender", "content", "result"):
+                answer = f'{{"jsonrpc":"2.0","id":1,"result":{{"message_type":"GAME_JOIN_ACK","{field}":%s}}}}'
+                yield f"{shape} of {name} as {field}", partial(_filled, answer, value)
+
+
+def answer_seconds(body: bytes) -> float:
+    """How long a referee in the open profile takes over a player's answer, whatever word it has asked for."""
+    at = "2026-11-16T15:20:30Z"
+    sure = {"player_id": "P01", "sender": "player:P01"}
+    known = {"protocol": "league.v2", "timestamp": at, "arrival_timestamp": at, "conversation_id": "c"}
+    longest = 0.0
+    for wanted in (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse):
+        began = time.thread_time()
+        # What cannot be understood is asked for again.
+        with suppress(ProtocolError):
+            find(body, 1, wanted, known | sure | {"match_id": "R1M1"}, sure)
+        longest = max(longest, time.thread_time() - began)
+    return longest
 
 
 def _templates(entry: Entry) -> dict[str, str]:

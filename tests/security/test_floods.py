@@ -15,13 +15,24 @@ from leaguekit.agents.credentials import Credentials, credentials_in
 from leaguekit.agents.manager_server import MOST_TRANSCRIPT
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.transport.turns import FREE_BYTES
-from tests.security.floods import Entry, bodies, is_too_long, post, programs
+from tests.security.floods import (
+    WRONG_WORD,
+    Entry,
+    answer_seconds,
+    bodies,
+    is_too_long,
+    players_answers,
+    post,
+    programs,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs many loopback addresses")
 
 # The limit is 0.05 s (``make stress``); the attacks of old took 1.7 s and more, so a slow machine has room here.
 MOST_SECONDS = 0.4
 OF_EACH, OF_LARGE = 14, 4
+# As in ``make stress``: such an answer is short, and the attack took 0.05 s and more.
+MOST_SECONDS_OF_AN_ANSWER = 0.05
 
 
 def filled(before: bytes, item: bytes, after: bytes, size: int) -> bytes:
@@ -83,6 +94,17 @@ def test_no_generated_body_holds_the_loop_of_any_program_or_gets_a_long_answer(t
                         assert not is_too_long(body, came), (entry.name, size, name, came)
 
     asyncio.run(main())
+
+
+def test_no_answer_of_a_hostile_player_holds_a_referee_of_the_open_profile() -> None:
+    # Schemas are compiled when the first fault is looked at.
+    answer_seconds(b'{"result":%b}' % WRONG_WORD.encode())
+    for name, make in players_answers(MOST_BYTES):
+        body = make()
+        assert len(body) <= MOST_BYTES, name
+        # A collection of garbage may fall on any answer, but not on three.
+        took = min(answer_seconds(body) for _ in range(3))
+        assert took < MOST_SECONDS_OF_AN_ANSWER, (name, took)
 
 
 def test_the_rest_of_a_large_body_is_read_only_after_a_good_token(tmp_path: Path) -> None:

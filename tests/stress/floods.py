@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from leaguekit.protocol.rpc import MOST_BYTES
-from tests.security.floods import Came, Entry, bodies, is_too_long, post, programs
+from tests.security.floods import Came, Entry, answer_seconds, bodies, is_too_long, players_answers, post, programs
 
 MOST_SECONDS = 0.05
 # A body counts as slow if it is each time: a collection of garbage or a cold cache may fall on any body.
@@ -43,6 +43,7 @@ async def stress(root: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
                 "longest callback, ms": round(1_000 * longest, 1),
                 "largest answer, bytes": largest,
             }
+        told["referee, answers of players"] = _answered(faults)
         for entry in entries:
             if entry.token and entry.most > MOST_BYTES:
                 grown = await _unfinished(entry, 100 if short else 450)
@@ -50,6 +51,17 @@ async def stress(root: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
                 if grown > MOST_GROWN:
                     faults.append(f"{entry.name}: unfinished bodies take {grown} MB")
     return told, faults
+
+
+def _answered(faults: list[str]) -> dict[str, Any]:
+    """How long a referee in the open profile takes over each answer of a hostile player."""
+    longest, answers = 0.0, [(name, make()) for name, make in players_answers(MOST_BYTES)]
+    for name, body in answers:
+        seconds = min(answer_seconds(body) for _ in range(TRIES))
+        longest = max(longest, seconds)
+        if seconds > MOST_SECONDS:
+            faults.append(f"referee: the answer {name} of {len(body):,} bytes takes {seconds:.3f} s")
+    return {"bodies": len(answers), "longest callback, ms": round(1_000 * longest, 1)}
 
 
 async def _unfinished(entry: Entry, connections: int) -> int:

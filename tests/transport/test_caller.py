@@ -10,7 +10,6 @@ import inspect
 import re
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 import time
@@ -22,10 +21,11 @@ import pytest
 
 from leaguekit.transport import caller as caller_module
 from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.connections import IDLE_SECONDS, MOST_HEAD_BYTES
 from leaguekit.transport.deadline import Deadlines
+from tests.certificates import make_certificate, server_side
 from tests.zoo import bad_servers as zoo
 from tests.zoo.bad_servers import ANSWER, BODY, Kind, serving
 
@@ -993,21 +993,7 @@ def test_the_system_knows_where_localhost_is() -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for league.test that only we trust."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=league.test"
-    extra = ["-addext", "subjectAltName=DNS:league.test", "-keyout", str(key), "-out", str(cert)]
-    try:
-        subprocess.run([*command.split(), *extra], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs openssl to make a certificate")
-    return key, cert
-
-
-def server_side(certificate: tuple[Path, Path]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate[1], certificate[0])
-    return context
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @on_both_loops
@@ -1037,6 +1023,19 @@ async def test_a_certificate_that_nobody_vouches_for_is_e009(certificate: tuple[
         assert error.code == "E009"
         assert "its certificate is not valid" in str(error)
         assert server.requests == []
+
+
+@on_both_loops
+async def test_a_certificate_that_is_not_valid_is_named_also_if_another_address_refuses(
+    certificate: tuple[Path, Path],
+) -> None:
+    def look_up(host: str, port: int) -> list[str]:
+        return ["127.0.0.1", "127.0.0.2"]
+
+    async with serving(zoo.good, tls=server_side(certificate)) as server, calling(look_up=look_up) as caller:
+        error = await failure(caller, f"https://league.test:{server.port}/mcp")
+        assert isinstance(error, TlsFailed)
+        assert "its certificate is not valid" in error.why
 
 
 @unreachable

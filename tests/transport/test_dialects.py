@@ -459,6 +459,28 @@ def test_a_word_that_cannot_be_understood_is_an_error(broken: Json) -> None:
         found(RESULT | {"result": JOIN | broken})
 
 
+def in_parts(*parts: Json) -> Json:
+    content = [{"type": "text", "text": json.dumps(part)} for part in parts]
+    return {"jsonrpc": "2.0", "id": 7, "result": {"content": content}}
+
+
+def test_of_many_wrong_parts_only_the_first_few_are_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def counted(value: Json, *rest: Any) -> Repaired:
+        seen.append(value)
+        return repaired(value, *rest)
+
+    monkeypatch.setattr(answers, "repaired", counted)
+    with pytest.raises(ProtocolError, match="accept"):
+        found(in_parts(*[{"accept": 1}] * 389))
+    assert len(seen) < 10
+    # A good part after a wrong one is found, unless many others come first.
+    assert isinstance(found(in_parts({"accept": 1}, {"accept": True})), Repaired)
+    assert isinstance(found(in_parts(*[{"x": 1}] * (forms.MAX_PARTS - 1), {"accept": True})), Repaired)
+    assert isinstance(found(in_parts(*[{"x": 1}] * forms.MAX_PARTS, {"accept": True})), Nothing)
+
+
 def test_another_matchs_id_is_left_for_the_referee_to_judge() -> None:
     assert found(RESULT | {"result": JOIN | {"match_id": "R9M9"}}).message.match_id == "R9M9"
 

@@ -15,11 +15,18 @@ from msgspec import UNSET
 
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
-from leaguekit.agents.reachability import addresses_of, check_address, check_crowd, check_reachable, plain_address
+from leaguekit.agents.reachability import (
+    addresses_of,
+    check_address,
+    check_allowed,
+    check_crowd,
+    check_reachable,
+    plain_address,
+)
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
-from leaguekit.protocol import codes, times, tokens
+from leaguekit.protocol import codes, ids, times, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId
@@ -207,6 +214,7 @@ class Admission:
         """An applicant that was called, with what it says. Raises Rejected if it cannot be."""
         url, settings = applicant.meta.contact_endpoint, self._ledger.league.settings
         check_address(role, url, peer)
+        check_allowed(self._world.policy, role, url)
         if role == "player" and settings.profile == "open":
             # Many open their port only when they have the answer: who is there is looked at before the start.
             return applicant
@@ -221,7 +229,11 @@ class Admission:
     def _wanted_id(self, sender: str) -> str | None:
         wanted = read_sender(sender).id or ""
         grants = self._grant_ids or self._ledger.league.settings.profile == "open"
-        return wanted if grants and valid(PlayerId, wanted) else None
+        if not (grants and valid(PlayerId, wanted)):
+            return None
+        # P090 could be taken for P90, and nobody is P00.
+        number = int(wanted[1:])
+        return wanted if number and wanted == ids.player_id(number) else None
 
     def _token(
         self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal
 
 from leaguekit.agents.calls import reachable, said_to_be
-from leaguekit.league.endpoints import place
+from leaguekit.league.endpoints import place, same_server
 from leaguekit.league.registration import Applicant, Rejected
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import PlayerMeta
-from leaguekit.transport.addresses import Resolver, is_literal, is_loopback, meant, read_url, url_to_use
-from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, Unreachable
+from leaguekit.transport.addresses import (
+    AddressPolicy,
+    Resolver,
+    Url,
+    is_literal,
+    is_loopback,
+    meant,
+    read_url,
+    url_to_use,
+)
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, TlsFailed, Unreachable
 from leaguekit.transport.origins import neighbourhood
+
+log = logging.getLogger(__name__)
 
 SECONDS = 2.0
 _ASK = "Ask the operator for a seat code"
@@ -23,16 +35,29 @@ Role = Literal["player", "referee"]
 
 
 def check_address(role: Role, url: str, peer: Peer) -> None:
-    """Raises Rejected for an address that leads everybody to themselves."""
+    """Raises Rejected for an address that leads everybody to themselves, or to the manager."""
     if (better := url_to_use(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
         raise Rejected(role, "E048", detail)
+    if same_server(url, Url("http", *peer.server, "/").whole):
+        raise Rejected(role, "E048", f"{url} leads to the manager itself; register with where the agent listens")
+
+
+def check_allowed(policy: AddressPolicy | None, role: Role, url: str) -> None:
+    """Raises Rejected for an address that the manager will never call."""
+    try:
+        is_forbidden = policy is not None and policy.forbids(url)
+    except Unreachable as error:
+        raise Rejected(role, "E048", str(error)) from None
+    if is_forbidden:
+        remedy = "ask the operator to start it, and its referees, with --allow lan=NETWORK,… or --allow public"
+        raise Rejected(role, "E048", f"this manager may not call {url}; {remedy}")
 
 
 async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) -> str | None:
     """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
 
-    Raises Rejected if nothing answers there, and ProtocolError if this machine cannot call at the moment.
+    Raises Rejected if nothing answers there or TLS fails, and ProtocolError if this machine cannot call at the moment.
     """
     try:
         said = said_to_be(await reachable(caller, url, SECONDS))
@@ -41,7 +66,12 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
         raise ProtocolError("E060", detail) from unable
     except CallerLate:
         return None
-    except CallFailed:
+    except TlsFailed as failure:
+        log.info("a %s is rejected: %s", role, failure)
+        needs = "it needs a certificate for this host that the manager's machine trusts, or an http URL"
+        raise Rejected(role, "E048", f"something listens at {url}, but {failure.why}; {needs}") from None
+    except CallFailed as failure:
+        log.info("a %s is rejected: %s", role, failure)
         later = " (one that opens its port only after it has registered needs a league with --profile open)"
         raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
     return said[0] if said is not None and said[1] == league_id else None

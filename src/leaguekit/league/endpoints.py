@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from posixpath import normpath
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 _LOOPBACK = ("127.0.0.1", "::1")
 _PORTS = {"http": 80, "https": 443}
@@ -21,7 +25,10 @@ class Place(NamedTuple):
 
 
 def place(url: str) -> Place | None:
-    """The place that a URL names, or None if it names none."""
+    """The place that a URL names, or None if it names none.
+
+    The state of a league has this form. Logs have agents whose places differ only here, and not in ``plain_place``.
+    """
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
@@ -34,13 +41,38 @@ def place(url: str) -> Place | None:
     return Place("localhost" if host in _LOOPBACK else host, port, (parts.path or "/") + query)
 
 
+@lru_cache(maxsize=16_384)
+def plain_place(url: str) -> Place | None:
+    """The place that a URL leads to, the same for every way to write it.
+
+    Every loopback address counts as one host: a server that listens at 0.0.0.0 answers at all of them.
+    """
+    where = place(url)
+    if where is None:
+        return None
+    path, mark, query = where.path.partition("?")
+    return Place(_plain_host(where.host), where.port, normpath(f"/{unquote(path).lstrip('/')}") + mark + unquote(query))
+
+
+def _plain_host(host: str) -> str:
+    # What is neither a valid name nor an address is left as it is.
+    with suppress(ValueError):
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
+        address = ip_address(host)
+        if isinstance(address, IPv6Address):
+            address = address.ipv4_mapped or address
+        return "localhost" if address.is_loopback else str(address)
+    return host
+
+
 def same_server(url: str, other: str) -> bool:
     """Whether two URLs are of one server, whatever the path."""
-    one, two = place(url), place(other)
+    one, two = plain_place(url), plain_place(other)
     return one is not None and two is not None and one[:2] == two[:2]
 
 
 def same_host(url: str, other: str) -> bool:
     """Whether two URLs are of one machine, whatever the port."""
-    one, two = place(url), place(other)
+    one, two = plain_place(url), plain_place(other)
     return one is not None and two is not None and one.host == two.host

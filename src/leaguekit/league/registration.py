@@ -16,7 +16,7 @@ from msgspec import UNSET, structs
 
 from leaguekit.league import names
 from leaguekit.league.access import seat_of
-from leaguekit.league.endpoints import place, same_host, same_server
+from leaguekit.league.endpoints import place, plain_place, same_host, same_server
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
@@ -267,8 +267,19 @@ def _check_endpoint(
     endpoint = applicant.meta.contact_endpoint
     if place(endpoint) is None:
         raise Rejected(role, "E048", "it is no address")
-    owner = league.endpoints.get(str(place(endpoint)), known)
-    if owner != known or same_server(endpoint, applicant.manager_endpoint):
+    if _owner(league, endpoint) not in (None, known) or same_server(endpoint, applicant.manager_endpoint):
         raise Rejected(role, "E048", "it is another agent's")
     if stays_with is not None and not same_host(endpoint, stays_with):
         raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")
+
+
+def _owner(league: League, endpoint: str) -> str | None:
+    """The agent that is called at an endpoint, however it is written.
+
+    In a log of an earlier release two may share one: each may return to where it is.
+    """
+    if (owner := league.endpoints.get(str(place(endpoint)))) is not None:
+        return owner
+    where = plain_place(endpoint)
+    agents = (league.players.get(name) or league.referees[name] for name in league.endpoints.values())
+    return next((agent.id for agent in agents if plain_place(agent.meta.contact_endpoint) == where), None)

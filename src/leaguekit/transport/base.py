@@ -3,6 +3,7 @@
 CallFailed        no answer came: the peer's fault, or the way to it
 ├── TimedOut          E001: not in time
 └── Unreachable       E009: refused, reset, cut short, not HTTP, too large, or an address that is not allowed
+    └── TlsFailed         its certificate is not valid, or it does not speak TLS
 CallerLate        our own fault: we were too busy to tell whether the peer was in time; nothing follows from it
 └── CallerUnable      this machine could not call: no descriptors, no memory, no network
 """
@@ -83,6 +84,14 @@ class Unreachable(CallFailed):
     """The connection failed, or what came over it was no HTTP answer that we take."""
 
     code = "E009"
+
+
+class TlsFailed(Unreachable):
+    """Something listens there, but no TLS connection could be made. ``why`` names no address."""
+
+    def __init__(self, shown: str, why: str) -> None:
+        super().__init__(f"{shown} could not be connected to: {why}")
+        self.why = why
 
 
 class CallerLate(Exception):

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
 from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault, own_look_up_fault
@@ -188,7 +188,7 @@ class HttpCaller:
         theirs = [error for error in failures if own_fault(error) is None]
         if not theirs and (own := own_fault(failures[-1])) is not None:
             raise CallerUnable(deadline.shown, own)
-        raise Unreachable(f"{deadline.shown} could not be connected to: {_told(theirs[-1])}")
+        raise _unreachable(deadline.shown, theirs)
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -261,6 +261,13 @@ def _wake(waiter: asyncio.Future[None], _opening: asyncio.Task[Connection]) -> N
 def _discard(opening: asyncio.Task[Connection]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().abort()
+
+
+def _unreachable(shown: str, failures: list[Exception]) -> Unreachable:
+    """What it comes to that a peer failed at each of its addresses."""
+    if (of_tls := next((error for error in failures if isinstance(error, ssl.SSLError)), None)) is not None:
+        return TlsFailed(shown, _told(of_tls))
+    return Unreachable(f"{shown} could not be connected to: {_told(failures[-1])}")
 
 
 def _told(error: Exception) -> str:

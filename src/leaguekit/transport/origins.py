@@ -114,11 +114,22 @@ def _is_own_page(origin: bytes, host: bytes | None) -> bool:
 
 
 def peer_address(text: str) -> str:
-    """An address as it is shown and counted: IPv4 as such, and empty for what is none."""
+    """An address as it is shown and counted: IPv4 as such, without a port, and empty for what is none.
+
+    A zone is left out: in a header it may be any text.
+    """
     try:
-        return str(meant(ip_address(text)))
+        return str(meant(ip_address(_without_port(text).partition("%")[0])))
     except ValueError:
         return ""
+
+
+def _without_port(text: str) -> str:
+    """An address without the port that some proxies add: ``192.0.2.1:567``, ``[2001:db8::1]:443``."""
+    if found := _BRACKETED.fullmatch(text.lower()):
+        return found[1]
+    host, _, port = text.partition(":")
+    return host if port.isdecimal() else text
 
 
 def neighbourhood(host: str) -> str:

@@ -17,6 +17,9 @@ from leaguekit.protocol.reading import check_text, shown
 from leaguekit.transport.dialects.forms import Json, wrapped
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repaired
 
+# To find out what is wrong with a word takes long: after so many wrong ones no further place is looked at.
+MAX_FAULTS = 3
+
 Word: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 
 
@@ -73,6 +76,8 @@ def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any]
                 return Repaired(found.message, [*place.broken, *found.broken])
         except ProtocolError as error:
             faults.append(error)
+            if len(faults) == MAX_FAULTS:
+                break
     if faults:
         raise faults[0]
     statuses = [str(place.value["status"]).upper() for place in places if isinstance(place.value.get("status"), str)]

@@ -15,6 +15,8 @@ from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.reading import check_depth
 
 Json = dict[str, Any]
+# Of a tool's result, how many parts are looked at: an agent that has something to say says it in the first.
+MAX_PARTS = 8
 
 ENVELOPE_FIELDS = (
     "protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token", "league_id", "round_id",
@@ -50,7 +52,7 @@ def wrapped(value: Json) -> Iterator[tuple[str, Json]]:
     if isinstance(value.get("structuredContent"), dict):
         yield "structuredContent", value["structuredContent"]
     content = value.get("content")
-    for number, part in enumerate(content if isinstance(content, list) else ()):
+    for number, part in enumerate(content[:MAX_PARTS] if isinstance(content, list) else ()):
         if (inner := _text(part)) is not None:
             yield f"content[{number}].text", inner
     if isinstance(value.get("envelope"), dict):
