@@ -21,13 +21,14 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
+from leaguekit.agents.allowances import refuse_too_many
 from leaguekit.agents.calls import ask, reachable
 from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.player import RegistrationRefused
 from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
-from leaguekit.gateway.relays import Relays
+from leaguekit.gateway.relays import Relays, TooManyStrangers
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.protocol import codes
@@ -189,6 +190,8 @@ class Gateway:
                 return await seat.handle(body, peer)
         except TooManyWait:
             raise NoAnswer from None
+        except TooManyStrangers as many:
+            return await refuse_too_many(body, many.seconds, player_refusal, MOST_BYTES_FROM_ABOVE)
 
     async def _wait_for(self, place: str) -> None:
         """Wait a little for one who is not there, if this run is so young that it may still come back."""
@@ -201,17 +204,13 @@ class Gateway:
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
             return self.relays.is_one(credentials_in(beginning).secret)
+        if place in self.relays:
+            return self.relays.admits(place, beginning)
         seat = self.seats.get(place)
-        # What is in a relayed call is for its player to judge.
-        return place in self.relays or (
-            seat.agent.admits(beginning, peer) if seat is not None else not self._opened.is_set()
-        )
+        return seat.agent.admits(beginning, peer) if seat is not None else not self._opened.is_set()
 
     def caller(self, beginning: bytes, peer: Peer) -> Known | None:
-        """Whom the beginning of a body shows to be calling: an owner of a seat or a relay, or one whom a seat knows.
-
-        Of the callers of a relayed player only that player knows the tokens, so each address counts by itself there.
-        """
+        """Whom the beginning of a body shows to be calling: an owner of a seat or a relay, or one whom either knows."""
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
             shown = credentials_in(beginning)
@@ -219,9 +218,10 @@ class Gateway:
             own = place_of("relay", shown.secret) if self.relays.is_one(shown.secret) else code and _place(code)
             return Known("player", own) if own in self.seats or own in self.relays else None
         if place in self.relays:
-            return Known("manager", f"{neighbourhood(peer.host)} at {place}")
-        seat = self.seats.get(place)
-        known = None if seat is None else seat.agent.caller(beginning, peer)
+            known = self.relays.caller(place, beginning, peer.host)
+        else:
+            seat = self.seats.get(place)
+            known = None if seat is None else seat.agent.caller(beginning, peer)
         return None if known is None else known._replace(id=f"{known.id} at {place}")
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
