@@ -32,6 +32,7 @@ from tests.gateway.test_seats import technical_losses
 
 SECRET = "s" * 2 * SECRET_BYTES
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
+CALL = b'{"jsonrpc":"2.0","method":"get_player_state","id":1}'
 
 
 def relays() -> Relays:
@@ -87,7 +88,7 @@ async def test_while_its_relay_is_away_a_player_cannot_be_reached(tmp_path: Path
         # The gateway may still hold its last question, which leads nowhere: a call ends with the grace at the latest.
         began = hall.now
         with pytest.raises(Unreachable):
-            await caller.post(player.endpoint, PING, 30.0)
+            await caller.post(player.endpoint, CALL, 30.0)
         assert hall.now - began < GRACE_SECONDS + 0.1
         with pytest.raises(Unreachable):
             await caller.post(player.endpoint, PING, 30.0)
@@ -124,7 +125,7 @@ async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() 
     house = relays()
     place = place_of("relay", SECRET)
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
-    calling = asyncio.ensure_future(house.forward(place, PING))
+    calling = asyncio.ensure_future(house.forward(place, CALL))
     await asyncio.sleep(0)
     (first,) = (await house.take(Take(secret=SECRET), HERE)).calls
     (again,) = (await house.take(Take(secret=SECRET), HERE)).calls
@@ -141,7 +142,7 @@ async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
     house = relays()
     place = place_of("relay", SECRET)
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
-    calling = asyncio.ensure_future(house.forward(place, PING))
+    calling = asyncio.ensure_future(house.forward(place, CALL))
     await asyncio.sleep(0)
     for secret in (SECRET.upper(), place * 2):
         assert (await house.take(Take(secret=secret, seconds=0.0), HERE)).calls == []
@@ -160,14 +161,14 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
     places = [place_of("relay", secret) for secret in secrets]
     for secret in secrets:
         await house.take(Take(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
-    calls = [asyncio.ensure_future(house.forward(place, PING)) for place in places[:8] for _ in range(MOST_CALLS)]
+    calls = [asyncio.ensure_future(house.forward(place, CALL)) for place in places[:8] for _ in range(MOST_CALLS)]
     await asyncio.sleep(0)
     # Beyond two for each relay, the address has so many in all.
     refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
     assert len(refused) == 8 * MOST_CALLS - (8 * FREE_CALLS + MOST_FURTHER_CALLS_AN_ADDRESS)
     # Every other relay still has its own, and those of other addresses have more.
     for place, more in ((places[8], FREE_CALLS), (places[9], MOST_CALLS)):
-        further = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+        further = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MOST_CALLS)]
         await asyncio.sleep(0)
         assert sum(not call.done() for call in further) == more
         calls += further
@@ -183,10 +184,10 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
     with pytest.raises(NoAnswer):
         await house.forward(place, b"x" * (MOST_BYTES + 1))
-    calls = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+    calls = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MOST_CALLS)]
     await asyncio.sleep(0)
     with pytest.raises(NoAnswer):
-        await house.forward(place, PING)
+        await house.forward(place, CALL)
     for number in range(MOST_RELAYS_AN_ADDRESS - 1):
         await house.take(Take(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
     with pytest.raises(ProtocolError, match="Too many players"):
@@ -234,7 +235,7 @@ async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
         loop = asyncio.get_running_loop()
         caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={place_of('relay', SECRET)}"
-        early = [asyncio.ensure_future(caller.post(url, PING, 10.0)) for _ in range(2)]
+        early = [asyncio.ensure_future(caller.post(url, CALL, 10.0)) for _ in range(2)]
         await asyncio.sleep(1.0)
         (first, second) = (await gateway.relays.take(Take(secret=SECRET), HERE)).calls
         for passed in (first, second):

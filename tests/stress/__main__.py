@@ -1,8 +1,8 @@
-"""``make stress``: siege, crowd, time limits, readers, floods and held connections, in full.
+"""``make stress``: siege, crowd, time limits, readers, floods, held connections and strangers, in full.
 
 Each prints what it found.
 
-python -m tests.stress [siege] [door] [limits] [readers] [floods] [slots] [--short]
+python -m tests.stress [siege] [door] [limits] [readers] [floods] [slots] [strangers] [--short]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from leaguekit.cli.program import make_room
-from tests.stress import door, floods, limits, readers, siege, slots
+from tests.stress import door, floods, limits, readers, siege, slots, strangers
 
 STRESSES = {
     "siege": siege.stress,
@@ -23,6 +23,7 @@ STRESSES = {
     "readers": readers.stress,
     "floods": floods.stress,
     "slots": slots.stress,
+    "strangers": strangers.stress,
 }
 
 

@@ -20,9 +20,10 @@ from tests.stress.lines import Line, Seen, post
 from tests.stress.siege import look
 
 HERE = "127.0.0.1"
-CONNECTIONS = 60
+CONNECTIONS = 100
 LEAGUE = "flooded"
 PLAYERS = 3
+PINGS = 50
 LARGE = 900_000
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 SETTINGS = f"""
@@ -126,6 +127,17 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
     return told, faults
 
 
+async def _pings(port: int, path: str) -> Seen:
+    """Ping a player as its manager does; 429 is an answer, too."""
+    seen = Seen()
+    for _ in range(PINGS):
+        line = Line(port, HERE, seen)
+        await line.ask(post(PING, path))
+        line.close()
+        await asyncio.sleep(0.02)
+    return seen
+
+
 async def _league(folder: Path, strangers: Strangers) -> tuple[dict[str, Any], list[str]]:
     (folder / "league.toml").write_text(SETTINGS)
     with ExitStack() as running:
@@ -148,6 +160,7 @@ async def _league(folder: Path, strangers: Strangers) -> tuple[dict[str, Any], l
             # One more comes while the gateway is flooded.
             await started("is registered", "player", *to, "--name", "Rose", "--relay", at)
             await started("is registered", "player", *to, "--name", "Bob", "--port", "0")
+            pinged = await _pings(int(found[1]), place)
             await started("is registered", "referee", *to, "--port", "0")
             await asyncio.to_thread(manager.said, "The league is over", 240)
         line = Line(port, HERE, Seen())
@@ -155,5 +168,11 @@ async def _league(folder: Path, strangers: Strangers) -> tuple[dict[str, Any], l
         line.close()
         lost = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)
         faults = [f"{lost} technical losses"] if lost else []
+        faults += [f"{pinged.statuses[0]} of {PINGS} pings were not answered"] if pinged.statuses[0] else []
         faults += ["tracebacks"] if "Traceback" in gateway.stderr + manager.stderr else []
-        return {"strangers": dict(seen.statuses), "matches": len(schedule), "technical_losses": lost}, faults
+        return {
+            "strangers": dict(seen.statuses),
+            "pings": dict(pinged.statuses),
+            "matches": len(schedule),
+            "technical_losses": lost,
+        }, faults

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, floods, limits, readers, siege, slots
+from tests.stress import door, floods, limits, readers, siege, slots, strangers
 
 pytestmark = [
     pytest.mark.longest,
@@ -43,4 +43,9 @@ def test_no_body_holds_the_loop_of_any_program_for_50_ms_or_gets_a_long_answer(t
 
 def test_no_requests_that_wait_keep_others_from_a_manager_or_a_gateway(tmp_path: Path) -> None:
     told, faults = asyncio.run(slots.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_strangers_cost_a_relayed_player_no_match(tmp_path: Path) -> None:
+    told, faults = asyncio.run(strangers.stress(tmp_path, short=True))
     assert faults == [], told

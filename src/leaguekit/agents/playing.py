@@ -215,7 +215,8 @@ class PlayerAgent:
         if me.may_be_manager(shown.auth_token):
             return Known("manager", "the manager")
         is_one = is_referees(self._matches, shown, me, self._own_tokens.get(shown.match_id))
-        return Known("referee", shown.sender) if is_one else None
+        # Not by its sender: nothing proves that of a referee which shows its own token.
+        return Known("referee", tokens.shortened(shown.auth_token)) if is_one else None
 
     def callers(self) -> Callers | None:
         """By what a gateway recognises those whose tokens this player takes; None while it takes anybody's, or none."""

@@ -28,7 +28,7 @@ from leaguekit.agents.player import RegistrationRefused
 from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
-from leaguekit.gateway.relays import Relays, TooManyStrangers
+from leaguekit.gateway.relays import MOST_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.protocol import codes
@@ -48,6 +48,7 @@ from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
 from leaguekit.transport.rooms import Line
+from leaguekit.transport.turns import FREE_BYTES
 from leaguekit.transport.waits import TooManyWait, Waits
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS = 500, 100
 # Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
 MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
 MOST_CALLS, MOST_CALLS_A_SEAT = 2_000, 32
+# The same of callers whose token a seat takes. Nobody else takes their places.
+MOST_CALLS_OF_KNOWN = 2_000
 # Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
 MOST_CALLS_OF_UNKNOWN = 1_000
 COMING_BACK_SECONDS = 30.0
@@ -137,6 +140,7 @@ class Gateway:
         self._further_waits = Waits(MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS)
         self._waits_for_manager = Waits(MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS)
         self._calls = Waits(MOST_CALLS, MOST_CALLS_A_SEAT)
+        self._calls_of_known = Waits(MOST_CALLS_OF_KNOWN, MOST_CALLS_A_TOKEN)
         self._calls_of_unknown = Waits(MOST_CALLS_OF_UNKNOWN, MOST_CALLS_OF_UNKNOWN // 2)
         self._began = 0.0
 
@@ -186,7 +190,11 @@ class Gateway:
                     await self._wait_for(place)
             if (seat := self.seats.get(place)) is None:
                 return await self.relays.forward(place, body)
-            with self._calls.one(place):
+            if ping_in(body) is not None:
+                # It waits for nothing, and so is not counted.
+                return await seat.agent.handle(body, peer)
+            known = seat.agent.caller(body[:FREE_BYTES], peer)
+            with self._calls.one(place) if known is None else self._calls_of_known.one((place, known.id)):
                 return await seat.handle(body, peer)
         except TooManyWait:
             raise NoAnswer from None

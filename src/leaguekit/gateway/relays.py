@@ -10,6 +10,7 @@ others have a small share. A ping shows no token. All who ping a relay at the sa
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -44,14 +45,14 @@ MOST_CALLS, MOST_CALLS_A_TOKEN = 32, 8
 # Calls that every relay may have at the same time, and further ones of all relays together and of those of an address.
 FREE_CALLS = 2
 MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
-# Calls of strangers to one relay: at the same time, in a second, and at once after a pause.
+# Calls of strangers to one relay: at the same time, in a second, and at once after a pause. The same for pings.
 MOST_CALLS_OF_STRANGERS = 2
 STRANGERS_A_SECOND, STRANGERS_AT_ONCE = 20.0, 40.0
 # Bodies that wait: those of one relay, and the large ones of all relays of an address and of all relays.
 MOST_BYTES = 2_097_152
 MOST_BYTES_AN_ADDRESS, MOST_BYTES_OF_ALL = 33_554_432, 134_217_728
-# How long the answer to a ping is given to others too, and how long it is waited for.
-PONG_SECONDS, MOST_PONG_SECONDS = 0.5, 10.0
+# How long the answer to a ping is waited for.
+PONG_SECONDS = 10.0
 
 
 class _Ping(Struct):
@@ -162,8 +163,8 @@ class Relays:
         relay = self._relays.get(place)
         if relay is None:
             raise NoAnswer
-        if (call_id := _ping_in(body)) is not None:
-            return await self._pong(relay, call_id)
+        if (call_id := ping_in(body)) is not None:
+            return await self._pong(relay, place, call_id)
         try:
             with self._counted(relay, place, body):
                 return await self._forward(relay, body)
@@ -230,22 +231,21 @@ class Relays:
         relay.wake.set()
         return number, call.answer
 
-    async def _pong(self, relay: _Relay, call_id: int | str) -> bytes | None:
-        """The player's answer to a ping, with the id of this one. The last answer will do when too many wait."""
-        if (pong := relay.pong) is None or self._age(pong) > PONG_SECONDS:
-            try:
-                with self._one(self._pings, relay):
-                    pong = await self._next_pong(relay)
-            except TooManyWait:
-                if pong is None or self._age(pong) > GRACE_SECONDS:
-                    raise NoAnswer from None
-        return None if pong[1] is None else _with_id(pong[1], call_id)
+    async def _pong(self, relay: _Relay, place: str, call_id: int | str) -> bytes | None:
+        """The player's answer to a ping, with the id of this one. Its last answer will do when too many ask."""
+        pong: bytes | None
+        try:
+            if relay.pinging is None and self._rates.take(("ping", place)):
+                raise TooManyWait
+            with self._one(self._pings, relay):
+                pong = await self._next_pong(relay)
+        except TooManyWait:
+            at, pong = relay.pong or (-math.inf, None)
+            if asyncio.get_running_loop().time() - at > GRACE_SECONDS:
+                raise NoAnswer from None
+        return None if pong is None else _with_id(pong, call_id)
 
-    @staticmethod
-    def _age(pong: tuple[float, bytes | None]) -> float:
-        return asyncio.get_running_loop().time() - pong[0]
-
-    async def _next_pong(self, relay: _Relay) -> tuple[float, bytes | None]:
+    async def _next_pong(self, relay: _Relay) -> bytes | None:
         if relay.pinging is None:
             number, relay.pinging = self._call(relay, _PING)
 
@@ -259,8 +259,8 @@ class Relays:
         answer = relay.pinging
         try:
             await in_a_task()
-            async with asyncio.timeout(MOST_PONG_SECONDS):
-                return 0.0, await asyncio.shield(answer)
+            async with asyncio.timeout(PONG_SECONDS):
+                return await asyncio.shield(answer)
         except TimeoutError:
             raise NoAnswer from None
 
@@ -337,7 +337,7 @@ class Relays:
 _PING = request("ping", b"{}", 1)
 
 
-def _ping_in(body: bytes) -> int | str | None:
+def ping_in(body: bytes) -> int | str | None:
     """The id of a ping; None for anything else."""
     if len(body) > FREE_BYTES:
         return None
