@@ -12,9 +12,17 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
+from leaguekit.agents.calls import mark_of, reachable, shows_mark
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
-from leaguekit.agents.reachability import addresses_of, check_address, check_crowd, check_reachable, plain_address
+from leaguekit.agents.reachability import (
+    SECONDS,
+    addresses_of,
+    check_address,
+    check_crowd,
+    check_reachable,
+    plain_address,
+)
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
@@ -25,7 +33,7 @@ from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import Resolver, is_loopback
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import CallerLate, CallFailed, Peer
 from leaguekit.transport.origins import neighbourhood, peer_address
 from leaguekit.transport.waits import TooManyWait, Waits
 
@@ -69,6 +77,8 @@ class Admission:
         # Of each referee that shows players its own token, the addresses from which that token counts.
         self._token_hosts: dict[str, frozenset[str]] = {}
         self._resolver = Resolver()
+        # Players whose endpoints others have named, too.
+        self._noted: set[str] = set()
         self._checks = Waits(MOST_CHECKS, MOST_CHECKS_AN_ADDRESS)
         self._checks_of_agents = Waits(sys.maxsize, MOST_CHECKS_AN_AGENT)
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
@@ -89,6 +99,7 @@ class Admission:
         applicant = self._applicant(request, request.player_meta, peer)
         league = self._ledger.league
         try:
+            await self._settle_endpoint("player", applicant, peer)
             self._admit_player(applicant, peer)
             with self._checking(applicant, peer):
                 applicant = await self._asked("player", applicant, peer)
@@ -104,6 +115,7 @@ class Admission:
         applicant = self._applicant(request, request.referee_meta, peer)
         league = self._ledger.league
         try:
+            await self._settle_endpoint("referee", applicant, peer)
             commands.admit_referee(league, applicant, self._now())
             with self._checking(applicant, peer):
                 applicant = await self._asked("referee", applicant, peer)
@@ -163,6 +175,35 @@ class Admission:
                 yield
         except TooManyWait:
             raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None
+
+    async def _settle_endpoint(self, role: Literal["player", "referee"], applicant: Any, peer: Peer) -> None:
+        """Withdraw a player that has registered with the endpoint of the applicant's own program.
+
+        Anybody can register any endpoint. A program of ours shows in its answer to a ping which registration it has
+        sent. So an applicant that is not there takes nobody's endpoint away.
+        """
+        league, url = self._ledger.league, applicant.meta.contact_endpoint
+        holder = commands.contested(league, applicant, role, self._now())
+        if holder is None:
+            return
+        mark = mark_of(applicant.conversation_id, applicant.timestamp)
+        with self._checking(applicant, peer):
+            try:
+                is_there = shows_mark(await reachable(self._world.caller, url, SECONDS), mark)
+            except (CallFailed, CallerLate):
+                is_there = False
+        if commands.contested(league, applicant, role, self._now()) != holder:
+            return
+        name = applicant.meta.display_name
+        if not is_there:
+            if holder not in self._noted:
+                # Once for each: a flood of requests must not become one of lines.
+                self._noted.add(holder)
+                log.warning("%s is refused: %s has registered with its endpoint %s before", name, holder, url)
+            return
+        reason = f"the program at its endpoint is that of {name!r}"
+        self._ledger.record(commands.withdraw(league, holder, reason, self._now()))
+        log.warning("%s is withdrawn: %s", holder, reason)
 
     async def _asked(
         self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer

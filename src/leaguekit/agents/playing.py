@@ -239,7 +239,7 @@ class PlayerAgent:
     async def _show(self, method: str) -> dict[str, Any]:
         if method == GET_STATE:
             return self.snapshot()
-        return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id}
+        return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id, **self.registrar.pong}
 
     async def _answer_later(self, handler: Callable[[Any], Given], message: m.Message | None) -> m.Message:
         await self.registrar.settled()

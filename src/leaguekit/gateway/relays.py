@@ -164,7 +164,8 @@ class Relays:
         if relay is None:
             raise NoAnswer
         if (call_id := ping_in(body)) is not None:
-            return await self._pong(relay, place, call_id)
+            pong = await self._pong(relay, place)
+            return None if pong is None else _with_id(pong, call_id)
         try:
             with self._counted(relay, place, body):
                 return await self._forward(relay, body)
@@ -231,19 +232,21 @@ class Relays:
         relay.wake.set()
         return number, call.answer
 
-    async def _pong(self, relay: _Relay, place: str, call_id: int | str) -> bytes | None:
-        """The player's answer to a ping, with the id of this one. Its last answer will do when too many ask."""
-        pong: bytes | None
+    async def _pong(self, relay: _Relay, place: str) -> bytes | None:
+        """The player's answer to a ping. Its last answer will do when too many ask."""
+        if relay.pinging is None and self._rates.take(("ping", place)):
+            return self._last_pong(relay)
         try:
-            if relay.pinging is None and self._rates.take(("ping", place)):
-                raise TooManyWait
             with self._one(self._pings, relay):
-                pong = await self._next_pong(relay)
+                return await self._next_pong(relay)
         except TooManyWait:
-            at, pong = relay.pong or (-math.inf, None)
-            if asyncio.get_running_loop().time() - at > GRACE_SECONDS:
-                raise NoAnswer from None
-        return None if pong is None else _with_id(pong, call_id)
+            return self._last_pong(relay)
+
+    def _last_pong(self, relay: _Relay) -> bytes | None:
+        at, pong = relay.pong or (-math.inf, None)
+        if asyncio.get_running_loop().time() - at > GRACE_SECONDS:
+            raise NoAnswer
+        return pong
 
     async def _next_pong(self, relay: _Relay) -> bytes | None:
         if relay.pinging is None:

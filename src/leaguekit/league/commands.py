@@ -14,6 +14,7 @@ from leaguekit.league.registration import (
     Rejected,
     admit_player,
     admit_referee,
+    contested,
     register_player,
     register_referee,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "admit_referee",
     "announce_round",
     "assign",
+    "contested",
     "correct",
     "create",
     "dispute",

@@ -200,6 +200,21 @@ def _holder(
     return seat.holder
 
 
+def contested(
+    league: League, applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta], role: Role, at: str
+) -> str | None:
+    """The player that gives way if the applicant proves that its own program listens at the endpoint of both.
+
+    A player that the operator let in stays, and so do all after the start.
+    """
+    owner = league.endpoints.get(str(place(applicant.meta.contact_endpoint)), "")
+    if not league.is_open or owner not in league.players or applicant.returning_id is not None:
+        return None
+    is_repeat = role == "player" and _known(league, league.players, applicant, at) is not None
+    is_let_in = seat_of(league, owner) is not None or league.players[owner].registered.by_operator
+    return None if is_repeat or is_let_in else owner
+
+
 def _known(
     league: League,
     registry: Mapping[str, Player] | Mapping[str, Referee],
@@ -267,8 +282,19 @@ def _check_endpoint(
     endpoint = applicant.meta.contact_endpoint
     if place(endpoint) is None:
         raise Rejected(role, "E048", "it is no address")
+    if same_server(endpoint, applicant.manager_endpoint):
+        raise Rejected(role, "E048", "it is the manager's own address")
     owner = league.endpoints.get(str(place(endpoint)), known)
-    if owner != known or same_server(endpoint, applicant.manager_endpoint):
-        raise Rejected(role, "E048", "it is another agent's")
+    if owner is not None and owner != known:
+        raise Rejected(role, "E058", _taken(league, endpoint, owner))
     if stays_with is not None and not same_host(endpoint, stays_with):
         raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")
+
+
+def _taken(league: League, endpoint: str, owner: str) -> str:
+    agent = league.agent(owner)
+    name = "" if agent is None else f" ({agent.meta.display_name!r})"
+    remedy = "Register with an address at which only your program listens"
+    if league.is_open and owner in league.players:
+        remedy = f"If your program listens there, ask the operator for `league withdraw {owner}`, and register again"
+    return f"{owner}{name} has already registered with the endpoint {endpoint}. {remedy}"
