@@ -378,7 +378,7 @@ def test_a_late_copy_of_a_registration_does_not_void_the_token_of_who_has_had_th
     play = Play(players=1 if role == "player" else 2, referees=1 if role == "player" else 0)
     applicant = getattr(play, f"{role}_applicant")(2)
     name, token = play.enter(applicant)
-    with pytest.raises((Rejected, ProtocolError), match="E047|E058"):
+    with pytest.raises((Rejected, ProtocolError), match=r"E047|E058"):
         play.enter(applicant._replace(says_it_is=name))
     assert play.league.agent_with(tokens.verifier(token)) is not None
     # One that says that it is another has not heard who it is here.
