@@ -131,9 +131,9 @@ REJECTIONS: dict[str, tuple[Json, str, dict[str, int | None], dict[str, str]]] =
     ),
     "another agent's endpoint": (
         {"contact_endpoint": url_of("player", 1)},
-        "E058",
-        {"player": None, "referee": None},
-        dict.fromkeys(ROLES, "P01 ('Player 1') has already registered with the endpoint"),
+        "E048",
+        {"player": 2003, "referee": 1002},
+        {"player": "Contact endpoint taken: P01 ('Player 1') has", "referee": "Endpoint taken: P01 ('Player 1') has"},
     ),
     "the manager's endpoint": (
         {"contact_endpoint": MANAGER_URL},

@@ -75,8 +75,8 @@ async def test_an_agent_that_names_the_endpoint_of_another_by_error_is_told_whos
         url = url_of("player", 1)
         with pytest.raises(RegistrationRefused) as refused:
             await listening(hall, role, 2, "Bob", at=url).register()
-        told = f"P01 ('Alice') has already registered with the endpoint {url}. If your program listens there, ask the"
-        assert str(refused.value).startswith(f"{told} operator for `league withdraw P01`, and register again.")
+        told = f"ndpoint taken: P01 ('Alice') has already registered with {url}. If your program listens there, ask the"
+        assert f"{told} operator for `league withdraw P01`, and register again. Start the" in str(refused.value)
         assert hall.league.players["P01"].out is None
         # The operator sees it, too.
         assert f"Bob is refused: P01 has registered with its endpoint {url} before" in caplog.messages
@@ -88,11 +88,11 @@ async def test_nobody_takes_the_endpoint_of_a_player_that_is_being_started_again
         url = url_of("player", 1)
         await listening(hall, "player", 1).register()
         again = listening(hall, "player", 1)
-        assert (await squat(hall, url))["result"]["error_code"] == "E058"
+        assert (await squat(hall, url))["result"]["error_code"] == "E048"
         # Nor while it registers, when its answer to a ping shows the mark of its own registration.
         assert isinstance(again, PlayerAgent)
         again.registrar._mark = mark_of("conv-alice", "2025-01-15T10:30:00Z")
-        assert (await squat(hall, url))["result"]["error_code"] == "E058"
+        assert (await squat(hall, url))["result"]["error_code"] == "E048"
         assert (await again.register()).agent_id == "P01"
         assert again.registrar.pong == {}
 

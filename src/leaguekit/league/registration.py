@@ -45,13 +45,17 @@ _WORDS: dict[tuple[Role, str], str] = {
     ("referee", "E048"): "Endpoint unreachable",
     ("referee", "E049"): "Unsupported game type",
 }
+# For an endpoint at which something may well answer.
+_TAKEN: dict[Role, str] = {"player": "Contact endpoint taken", "referee": "Endpoint taken"}
 
 
 class Rejected(Exception):
     """An applicant that is not taken. ``code`` is the catalogue's, ``number`` document 001's, if it has one."""
 
-    def __init__(self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None) -> None:
-        words = _WORDS.get((role, code), "")
+    def __init__(
+        self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None, *, words: str = ""
+    ) -> None:
+        words = words or _WORDS.get((role, code), "")
         self.reason = f"{words}: {detail}" if words and detail else words or detail
         self.code = code
         self.number = documented_number(f"register_{role}", code)
@@ -286,15 +290,14 @@ def _check_endpoint(
         raise Rejected(role, "E048", "it is the manager's own address")
     owner = league.endpoints.get(str(place(endpoint)), known)
     if owner is not None and owner != known:
-        raise Rejected(role, "E058", _taken(league, endpoint, owner))
+        raise Rejected(role, "E048", _taken(league, endpoint, owner), words=_TAKEN[role])
     if stays_with is not None and not same_host(endpoint, stays_with):
         raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")
 
 
 def _taken(league: League, endpoint: str, owner: str) -> str:
-    agent = league.agent(owner)
-    name = "" if agent is None else f" ({agent.meta.display_name!r})"
+    agent = league.players.get(owner) or league.referees[owner]
     remedy = "Register with an address at which only your program listens"
     if league.is_open and owner in league.players:
         remedy = f"If your program listens there, ask the operator for `league withdraw {owner}`, and register again"
-    return f"{owner}{name} has already registered with the endpoint {endpoint}. {remedy}"
+    return f"{owner} ({agent.meta.display_name!r}) has already registered with {endpoint}. {remedy}"
