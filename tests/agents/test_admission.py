@@ -89,6 +89,20 @@ async def test_a_registration_copied_by_another_sender_or_from_another_address_i
         assert (await repeat(hall, params, HERE))["result"]["auth_token"] == token
 
 
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_a_registration_is_not_repeated_by_guessing_its_conversation(tmp_path: Path, role: str) -> None:
+    async with Hall(tmp_path) as hall:
+        agent = Scripted(hall, role, 1, {})
+        hall.network.listen(agent.url, agent.handle)
+        params = hall.registration(role, 1) | {"conversation_id": "conv-reg-020"}
+        token = (await repeat(hall, params, HERE))["result"]["auth_token"]
+        guesses = [await repeat(hall, params | {"conversation_id": f"conv-reg-{n:03}"}, HERE) for n in range(40)]
+        assert token not in str(guesses)
+        known = hall.league.agent("P01" if role == "player" else "REF01")
+        assert hall.league.agent_with(tokens.verifier(token)) is known
+
+
 @in_virtual_time
 async def test_a_repeat_is_answered_within_a_minute_and_then_the_operator_lets_its_sender_in(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:

@@ -133,7 +133,7 @@ REJECTIONS: dict[str, tuple[Json, str, dict[str, int | None], dict[str, str]]] =
         {"contact_endpoint": url_of("player", 1)},
         "E048",
         {"player": 2003, "referee": 1002},
-        {"player": "Contact endpoint unreachable", "referee": "Endpoint unreachable"},
+        {"player": "Contact endpoint taken: P01 ('Player 1') has", "referee": "Endpoint taken: P01 ('Player 1') has"},
     ),
     "the manager's endpoint": (
         {"contact_endpoint": MANAGER_URL},

@@ -66,7 +66,7 @@ class Relayed:
         return self.agent
 
     def connect(self) -> None:
-        self.serving = asyncio.create_task(self.line.serve(self.agent.handle))
+        self.serving = asyncio.create_task(self.line.serve(self.agent))
 
     def cut(self) -> None:
         assert self.serving is not None

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from leaguekit.agents.context import Context
+from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.referees import Callers
 from leaguekit.agents.registration import SETTLING_SECONDS
 from leaguekit.agents.relay import SECRET_BYTES, Give, Line, Take, place_of
 from leaguekit.agents.strategies import at_random
@@ -18,20 +20,28 @@ from leaguekit.gateway.relays import (
     FREE_CALLS,
     GRACE_SECONDS,
     MOST_BYTES,
+    MOST_BYTES_AN_ADDRESS,
     MOST_CALLS,
+    MOST_CALLS_A_TOKEN,
+    MOST_CALLS_OF_STRANGERS,
     MOST_FURTHER_CALLS_AN_ADDRESS,
     MOST_RELAYS_AN_ADDRESS,
+    STRANGERS_AT_ONCE,
     Relays,
+    TooManyStrangers,
 )
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer, Peer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
+from leaguekit.transport.turns import FREE_BYTES
 from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time
 from tests.gateway.lobby import GATEWAY_URL, HERE, Relayed, gateway_in
 from tests.gateway.test_seats import technical_losses
 
 SECRET = "s" * 2 * SECRET_BYTES
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
+CALL = b'{"jsonrpc":"2.0","method":"get_player_state","id":1}'
 
 
 def relays() -> Relays:
@@ -87,7 +97,7 @@ async def test_while_its_relay_is_away_a_player_cannot_be_reached(tmp_path: Path
         # The gateway may still hold its last question, which leads nowhere: a call ends with the grace at the latest.
         began = hall.now
         with pytest.raises(Unreachable):
-            await caller.post(player.endpoint, PING, 30.0)
+            await caller.post(player.endpoint, CALL, 30.0)
         assert hall.now - began < GRACE_SECONDS + 0.1
         with pytest.raises(Unreachable):
             await caller.post(player.endpoint, PING, 30.0)
@@ -124,7 +134,7 @@ async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() 
     house = relays()
     place = place_of("relay", SECRET)
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
-    calling = asyncio.ensure_future(house.forward(place, PING))
+    calling = asyncio.ensure_future(house.forward(place, CALL))
     await asyncio.sleep(0)
     (first,) = (await house.take(Take(secret=SECRET), HERE)).calls
     (again,) = (await house.take(Take(secret=SECRET), HERE)).calls
@@ -141,7 +151,7 @@ async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
     house = relays()
     place = place_of("relay", SECRET)
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
-    calling = asyncio.ensure_future(house.forward(place, PING))
+    calling = asyncio.ensure_future(house.forward(place, CALL))
     await asyncio.sleep(0)
     for secret in (SECRET.upper(), place * 2):
         assert (await house.take(Take(secret=secret, seconds=0.0), HERE)).calls == []
@@ -160,14 +170,14 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
     places = [place_of("relay", secret) for secret in secrets]
     for secret in secrets:
         await house.take(Take(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
-    calls = [asyncio.ensure_future(house.forward(place, PING)) for place in places[:8] for _ in range(MOST_CALLS)]
+    calls = [asyncio.ensure_future(house.forward(place, CALL)) for place in places[:8] for _ in range(MOST_CALLS)]
     await asyncio.sleep(0)
     # Beyond two for each relay, the address has so many in all.
     refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
     assert len(refused) == 8 * MOST_CALLS - (8 * FREE_CALLS + MOST_FURTHER_CALLS_AN_ADDRESS)
     # Every other relay still has its own, and those of other addresses have more.
     for place, more in ((places[8], FREE_CALLS), (places[9], MOST_CALLS)):
-        further = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+        further = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MOST_CALLS)]
         await asyncio.sleep(0)
         assert sum(not call.done() for call in further) == more
         calls += further
@@ -183,10 +193,10 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
     with pytest.raises(NoAnswer):
         await house.forward(place, b"x" * (MOST_BYTES + 1))
-    calls = [asyncio.ensure_future(house.forward(place, PING)) for _ in range(MOST_CALLS)]
+    calls = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MOST_CALLS)]
     await asyncio.sleep(0)
     with pytest.raises(NoAnswer):
-        await house.forward(place, PING)
+        await house.forward(place, CALL)
     for number in range(MOST_RELAYS_AN_ADDRESS - 1):
         await house.take(Take(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
     with pytest.raises(ProtocolError, match="Too many players"):
@@ -234,7 +244,7 @@ async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
         loop = asyncio.get_running_loop()
         caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={place_of('relay', SECRET)}"
-        early = [asyncio.ensure_future(caller.post(url, PING, 10.0)) for _ in range(2)]
+        early = [asyncio.ensure_future(caller.post(url, CALL, 10.0)) for _ in range(2)]
         await asyncio.sleep(1.0)
         (first, second) = (await gateway.relays.take(Take(secret=SECRET), HERE)).calls
         for passed in (first, second):
@@ -247,3 +257,182 @@ async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_
                 await caller.post(f"{GATEWAY_URL}?at=0123", PING, 10.0)
             assert loop.time() - began == pytest.approx(waits, abs=0.1)
         assert not gateway.relays._awaited
+
+
+# Whose calls a relayed player takes
+
+KEY = b"k" * 32
+OWN = "tok-ref02-own"
+CALLERS = Callers(player_id="P01", league_id="league", key=KEY, verifiers=[tokens.verifier(OWN)])
+MANAGERS = tokens.manager_to_agent(KEY, "league", "P01")
+
+
+def shown(token: str, match_id: str = "R1M1", sender: str = "referee:REF01", more: str = "") -> bytes:
+    params = {"auth_token": token, "match_id": match_id, "sender": sender, "more": more}
+    return json.dumps({"jsonrpc": "2.0", "method": "x", "params": params, "id": 1}).encode()
+
+
+def referees(match_id: str, attempt: int = 1) -> bytes:
+    return shown(tokens.referee_to_player(KEY, "league", match_id, attempt, "REF01"), match_id)
+
+
+async def waiting(house: Relays, *bodies: bytes) -> list[asyncio.Future[bytes | None]]:
+    """Calls of a relay that are begun; those that may not wait are done."""
+    calls = [asyncio.ensure_future(house.forward(place_of("relay", SECRET), body)) for body in bodies]
+    await asyncio.sleep(0)
+    return calls
+
+
+def of(kind: type[BaseException] | None, calls: list[asyncio.Future[bytes | None]]) -> int:
+    """How many calls have failed in a way; how many wait, if there is none."""
+    failed = [type(call.exception()) if call.done() else None for call in calls]
+    return failed.count(kind)
+
+
+def test_a_gateway_recognises_the_manager_and_the_referees_of_a_player_by_their_tokens() -> None:
+    def recognised(body: bytes) -> str | None:
+        known = CALLERS.recognise(credentials_in(body))
+        return None if known is None else known.role
+
+    assert recognised(shown(MANAGERS)) == "manager"
+    assert recognised(referees("R1M1")) == recognised(referees("R2M7", attempt=3)) == "referee"
+    assert recognised(shown(OWN, sender="referee:REF02")) == "referee"
+    assert recognised(referees("R1M1").replace(b"REF01", b"REF02")) is None
+    assert recognised(referees("R1M1").replace(b"R1M1", b"R1M2")) is None
+    assert recognised(shown("drv-wrong")) is None
+    assert recognised(CALL) is None
+
+
+@in_virtual_time
+async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        player = Relayed(hall, "Ada")
+        agent = await player.start()
+        me = agent.identity
+        assert me is not None
+        callers = agent.callers()
+        assert callers == Callers(player_id="P01", league_id=str(me.league_id), key=me.key)
+        (relay,) = gateway.relays._relays.values()
+        assert relay.callers is None
+        # The next call leads to another question, which tells it.
+        await MemoryCaller(hall.network).post(player.endpoint, CALL, 5.0)
+        await asyncio.sleep(1.0)
+        assert relay.callers == callers
+        peer, large = Peer(HERE, player.endpoint.partition("?")[2]), b"x" * FREE_BYTES
+        manager = shown(tokens.manager_to_agent(me.key, str(me.league_id), "P01"))
+        for beginning, known in ((manager, True), (shown("drv-wrong"), False), (large, False)):
+            assert gateway.admits(beginning, peer) is known
+            assert (gateway.caller(beginning, peer) is not None) is known
+
+
+@in_virtual_time
+async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_another() -> None:
+    house = relays()
+    await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    wrong = [shown(f"drv-{number}") for number in range(30)] + [CALL] * 5
+    strangers = await waiting(house, *wrong)
+    assert of(None, strangers) == MOST_CALLS_OF_STRANGERS
+    assert of(TooManyStrangers, strangers) == len(wrong) - MOST_CALLS_OF_STRANGERS
+    calls = await waiting(house, *[shown(MANAGERS)] * 10)
+    assert (of(None, calls), of(NoAnswer, calls)) == (MOST_CALLS_A_TOKEN, 10 - MOST_CALLS_A_TOKEN)
+    calls += (more := await waiting(house, *[referees(f"R{number}M1") for number in range(1, 40)]))
+    # No more in all than the relay has places.
+    assert of(None, more) == MOST_CALLS - MOST_CALLS_A_TOKEN
+    house.close()
+    await asyncio.gather(*calls, *strangers, return_exceptions=True)
+    for waits in (house._calls, house._calls_of_tokens, house._strangers, house._further_calls):
+        assert (waits._total, waits._counts) == (0, {})
+
+
+@in_virtual_time
+async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
+    house = relays()
+    await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    taken = 0
+    for _ in range(100):
+        calls = await waiting(house, CALL)
+        for passed in (await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)).calls:
+            house.give(Give(secret=SECRET, number=passed.number, body=b"{}"))
+            taken += 1
+        await asyncio.gather(*calls, return_exceptions=True)
+    assert taken == STRANGERS_AT_ONCE
+    house.close()
+
+
+@in_virtual_time
+async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping() -> None:
+    house = relays()
+    await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    place = place_of("relay", SECRET)
+    pings = [PING.replace(b"1}", b"%d}" % number) for number in range(1, MOST_CALLS + 1)]
+    calls = await waiting(house, *pings)
+    # More do not wait, and there is no earlier answer to give them.
+    assert of(NoAnswer, await waiting(house, PING)) == 1
+    (passed,) = (await house.take(Take(secret=SECRET, callers=CALLERS), HERE)).calls
+    assert json.loads(passed.body)["method"] == "ping"
+    pong = {"jsonrpc": "2.0", "id": json.loads(passed.body)["id"], "result": {"player_id": "P01"}}
+    house.give(Give(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
+    answers = [json.loads(answer or b"") for answer in await asyncio.gather(*calls)]
+    assert answers == [pong | {"id": number} for number in range(1, MOST_CALLS + 1)]
+    # Now there is one.
+    calls = await waiting(house, *pings)
+    assert json.loads(await house.forward(place, PING) or b"") == pong | {"id": 1}
+    (passed,) = (await house.take(Take(secret=SECRET, callers=CALLERS), HERE)).calls
+    house.give(Give(secret=SECRET, number=passed.number, body=b"no JSON"))
+    assert await asyncio.gather(*calls) == [b"no JSON"] * MOST_CALLS
+    # A player that answers nothing any more is not there.
+    await house.take(Take(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
+    calls = await waiting(house, *pings)
+    await asyncio.sleep(GRACE_SECONDS + 0.1)
+    assert of(NoAnswer, calls) == MOST_CALLS
+    assert not house._relays
+
+
+@in_virtual_time
+async def test_a_ping_that_a_relayed_player_takes_and_does_not_answer_ends() -> None:
+    house = relays()
+    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    calls = await waiting(house, PING)
+    (passed,) = (await house.take(Take(secret=SECRET), HERE)).calls
+    for _ in range(2):
+        await house.take(Take(secret=SECRET, has=[passed.number]), HERE)
+    assert of(NoAnswer, calls) == 1
+    # Without a body there is no answer, either.
+    calls = await waiting(house, PING)
+    house.give(Give(secret=SECRET, number=passed.number, body=None))
+    assert await asyncio.gather(*calls) == [None]
+    house.close()
+
+
+@in_virtual_time
+async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_the_relays() -> None:
+    house = relays()
+    secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(40)]
+    for number, secret in enumerate(secrets):
+        await house.take(Take(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
+    body, small = b"x" * (MOST_BYTES // 2), b"x" * FREE_BYTES
+    calls = [asyncio.ensure_future(house.forward(place_of("relay", secret), body)) for secret in secrets[:39]]
+    await asyncio.sleep(0)
+    assert of(NoAnswer, calls) == 39 - MOST_BYTES_AN_ADDRESS // len(body)
+    for secret, waits in ((secrets[0], small), (secrets[39], body)):
+        calls.append(asyncio.ensure_future(house.forward(place_of("relay", secret), waits)))
+        await asyncio.sleep(0)
+        assert not calls[-1].done()
+    house.close()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert not house._bytes
+
+
+def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() -> None:
+    async def called() -> None:
+        house = relays()
+        await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+        place = place_of("relay", SECRET)
+        assert house.admits(place, b"x" * FREE_BYTES)
+        assert house.caller(place, shown("any"), HERE) == Known("manager", HERE)
+        calls = await waiting(house, *[shown("any")] * (MOST_CALLS + 1))
+        assert (of(None, calls), of(NoAnswer, calls)) == (MOST_CALLS, 1)
+        house.close()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    asyncio.run(called())

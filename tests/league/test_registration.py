@@ -214,7 +214,40 @@ def test_referees_may_share_a_name() -> None:
 def test_an_endpoint_that_is_anothers_the_managers_or_none_at_all_is_refused(role: str, endpoint: str) -> None:
     play = Play(players=1, referees=1)
     refusal = _rejected(play, role, 2, meta={"contact_endpoint": endpoint})
+    is_anothers = ":8101" in endpoint.lower() or ":8001" in endpoint
     assert refusal.code == "E048"
+    assert ("has already registered with" in refusal.reason) is is_anothers
+
+
+@pytest.mark.parametrize(("role", "remedy"), [("player", "league withdraw P01"), ("referee", "only your program")])
+def test_an_endpoint_that_is_anothers_is_refused_with_what_can_be_done(role: str, remedy: str) -> None:
+    play = Play(players=1, referees=1)
+    owner = play.league.players["P01"] if role == "player" else play.league.referees["REF01"]
+    refusal = _rejected(play, "player", 2, meta={"contact_endpoint": owner.meta.contact_endpoint})
+    assert f"{owner.id} ({owner.meta.display_name!r})" in refusal.reason
+    assert remedy in refusal.reason
+
+
+def test_only_a_player_that_nobody_let_in_gives_its_endpoint_up_and_only_before_the_start() -> None:
+    play = Play(players=1, referees=1)
+    endpoint = {"contact_endpoint": play.league.players["P01"].meta.contact_endpoint}
+
+    def contested(role: Any = "player", **more: Any) -> str | None:
+        applicant = getattr(play, f"{role}_applicant")(9, **{"meta": endpoint} | more)
+        return commands.contested(play.league, applicant, role, play.now)
+
+    assert contested() == contested("referee") == "P01"
+    assert contested(meta={"contact_endpoint": play.league.referees["REF01"].meta.contact_endpoint}) is None
+    assert contested(meta={}) is None
+    # Its own repeat, and one who comes back with a token.
+    applicant = play.player_applicant(3)
+    play.enter(applicant)
+    assert commands.contested(play.league, applicant, "player", play.now) is None
+    assert contested(returning_id="P01") is None
+    name = play.player(2, added_by_operator=True)
+    assert contested(meta={"contact_endpoint": play.league.players[name].meta.contact_endpoint}) is None
+    play.start()
+    assert contested() is None
 
 
 ALIASES = [

@@ -1,8 +1,8 @@
-"""``make stress``: siege, crowd, time limits, readers, floods, held connections and endless streams.
+"""``make stress``: siege, crowd, time limits, readers, floods, held connections, streams and strangers.
 
 Each prints what it found.
 
-python -m tests.stress [siege] [door] [limits] [readers] [floods] [slots] [streams] [--short]
+python -m tests.stress [siege] [door] [limits] [readers] [floods] [slots] [streams] [strangers] [--short]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from leaguekit.cli.program import make_room
-from tests.stress import door, floods, limits, readers, siege, slots, streams
+from tests.stress import door, floods, limits, readers, siege, slots, strangers, streams
 
 STRESSES = {
     "siege": siege.stress,
@@ -24,6 +24,7 @@ STRESSES = {
     "floods": floods.stress,
     "slots": slots.stress,
     "streams": streams.stress,
+    "strangers": strangers.stress,
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import door, floods, limits, readers, siege, slots, streams
+from tests.stress import door, floods, limits, readers, siege, slots, strangers, streams
 
 pytestmark = [
     pytest.mark.longest,
@@ -48,4 +48,9 @@ def test_no_requests_that_wait_keep_others_from_a_manager_or_a_gateway(tmp_path:
 
 def test_no_endless_stream_of_tiny_requests_holds_the_managers_loop(tmp_path: Path) -> None:
     told, faults = asyncio.run(streams.stress(tmp_path, short=True))
+    assert faults == [], told
+
+
+def test_strangers_cost_a_relayed_player_no_match(tmp_path: Path) -> None:
+    told, faults = asyncio.run(strangers.stress(tmp_path, short=True))
     assert faults == [], told

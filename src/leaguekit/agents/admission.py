@@ -6,16 +6,19 @@ import asyncio
 import hmac
 import logging
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
+from leaguekit.agents.calls import mark_of, reachable, shows_mark
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
 from leaguekit.agents.reachability import (
+    SECONDS,
     addresses_of,
     check_address,
     check_allowed,
@@ -33,7 +36,7 @@ from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import Resolver, is_loopback
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import CallerLate, CallFailed, Peer
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood, peer_address
 from leaguekit.transport.rates import Buckets
@@ -43,6 +46,8 @@ from leaguekit.transport.waits import TooManyWait, Waits
 # a seat code, are counted by themselves.
 MOST_CHECKS, MOST_CHECKS_AN_ADDRESS = 500, 200
 MOST_CHECKS_AN_AGENT = 2
+# After so many requests that are not the right repeat of a registration, no repeat of it counts.
+MOST_WRONG_REPEATS = 5
 # How often an agent that is registered may register again. Each time takes a line in the log.
 RETURNS_AT_ONCE, RETURNS_A_SECOND = 30.0, 0.5
 
@@ -83,6 +88,10 @@ class Admission:
         self._resolver = Resolver()
         # The time limits of the checks of strangers, the oldest first, each with its address.
         self._checks: dict[asyncio.Timeout, str] = {}
+        # Players whose endpoints others have named, too.
+        self._noted: set[str] = set()
+        # How many requests with an agent's endpoint were neither a return nor a repeat.
+        self._wrong_repeats: Counter[str] = Counter()
         self._checks_of_agents = Waits(sys.maxsize, MOST_CHECKS_AN_AGENT)
         self._returns = Buckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
@@ -103,7 +112,9 @@ class Admission:
         applicant = self._applicant(request, request.player_meta, peer)
         league = self._ledger.league
         try:
-            self._admit_player(applicant, peer)
+            await self._settle_endpoint("player", applicant, peer)
+            with self._counting_wrong_repeats(applicant):
+                self._admit_player(applicant, peer)
             async with self._checking(applicant, peer):
                 applicant = await self._asked("player", applicant, peer)
             player_id = self._admit_player(applicant, peer)
@@ -119,7 +130,9 @@ class Admission:
         applicant = self._applicant(request, request.referee_meta, peer)
         league = self._ledger.league
         try:
-            commands.admit_referee(league, applicant, self._now())
+            await self._settle_endpoint("referee", applicant, peer)
+            with self._counting_wrong_repeats(applicant):
+                commands.admit_referee(league, applicant, self._now())
             async with self._checking(applicant, peer):
                 applicant = await self._asked("referee", applicant, peer)
                 hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
@@ -159,8 +172,22 @@ class Admission:
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
             may_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
+            may_repeat=self._wrong_repeats[self._owner(meta)] < MOST_WRONG_REPEATS,
             wanted_id=self._wanted_id(request.sender),
         )
+
+    @contextmanager
+    def _counting_wrong_repeats(self, applicant: commands.Applicant[Any]) -> Iterator[None]:
+        try:
+            yield
+        except (commands.Rejected, ProtocolError):
+            if applicant.returning_id is None and applicant.seat is None:
+                self._wrong_repeats[self._owner(applicant.meta)] += 1
+            raise
+
+    def _owner(self, meta: m.PlayerMeta | m.RefereeMeta) -> str:
+        """The agent at an endpoint, or an empty text."""
+        return commands.owner_of(self._ledger.league, meta.contact_endpoint) or ""
 
     def _admit_player(self, applicant: commands.Applicant[m.PlayerMeta], peer: Peer) -> str:
         league = self._ledger.league
@@ -207,6 +234,35 @@ class Admission:
         """Raises ProtocolError if an agent registers too often."""
         if self._ledger.league.agent(agent_id) is not None and (seconds := self._returns.take(agent_id)):
             raise ProtocolError("E059", f"{agent_id} has registered too often: try again in {max(seconds, 0.1):.1f} s.")
+
+    async def _settle_endpoint(self, role: Literal["player", "referee"], applicant: Any, peer: Peer) -> None:
+        """Withdraw a player that has registered with the endpoint of the applicant's own program.
+
+        Anybody can register any endpoint. A program of ours shows in its answer to a ping which registration it has
+        sent. So an applicant that is not there takes nobody's endpoint away.
+        """
+        league, url = self._ledger.league, applicant.meta.contact_endpoint
+        holder = commands.contested(league, applicant, role, self._now())
+        if holder is None:
+            return
+        mark = mark_of(applicant.conversation_id, applicant.timestamp)
+        async with self._checking(applicant, peer):
+            try:
+                is_there = shows_mark(await reachable(self._world.caller, url, SECONDS), mark)
+            except (CallFailed, CallerLate):
+                is_there = False
+        if commands.contested(league, applicant, role, self._now()) != holder:
+            return
+        name = applicant.meta.display_name
+        if not is_there:
+            if holder not in self._noted:
+                # Once for each: a flood of requests must not become one of lines.
+                self._noted.add(holder)
+                log.warning("%s is refused: %s has registered with its endpoint %s before", name, holder, url)
+            return
+        reason = f"the program at its endpoint is that of {name!r}"
+        self._ledger.record(commands.withdraw(league, holder, reason, self._now()))
+        log.warning("%s is withdrawn: %s", holder, reason)
 
     async def _asked(
         self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer

@@ -186,7 +186,7 @@ class Allowances:
                 buckets, name = self._of_known(body, peer) or (buckets, name)
                 if seconds := buckets.take(name, cost):
                     self._tell(name)
-                    return _refused(body, seconds, refuse, most_bytes)
+                    return refuse_too_many(body, seconds, refuse, most_bytes)
             given = handler(body, peer)
             if not isinstance(given, bytes):
                 return self._pays_later(given, body, peer, (buckets, name))
@@ -220,7 +220,9 @@ class Allowances:
         return given
 
 
-async def _refused(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> NoReturn:
+async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> NoReturn:
+    """Raise TooOften with the answer to a body."""
+
     def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", too_many(seconds))
 

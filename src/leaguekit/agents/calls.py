@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import count
 from typing import Any, TypeVar
 
@@ -96,6 +97,20 @@ def said_to_be(pong: bytes) -> tuple[str | None, str | None] | None:
         return None
     agent_id = said.get("player_id", said.get("referee_id", UNSET))
     return None if agent_id is UNSET else (agent_id, said.get("league_id"))
+
+
+def mark_of(conversation_id: str, timestamp: str) -> str:
+    """What the answer to a ping shows of the registration that an agent has sent: a hash, to compare it by."""
+    return hashlib.sha256(f"registering:{timestamp}:{conversation_id}".encode()).hexdigest()[:32]
+
+
+def shows_mark(pong: bytes, mark: str) -> bool:
+    """Whether the answer to a ping is that of the agent that has sent a registration."""
+    try:
+        said = msgspec.json.decode(pong, type=_Pong).result.get("registering")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return said == mark
 
 
 async def is_there(caller: Caller, url: str, agent_id: str, seconds: float) -> bool:

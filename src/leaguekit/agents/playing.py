@@ -29,7 +29,7 @@ from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.logs import about
 from leaguekit.agents.memory import Memory, remember
 from leaguekit.agents.reachability import addresses_of, plain_address
-from leaguekit.agents.referees import FromReferee, OwnToken, common_of, is_referees, match_of
+from leaguekit.agents.referees import Callers, FromReferee, OwnToken, common_of, is_referees, match_of
 from leaguekit.agents.registration import UNNAMED, Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.strategies import Decision, decide, decide_at_once, is_quick
 from leaguekit.agents.world import World
@@ -217,7 +217,16 @@ class PlayerAgent:
         if me.may_be_manager(shown.auth_token):
             return Known("manager", "the manager")
         is_one = is_referees(self._matches, shown, me, self._own_tokens.get(shown.match_id))
-        return Known("referee", shown.sender) if is_one else None
+        # Not by its sender: nothing proves that of a referee which shows its own token.
+        return Known("referee", tokens.shortened(shown.auth_token)) if is_one else None
+
+    def callers(self) -> Callers | None:
+        """By what a gateway recognises those whose tokens this player takes; None while it takes anybody's, or none."""
+        me = self.registrar.identity
+        if me is None or not me.derived:
+            return None
+        verifiers = {own.verifier for own in self._own_tokens.values()}
+        return Callers(player_id=me.agent_id, league_id=str(me.league_id), key=me.key, verifiers=sorted(verifiers))
 
     def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
         message = call.message
@@ -232,7 +241,7 @@ class PlayerAgent:
     async def _show(self, method: str) -> dict[str, Any]:
         if method == GET_STATE:
             return self.snapshot()
-        return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id}
+        return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id, **self.registrar.pong}
 
     async def _answer_later(self, handler: Callable[[Any], Given], message: m.Message | None) -> m.Message:
         await self.registrar.settled()

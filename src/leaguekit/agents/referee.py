@@ -217,7 +217,8 @@ class RefereeAgent:
     async def _asked(self, call: Call) -> Any:
         if call.method == GET_MATCH_STATE:
             return self._match_state(call)
-        return {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
+        known = {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
+        return known | self.registrar.pong
 
     async def _told_of_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
         me = await self.registrar.settled()

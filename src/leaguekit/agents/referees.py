@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.context import OpenMatch
-from leaguekit.agents.credentials import Credentials
+from leaguekit.agents.credentials import Credentials, Known
 from leaguekit.agents.registration import Identity
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -29,6 +29,30 @@ class OwnToken(NamedTuple):
 
     verifier: bytes
     hosts: frozenset[str]
+
+
+class Callers(Struct, frozen=True, kw_only=True):
+    """By what a gateway recognises the callers of a relayed player: its manager, and the referees of its matches."""
+
+    player_id: str
+    league_id: str
+    key: bytes
+    # Of referees that show their own tokens.
+    verifiers: list[bytes] = []
+
+    def recognise(self, shown: Credentials) -> Known | None:
+        """The caller that shows this, if the player would take its token."""
+        token = shown.auth_token
+        if not token:
+            return None
+        if tokens.same(token, tokens.manager_to_agent(self.key, self.league_id, self.player_id)):
+            return Known("manager", "the manager")
+        made_for, referee_id = (self.key, self.league_id, shown.match_id), shown.sender.partition(":")[2]
+        is_referees = any(tokens.recognised(token, verifier) for verifier in self.verifiers) or any(
+            tokens.same(token, tokens.referee_to_player(*made_for, attempt, referee_id))
+            for attempt in range(1, MOST_ATTEMPTS + 1)
+        )
+        return Known("referee", tokens.shortened(token)) if is_referees else None
 
 
 def match_of(

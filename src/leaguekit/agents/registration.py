@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.calls import ask, cause_of, passes, reachable
+from leaguekit.agents.calls import ask, cause_of, mark_of, passes, reachable
 from leaguekit.agents.logs import about
 from leaguekit.agents.world import World
 from leaguekit.protocol import codes, tokens
@@ -50,6 +50,8 @@ UNNAMED = "league"
 MOST_UNREACHABLE = 4
 # How often an agent that has a token pings again before it believes that the manager knows no ping.
 MAX_PING_RETRIES = 4
+# By chance, in the conversation_id of a registration: nobody finds it by its hash, which a ping shows.
+CONVERSATION_BYTES = 8
 # The longest text of a LEAGUE_ERROR that is shown.
 MOST_TEXT = 500
 # How long a file waits that could not be written.
@@ -167,6 +169,8 @@ class Registrar:
         self._unanswered_pings = 0
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
         self._sender = sender_of(kind.role, wanted_id or self._slug)
+        # Of the request that waits for its answer.
+        self._mark: str | None = None
         self._doubting: asyncio.Task[None] | None = None
         self._writing: dict[Path, asyncio.Task[None]] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -179,6 +183,11 @@ class Registrar:
     def sender(self) -> str:
         """The agent's name as a sender: with its id, once it has one."""
         return self._sender if self.identity is None else sender_of(self._kind.role, self.identity.agent_id)
+
+    @property
+    def pong(self) -> dict[str, str]:
+        """What the answer to a ping says of a registration under way. It proves that the applicant listens here."""
+        return {} if self._mark is None or self.identity is not None else {"registering": self._mark}
 
     def folder(self, league_id: str | None) -> Path:
         """Where this agent's own files of a league lie."""
@@ -267,6 +276,7 @@ class Registrar:
                 if request is None or request.auth_token != offered:
                     request = await self._request(offered, league_id)
                 self._settled.clear()
+                self._mark = mark_of(request.conversation_id, request.timestamp)
                 return await self._taken_on(request, league_id, kept)
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
@@ -335,7 +345,7 @@ class Registrar:
 
         A manager that was restarted gives the repeat of a request a new token, and the one that is kept is void.
         """
-        conversation = f"conv-{self._slug}-reg-{self._world.entropy(4).hex()}"
+        conversation = f"conv-{self._slug}-reg-{self._world.entropy(CONVERSATION_BYTES).hex()}"
         envelope = m.envelope(self._sender, self._world.now(), conversation)
         if token is UNSET:
             asked = await self._world.blocking(self._asked)

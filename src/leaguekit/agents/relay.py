@@ -20,14 +20,16 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.agents.calls import next_id, passes
+from leaguekit.agents.playing import PlayerAgent
+from leaguekit.agents.referees import Callers
 from leaguekit.agents.registration import RegistrationRefused, pause_after
-from leaguekit.agents.serving import Agent, first, in_silence, play
+from leaguekit.agents.serving import first, in_silence, play
 from leaguekit.agents.world import World
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
-from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
+from leaguekit.transport.base import CallerLate, CallFailed, Peer
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +57,10 @@ class Take(Struct, kw_only=True):
     secret: str
     has: list[int] = []
     seconds: float = TAKE_SECONDS
+    # Whose calls it takes. If it does not say, the gateway cannot tell them from those of others.
+    callers: Callers | None = None
+    # Whether it takes large bodies of callers that the gateway does not recognise.
+    takes_large: bool = True
 
 
 class Passed(Struct):
@@ -103,14 +109,14 @@ class Line:
     async def open(self) -> str:
         """Where the player is called from now on; tries until the gateway answers. Raises RegistrationRefused."""
         self._secret = await self._world.blocking(_kept_secret, self._world, self._path)
-        return (await self._take(seconds=0.0)).endpoint
+        return (await self._take(0.0)).endpoint
 
-    async def serve(self, handle: Handler) -> NoReturn:
-        """Answer what comes, for ever."""
+    async def serve(self, agent: PlayerAgent) -> NoReturn:
+        """Have an agent answer what comes, for ever."""
         while True:
-            for passed in (await self._take(seconds=TAKE_SECONDS)).calls:
+            for passed in (await self._take(TAKE_SECONDS, agent)).calls:
                 if passed.number not in self._tasks:
-                    self._tasks[passed.number] = asyncio.create_task(self._answer(passed, handle))
+                    self._tasks[passed.number] = asyncio.create_task(self._answer(passed, agent))
 
     async def close(self) -> None:
         """Hand in what is being answered, if that does not take long."""
@@ -121,9 +127,9 @@ class Line:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, passed: Passed, handle: Handler) -> None:
+    async def _answer(self, passed: Passed, agent: PlayerAgent) -> None:
         try:
-            given = Give(secret=self._secret, number=passed.number, body=await handle(passed.body, _PEER))
+            given = Give(secret=self._secret, number=passed.number, body=await agent.handle(passed.body, _PEER))
             for number in range(MOST_GIVES):
                 with contextlib.suppress(CallFailed, CallerLate, RpcRefusal, ProtocolError):
                     if not (await self._ask(GIVE, given, Given, GIVE_SECONDS)).in_time:
@@ -133,10 +139,13 @@ class Line:
         finally:
             del self._tasks[passed.number]
 
-    async def _take(self, seconds: float) -> Taken:
+    async def _take(self, seconds: float, agent: PlayerAgent | None = None) -> Taken:
         failures = 0
         while True:
-            asked = Take(secret=self._secret, has=[*self._tasks], seconds=seconds)
+            asked = Take(secret=self._secret, has=[*self._tasks], seconds=seconds, takes_large=False)
+            if agent is not None:
+                asked.callers = agent.callers()
+                asked.takes_large = agent.identity is not None and asked.callers is None
             try:
                 taken = await self._ask(TAKE, asked, Taken, seconds + SPARE_SECONDS)
             except (CallFailed, CallerLate) as failure:
@@ -188,7 +197,7 @@ def _kept_secret(world: World, path: Path) -> str:
 
 
 async def serve_relayed(
-    agent: Agent,
+    agent: PlayerAgent,
     line: Line,
     stop: asyncio.Event,
     *,
@@ -198,7 +207,7 @@ async def serve_relayed(
     """As ``serving.serve``, for an agent that is called through a line that is open."""
     tell(f"{agent.registrar.name} is called through {line.gateway_url.partition('?')[0]}")
     try:
-        await first(line.serve(agent.handle), play(agent, stop, stay=stay, tell=tell), stop.wait())
+        await first(line.serve(agent), play(agent, stop, stay=stay, tell=tell), stop.wait())
     finally:
         await line.close()
         await agent.close()

@@ -22,13 +22,14 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
+from leaguekit.agents.allowances import refuse_too_many
 from leaguekit.agents.calls import ask, reachable
 from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.player import RegistrationRefused
 from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
-from leaguekit.gateway.relays import Relays
+from leaguekit.gateway.relays import MOST_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.protocol import codes
@@ -47,6 +48,7 @@ from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, Tim
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rooms import Line
+from leaguekit.transport.turns import FREE_BYTES
 from leaguekit.transport.waits import TooManyWait, Waits
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,8 @@ MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS = 500, 100
 # Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
 MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
 MOST_CALLS, MOST_CALLS_A_SEAT = 2_000, 32
+# The same of callers whose token a seat takes. Nobody else takes their places.
+MOST_CALLS_OF_KNOWN = 2_000
 # Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
 MOST_CALLS_OF_UNKNOWN = 1_000
 COMING_BACK_SECONDS = 30.0
@@ -133,6 +137,7 @@ class Gateway:
         self._further_waits = Waits(MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS)
         self._waits_for_manager = Waits(MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS)
         self._calls = Waits(MOST_CALLS, MOST_CALLS_A_SEAT)
+        self._calls_of_known = Waits(MOST_CALLS_OF_KNOWN, MOST_CALLS_A_TOKEN)
         self._calls_of_unknown = Waits(MOST_CALLS_OF_UNKNOWN, MOST_CALLS_OF_UNKNOWN // 2)
         self._began = 0.0
 
@@ -182,10 +187,16 @@ class Gateway:
                     await self._wait_for(place)
             if (seat := self.seats.get(place)) is None:
                 return await self.relays.forward(place, body)
-            with self._calls.one(place):
+            if ping_in(body) is not None:
+                # It waits for nothing, and so is not counted.
+                return await seat.agent.handle(body, peer)
+            known = seat.agent.caller(body[:FREE_BYTES], peer)
+            with self._calls.one(place) if known is None else self._calls_of_known.one((place, known.id)):
                 return await seat.handle(body, peer)
         except TooManyWait:
             raise NoAnswer from None
+        except TooManyStrangers as many:
+            return await refuse_too_many(body, many.seconds, player_refusal, MOST_BYTES_FROM_ABOVE)
 
     async def _wait_for(self, place: str) -> None:
         """Wait a little for one who is not there, if this run is so young that it may still come back."""
@@ -198,17 +209,13 @@ class Gateway:
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
             return self.relays.is_one(credentials_in(beginning).secret)
+        if place in self.relays:
+            return self.relays.admits(place, beginning)
         seat = self.seats.get(place)
-        # What is in a relayed call is for its player to judge.
-        return place in self.relays or (
-            seat.agent.admits(beginning, peer) if seat is not None else not self._opened.is_set()
-        )
+        return seat.agent.admits(beginning, peer) if seat is not None else not self._opened.is_set()
 
     def caller(self, beginning: bytes, peer: Peer) -> Known | None:
-        """Whom the beginning of a body shows to be calling: an owner of a seat or a relay, or one whom a seat knows.
-
-        Of the callers of a relayed player only that player knows the tokens, so each address counts by itself there.
-        """
+        """Whom the beginning of a body shows to be calling: an owner of a seat or a relay, or one whom either knows."""
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
             shown = credentials_in(beginning)
@@ -216,9 +223,10 @@ class Gateway:
             own = place_of("relay", shown.secret) if self.relays.is_one(shown.secret) else code and _place(code)
             return Known("player", own) if own in self.seats or own in self.relays else None
         if place in self.relays:
-            return Known("manager", f"{neighbourhood(peer.host)} at {place}")
-        seat = self.seats.get(place)
-        known = None if seat is None else seat.agent.caller(beginning, peer)
+            known = self.relays.caller(place, beginning, peer.host)
+        else:
+            seat = self.seats.get(place)
+            known = None if seat is None else seat.agent.caller(beginning, peer)
         return None if known is None else known._replace(id=f"{known.id} at {place}")
 
     async def _answer(self, call: Call, peer: Peer) -> Any:

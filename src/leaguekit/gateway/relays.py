@@ -2,22 +2,36 @@
 
 Nothing of a relay is kept but the calls that are under way. One that has not come back within a few seconds is gone:
 whoever waits for it finds the connection closed, as with a player that cannot be reached, and may try again.
+
+A player says by what its manager and its referees are recognised. Their calls are counted by token, and those of all
+others have a small share. A ping shows no token. All who ping a relay at the same time get the same answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+import sys
 from collections import Counter
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Literal
 
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from leaguekit.agents.credentials import Known, credentials_in
+from leaguekit.agents.referees import Callers
 from leaguekit.agents.relay import SECRET_BYTES, TAKE_SECONDS, Give, Given, Passed, Take, Taken, place_of
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.rates import Buckets
+from leaguekit.transport.turns import FREE_BYTES
 from leaguekit.transport.waits import TooManyWait, Waits
 
 # Between one question for calls and the next.
@@ -26,12 +40,43 @@ GRACE_SECONDS = 3.0
 MOST_SECONDS = 900.0
 MOST_RELAYS = 2_000
 MOST_RELAYS_AN_ADDRESS = 200
-# Of one relay.
-MOST_CALLS = 32
+# Of one relay, and of those the calls that show the same token.
+MOST_CALLS, MOST_CALLS_A_TOKEN = 32, 8
 # Calls that every relay may have at the same time, and further ones of all relays together and of those of an address.
 FREE_CALLS = 2
 MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
+# Calls of strangers to one relay: at the same time, in a second, and at once after a pause. The same for pings.
+MOST_CALLS_OF_STRANGERS = 2
+STRANGERS_A_SECOND, STRANGERS_AT_ONCE = 20.0, 40.0
+# Bodies that wait: those of one relay, and the large ones of all relays of an address and of all relays.
 MOST_BYTES = 2_097_152
+MOST_BYTES_AN_ADDRESS, MOST_BYTES_OF_ALL = 33_554_432, 134_217_728
+# How long the answer to a ping is waited for.
+PONG_SECONDS = 10.0
+
+
+class _Ping(Struct):
+    method: Literal["ping"]
+    id: int | str
+
+
+class _Pong(Struct):
+    jsonrpc: str
+    result: msgspec.Raw | UnsetType = UNSET
+    error: msgspec.Raw | UnsetType = UNSET
+    id: int | str | None = None
+
+
+_ping = msgspec.json.Decoder(_Ping)
+_NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class TooManyStrangers(Exception):
+    """As many calls that show no token of a relay's callers wait or came as may; ``seconds`` until the next may."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"too many calls of strangers; the next in {seconds:.1f} s")
 
 
 @dataclass(slots=True)
@@ -48,6 +93,15 @@ class _Relay:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     question: object = None
     leaving: asyncio.TimerHandle | None = None
+    callers: Callers | None = None
+    takes_large: bool = True
+    # The answer to a ping that is under way, and the last one with its time.
+    pinging: asyncio.Future[bytes | None] | None = None
+    pong: tuple[float, bytes | None] | None = None
+
+    def caller(self, beginning: bytes) -> Known | None:
+        """Whose token the beginning of a body shows, if the player said by what that is known."""
+        return None if self.callers is None else self.callers.recognise(credentials_in(beginning))
 
 
 class Relays:
@@ -61,7 +115,14 @@ class Relays:
         self._addresses: Counter[str] = Counter()
         # Set when the relay at a place has come.
         self._awaited: dict[str, set[asyncio.Event]] = {}
+        self._calls = Waits(sys.maxsize, MOST_CALLS)
+        self._calls_of_tokens = Waits(sys.maxsize, MOST_CALLS_A_TOKEN)
+        self._pings = Waits(sys.maxsize, MOST_CALLS)
         self._further_calls = Waits(MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS)
+        self._strangers = Waits(sys.maxsize, MOST_CALLS_OF_STRANGERS)
+        self._rates = Buckets(STRANGERS_A_SECOND, STRANGERS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        # Of large bodies that wait, by the relay's address.
+        self._bytes: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._relays)
@@ -87,31 +148,124 @@ class Relays:
             if not waiting:
                 self._awaited.pop(place, None)
 
+    def admits(self, place: str, beginning: bytes) -> bool:
+        """Whether the rest of a large body is read: if the player at a place takes its sender's calls."""
+        relay = self._relays[place]
+        return relay.takes_large or relay.caller(beginning) is not None
+
+    def caller(self, place: str, beginning: bytes, host: str) -> Known | None:
+        """Whose token the beginning of a body shows; where the player does not say, each address counts by itself."""
+        relay = self._relays[place]
+        return Known("manager", neighbourhood(host)) if relay.callers is None else relay.caller(beginning)
+
     async def forward(self, place: str, body: bytes) -> bytes | None:
-        """What the player at a place answers. Raises NoAnswer if it is not there, or goes."""
+        """What the player at a place answers. Raises NoAnswer if it is not there, or goes, and TooManyStrangers."""
         relay = self._relays.get(place)
-        if relay is None or len(relay.calls) >= MOST_CALLS:
+        if relay is None:
             raise NoAnswer
-        if len(body) + sum(len(call.body) for call in relay.calls.values()) > MOST_BYTES:
-            raise NoAnswer
+        if (call_id := ping_in(body)) is not None:
+            pong = await self._pong(relay, place)
+            return None if pong is None else _with_id(pong, call_id)
         try:
-            with nullcontext() if len(relay.calls) < FREE_CALLS else self._further_calls.one(relay.address):
+            with self._counted(relay, place, body):
                 return await self._forward(relay, body)
         except TooManyWait:
             raise NoAnswer from None
 
+    @contextmanager
+    def _counted(self, relay: _Relay, place: str, body: bytes) -> Iterator[None]:
+        """Count a call for as long as this lasts. Raises TooManyWait or TooManyStrangers."""
+        known = relay.caller(body[:FREE_BYTES])
+        if relay.callers is not None and known is None:
+            if seconds := self._rates.take(place):
+                raise TooManyStrangers(seconds)
+            try:
+                with self._strangers.one(relay):
+                    yield
+            except TooManyWait:
+                raise TooManyStrangers(1.0) from None
+            return
+        with (
+            nullcontext() if known is None else self._calls_of_tokens.one((relay, known.id)),
+            self._one(self._calls, relay),
+            self._counted_bytes(relay, len(body)),
+        ):
+            yield
+
+    @contextmanager
+    def _one(self, waits: Waits, relay: _Relay) -> Iterator[None]:
+        is_free = waits[relay] < FREE_CALLS
+        with waits.one(relay), nullcontext() if is_free else self._further_calls.one(relay.address):
+            yield
+
+    @contextmanager
+    def _counted_bytes(self, relay: _Relay, size: int) -> Iterator[None]:
+        if size + sum(len(call.body) for call in relay.calls.values()) > MOST_BYTES:
+            raise TooManyWait
+        if size <= FREE_BYTES:
+            yield
+            return
+        if size + self._bytes[relay.address] > MOST_BYTES_AN_ADDRESS or size + self._bytes.total() > MOST_BYTES_OF_ALL:
+            raise TooManyWait
+        self._bytes[relay.address] += size
+        try:
+            yield
+        finally:
+            self._bytes[relay.address] -= size
+            if not self._bytes[relay.address]:
+                del self._bytes[relay.address]
+
     async def _forward(self, relay: _Relay, body: bytes) -> bytes | None:
-        number, call = next(self._numbers), _Call(body, asyncio.get_running_loop().create_future())
-        relay.calls[number] = call
-        relay.wake.set()
+        number, answer = self._call(relay, body)
         try:
             await in_a_task()
             async with asyncio.timeout(MOST_SECONDS):
-                return await call.answer
+                return await answer
         except TimeoutError:
             raise NoAnswer from None
         finally:
             relay.calls.pop(number, None)
+
+    def _call(self, relay: _Relay, body: bytes) -> tuple[int, asyncio.Future[bytes | None]]:
+        number, call = next(self._numbers), _Call(body, asyncio.get_running_loop().create_future())
+        relay.calls[number] = call
+        relay.wake.set()
+        return number, call.answer
+
+    async def _pong(self, relay: _Relay, place: str) -> bytes | None:
+        """The player's answer to a ping. Its last answer will do when too many ask."""
+        if relay.pinging is None and self._rates.take(("ping", place)):
+            return self._last_pong(relay)
+        try:
+            with self._one(self._pings, relay):
+                return await self._next_pong(relay)
+        except TooManyWait:
+            return self._last_pong(relay)
+
+    def _last_pong(self, relay: _Relay) -> bytes | None:
+        at, pong = relay.pong or (-math.inf, None)
+        if asyncio.get_running_loop().time() - at > GRACE_SECONDS:
+            raise NoAnswer
+        return pong
+
+    async def _next_pong(self, relay: _Relay) -> bytes | None:
+        if relay.pinging is None:
+            number, relay.pinging = self._call(relay, _PING)
+
+            def ponged(answer: asyncio.Future[bytes | None]) -> None:
+                relay.calls.pop(number, None)
+                relay.pinging = None
+                if answer.exception() is None:
+                    relay.pong = (asyncio.get_running_loop().time(), answer.result())
+
+            relay.pinging.add_done_callback(ponged)
+        answer = relay.pinging
+        try:
+            await in_a_task()
+            async with asyncio.timeout(PONG_SECONDS):
+                return await asyncio.shield(answer)
+        except TimeoutError:
+            raise NoAnswer from None
 
     async def take(self, asked: Take, host: str) -> Taken:
         """The calls that a player does not have yet, as soon as there is one, or else none after a while."""
@@ -121,6 +275,10 @@ class Relays:
             relay.leaving.cancel()
         # A player asks again because the answer to its last question did not reach it; that one is of no use any more.
         question = relay.question = object()
+        if relay.callers != asked.callers:
+            # It is another player than that which answered the last ping, or has just registered.
+            relay.callers, relay.pong = asked.callers or relay.callers, None
+        relay.takes_large = asked.takes_large
         relay.wake.set()
         has = frozenset(asked.has)
         try:
@@ -177,6 +335,29 @@ class Relays:
                 call.answer.set_exception(NoAnswer())
         relay.question = None
         relay.wake.set()
+
+
+_PING = request("ping", b"{}", 1)
+
+
+def ping_in(body: bytes) -> int | str | None:
+    """The id of a ping; None for anything else."""
+    if len(body) > FREE_BYTES:
+        return None
+    try:
+        return _ping.decode(body).id
+    except _NOT_READABLE:
+        return None
+
+
+def _with_id(pong: bytes, call_id: int | str) -> bytes:
+    """An answer as it is for the caller with that id."""
+    try:
+        answer = msgspec.json.decode(pong, type=_Pong)
+    except _NOT_READABLE:
+        return pong
+    answer.id = call_id
+    return msgspec.json.encode(answer)
 
 
 def _place(secret: str) -> str:

@@ -8,17 +8,23 @@ from collections.abc import Iterable
 from leaguekit.agents.allowances import Allowances
 from leaguekit.agents.server import UNKNOWN, mcp_door, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
-from leaguekit.gateway.house import MOST_CALLS, MOST_CALLS_OF_UNKNOWN, Gateway
-from leaguekit.gateway.relays import FREE_CALLS, MOST_FURTHER_CALLS, MOST_RELAYS
+from leaguekit.gateway.house import MOST_CALLS, MOST_CALLS_OF_KNOWN, MOST_CALLS_OF_UNKNOWN, Gateway
+from leaguekit.gateway.relays import FREE_CALLS, MOST_CALLS_OF_STRANGERS, MOST_FURTHER_CALLS, MOST_RELAYS
 from leaguekit.gateway.surface import gateway_surface
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.server import Limits, Server
 
-# A relay's question for calls waits here, and so do the calls for relays and for seats.
+# A relay's question for calls waits here, and so do the calls for relays and for seats, and pings of relays.
+MOST_REQUESTS_A_RELAY = 1 + FREE_CALLS + FREE_CALLS + MOST_CALLS_OF_STRANGERS
 MOST_REQUESTS = (
-    MOST_CALLS + MOST_CALLS_OF_UNKNOWN + (1 + FREE_CALLS) * MOST_RELAYS + MOST_FURTHER_CALLS + Limits().requests
+    MOST_CALLS
+    + MOST_CALLS_OF_KNOWN
+    + MOST_CALLS_OF_UNKNOWN
+    + MOST_REQUESTS_A_RELAY * MOST_RELAYS
+    + MOST_FURTHER_CALLS
+    + Limits().requests
 )
 
 

@@ -45,13 +45,17 @@ _WORDS: dict[tuple[Role, str], str] = {
     ("referee", "E048"): "Endpoint unreachable",
     ("referee", "E049"): "Unsupported game type",
 }
+# For an endpoint at which something may well answer.
+_TAKEN: dict[Role, str] = {"player": "Contact endpoint taken", "referee": "Endpoint taken"}
 
 
 class Rejected(Exception):
     """An applicant that is not taken. ``code`` is the catalogue's, ``number`` document 001's, if it has one."""
 
-    def __init__(self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None) -> None:
-        words = _WORDS.get((role, code), "")
+    def __init__(
+        self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None, *, words: str = ""
+    ) -> None:
+        words = words or _WORDS.get((role, code), "")
         self.reason = f"{words}: {detail}" if words and detail else words or detail
         self.code = code
         self.number = documented_number(f"register_{role}", code)
@@ -78,6 +82,8 @@ class Applicant(NamedTuple, Generic[MetaT]):
     may_referee: bool = True
     # The id that it says it has, if it was asked. Who knows its id has had an answer: this is a late copy of a request.
     says_it_is: str | None = None
+    # Whether it may be a repeat. It may not where many have tried to repeat a registration, for they guess.
+    may_repeat: bool = True
     # An id it is to have if that is free.
     wanted_id: str | None = None
     # Whether the operator lets it in: a player without a seat, a referee also after the start.
@@ -200,6 +206,21 @@ def _holder(
     return seat.holder
 
 
+def contested(
+    league: League, applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta], role: Role, at: str
+) -> str | None:
+    """The player that gives way if the applicant proves that its own program listens at the endpoint of both.
+
+    A player that the operator let in stays, and so do all after the start.
+    """
+    owner = owner_of(league, applicant.meta.contact_endpoint)
+    if not league.is_open or owner not in league.players or applicant.returning_id is not None:
+        return None
+    is_repeat = role == "player" and _known(league, league.players, applicant, at) is not None
+    is_let_in = seat_of(league, owner) is not None or league.players[owner].registered.by_operator
+    return None if is_repeat or is_let_in else owner
+
+
 def _known(
     league: League,
     registry: Mapping[str, Player] | Mapping[str, Referee],
@@ -213,7 +234,7 @@ def _known(
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
-    if agent is None or not league.is_open:
+    if agent is None or not league.is_open or not applicant.may_repeat:
         return None
     before = agent.registered
     one = (applicant.conversation_id, applicant.timestamp, applicant.sender, applicant.address)
@@ -267,13 +288,16 @@ def _check_endpoint(
     endpoint = applicant.meta.contact_endpoint
     if place(endpoint) is None:
         raise Rejected(role, "E048", "it is no address")
-    if _owner(league, endpoint) not in (None, known) or same_server(endpoint, applicant.manager_endpoint):
-        raise Rejected(role, "E048", "it is another agent's")
+    if same_server(endpoint, applicant.manager_endpoint):
+        raise Rejected(role, "E048", "it is the manager's own address")
+    owner = owner_of(league, endpoint)
+    if owner not in (None, known):
+        raise Rejected(role, "E048", _taken(league, endpoint, owner), words=_TAKEN[role])
     if stays_with is not None and not same_host(endpoint, stays_with):
         raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")
 
 
-def _owner(league: League, endpoint: str) -> str | None:
+def owner_of(league: League, endpoint: str) -> str | None:
     """The agent that is called at an endpoint, however it is written.
 
     In a log of an earlier release two may share one: each may return to where it is.
@@ -283,3 +307,11 @@ def _owner(league: League, endpoint: str) -> str | None:
     where = plain_place(endpoint)
     agents = (league.players.get(name) or league.referees[name] for name in league.endpoints.values())
     return next((agent.id for agent in agents if plain_place(agent.meta.contact_endpoint) == where), None)
+
+
+def _taken(league: League, endpoint: str, owner: str) -> str:
+    agent = league.players.get(owner) or league.referees[owner]
+    remedy = "Register with an address at which only your program listens"
+    if league.is_open and owner in league.players:
+        remedy = f"If your program listens there, ask the operator for `league withdraw {owner}`, and register again"
+    return f"{owner} ({agent.meta.display_name!r}) has already registered with {endpoint}. {remedy}"

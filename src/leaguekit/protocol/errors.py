@@ -159,7 +159,7 @@ CATALOGUE: dict[str, Fault] = {
             "High",
             True,
             "Nothing answers at the contact_endpoint.",
-            "Start the agent's server before it registers, at an address that the manager can reach.",
+            "Start the agent's server before it registers, at an address of its own that the manager can reach.",
         ),
         Fault(
             "E049",
