@@ -403,7 +403,7 @@ async def test_an_attempt_that_was_void_stays_void(tmp_path: Path) -> None:
         void = {"league_id": LEAGUE, "round_id": 1, "match_id": "R1M1", "attempt": 1, "reason": "late itself"}
         await hall.post("report_match_void", referee.message("MATCH_VOID_REPORT", **void))
         await again(hall)
-        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT")[-1].params["attempt"] == 2, seconds=1)
+        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT")[-1].params["attempt"] == 2, seconds=6)
         assert (await hall.post("report_match_result", late))["error"]["data"]["error_code"] == "E050"
         assert "result" in await referee.report("R1M1")
 

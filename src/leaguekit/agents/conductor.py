@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 ANNOUNCEMENT_SECONDS = 10.0
 # How long after the end those are told again that could not be told.
 FAREWELL_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
+# How long a match waits after its first and its second void attempt, so that a fault of the host may pass meanwhile.
+VOID_PAUSES = (5.0, 60.0)
 # What is kept beside the log: the last round of whose end everybody has been told, or that all have been told of the
 # league's, and the number of the event up to which they had come.
 TOLD = "told"
@@ -65,6 +67,8 @@ class Conductor:
         self.start_at: str | None = None
         # Matches of referees that begin on the announcement, until it is sent.
         self._to_announce: dict[str, list[str]] = {}
+        # Matches that are not given out yet, because their last attempt was void.
+        self._resting: dict[str, None] = {}
         self._changed = asyncio.Event()
         self.outages = Outages(world.caller, ledger, recipient, self._changed.set)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -118,6 +122,14 @@ class Conductor:
         """Why the league waits although everybody does what it should; None if it does not."""
         return SENTENCE if self.outages.is_on else None
 
+    @property
+    def waits_for(self) -> list[str]:
+        """What the league waits for, but for agents and the operator."""
+        waits = [] if self.trouble is None else [f"the network: {self.trouble}"]
+        if self._resting:
+            waits.append(f"a pause to end: the last attempt at {queries.listed(self._resting)} was void")
+        return waits
+
     def look_again(self) -> None:
         """Something outside the log has changed."""
         self._changed.set()
@@ -157,7 +169,7 @@ class Conductor:
             if not self.outages.is_on and (events := commands.announce_round(league, self._now())):
                 self._ledger.record(events)
                 await self._until_matches_begin()
-            if not self.outages.is_on and (events := commands.assign(league, self._now())):
+            if not self.outages.is_on and (events := commands.assign(league, self._now(), self._resting)):
                 self._ledger.record(events)
             if not self._changed.is_set():
                 await self._changed.wait()
@@ -175,6 +187,9 @@ class Conductor:
         for referee in league.referees.values():
             for match_id in referee.in_hand:
                 self._task(self._assignments.hand_over(match_id))
+        for match_id in league.waiting:
+            if league.matches[match_id].voids:
+                self._rest(match_id)
         if any(match.attempt for match in league.matches.values()):
             self._first_match_at = asyncio.get_running_loop().time()
         await self._tell_again(int(told))
@@ -365,6 +380,7 @@ class Conductor:
                 self._publish_standings()
             case e.AttemptVoided():
                 self.progress.pop(event.match_id, None)
+                self._rest(event.match_id, outage=event.outage)
             case e.RoundAnnounced():
                 self._announce(event.round_id, [*self._ledger.league.players, *self._ledger.league.referees])
             case e.RoundCompleted():
@@ -378,6 +394,22 @@ class Conductor:
                 self._welcome(event.referee_id, self._ledger.league.referees[event.referee_id].in_hand)
             case e.LeagueCompleted():
                 self._ended_at = asyncio.get_running_loop().time()
+        self._changed.set()
+
+    def _rest(self, match_id: str, *, outage: bool = False) -> None:
+        """Let a match wait before its next attempt.
+
+        That of a lost referee goes to another one at once. After an outage the league has waited already.
+        """
+        league = self._ledger.league
+        match = league.matches[match_id]
+        if outage or match.held or league.referees[match.referee_id or ""].lost:
+            return
+        self._resting[match_id] = None
+        asyncio.get_running_loop().call_later(VOID_PAUSES[match.voids - 1], self._end_rest, match_id)
+
+    def _end_rest(self, match_id: str) -> None:
+        self._resting.pop(match_id, None)
         self._changed.set()
 
     def _give(self, match_id: str, referee_id: str) -> None:

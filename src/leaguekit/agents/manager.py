@@ -194,8 +194,8 @@ class Manager:
         self.ledger.record(operated.events)
         shown = operated.shown(self.ledger.league)
         await self.ledger.settled()
-        if self.conductor.trouble is not None and "waits_for" in shown:
-            shown["waits_for"].append(f"the network: {self.conductor.trouble}")
+        if "waits_for" in shown:
+            shown["waits_for"] += self.conductor.waits_for
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 

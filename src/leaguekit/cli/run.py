@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
+from leaguekit.agents.operator import ADMIN_TOKEN
 from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import default_store, new_league_id
-from leaguekit.cli.operate import ask_manager
+from leaguekit.cli.operate import admin_token, ask_manager
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.screen import can_show
@@ -48,7 +49,8 @@ EXAMPLES = """examples:
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
 
 The n-th player is always P0n. --strategies are given out in turn. Ctrl-C ends every process, and says how to resume;
-a process that is killed is started again. What is resumed, with which players, is all in the store.
+a process that is killed is started again. What is resumed, with which players, is all in the store. --resume plays
+matches again that waited for the operator.
 """
 
 
@@ -89,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     with Processes(forked=True) as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
-        league = _League(plan, store, usual.parent, manager, options.stay)
+        league = _League(plan, store, usual.parent, manager, options.stay, options.resume is not None)
         return program.run(lambda stop: _follow(league, processes, show, stop))
 
 
@@ -224,6 +226,17 @@ class _League(NamedTuple):
     manager: str
     # Whether its manager is to stay when it is over.
     stays: bool
+    # Whether it was broken off before.
+    is_resumed: bool
+
+    @property
+    def admin_token(self) -> Path:
+        return self.folder / ADMIN_TOKEN
+
+    def operating(self, *command: str) -> str:
+        """A command of the operator to this league."""
+        where = ["--manager", self.manager, "--admin-token-file", str(self.admin_token)]
+        return shlex.join(["league", *command, *where])
 
 
 async def _follow(league: _League, processes: Processes, show: _Show, stop: program.Stop) -> int:
@@ -276,14 +289,30 @@ async def _stay(league: _League, processes: Processes, show: _Show, stopping: as
 
 
 async def _watch(league: _League, caller: HttpCaller, show: _Show) -> int:
+    if league.is_resumed:
+        await _play_held_again(league, caller, show)
     while True:
         status = await _asked(caller, league.manager, {"command": "status"})
         show.has_begun = show.has_begun or status["state"] != "WAITING_FOR_REGISTRATIONS"
         await _show_news(caller, league.manager, status, show)
+        _show_waits(league, status, show)
         if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
             await show.end()
             return await _finish(league, caller, status, show)
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def _play_held_again(league: _League, caller: HttpCaller, show: _Show) -> None:
+    """Have matches played again that waited for the operator when the league was broken off."""
+    held = (await _asked(caller, league.manager, {"command": "status"}))["held"]
+    try:
+        for match_id in held:
+            token = admin_token(argparse.Namespace(admin_token_file=league.admin_token))
+            params = {"command": "rematch", "match_id": match_id, "reason": "league run --resume", "admin_token": token}
+            await ask_manager(caller, league.manager, params)
+            show.note(f"{match_id} came to nothing too often, and is played again")
+    except CommandError as error:
+        show.note(str(error))
 
 
 async def _asked(caller: HttpCaller, manager: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -306,6 +335,8 @@ class _Show:
         self.quiet = quiet
         self.round = 0
         self.told: set[str] = set()
+        # What the league waited for at the last look.
+        self.waits: list[str] = []
         self._painter: Painter | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -355,6 +386,26 @@ async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], s
             if "result" in match and match["match_id"] not in show.told:
                 show.told.add(match["match_id"])
                 show.say(f"  {_sentence(match)}")
+
+
+def _show_waits(league: _League, status: dict[str, Any], show: _Show) -> None:
+    """Tell what the league waits for since the last look, and the command that helps."""
+    waits = list(status["waits_for"])
+    if status["paused"]:
+        waits.append("the operator: it is paused")
+    # Which matches wait for a pause to end changes often.
+    before = {*show.waits, *(one.partition(":")[0] for one in show.waits)}
+    new = [one for one in waits if one not in before and one.partition(":")[0] not in before - {"the operator"}]
+    is_new_to_operator = any(one.startswith("the operator:") for one in new)
+    show.waits = waits
+    if not show.is_picture:
+        # A picture shows them already.
+        for one in new:
+            show.note(f"The league waits for {one}")
+    if is_new_to_operator and status["held"]:
+        show.note(f"Play what came to nothing again with: {league.operating('rematch', '--held')}")
+    if is_new_to_operator and status["paused"]:
+        show.note(f"Let it go on with: {league.operating('resume')}")
 
 
 def _sentence(match: dict[str, Any]) -> str:
