@@ -20,7 +20,7 @@ from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import default_store, new_league_id
 from leaguekit.cli.operate import admin_token, ask_manager
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
-from leaguekit.cli.processes import Processes
+from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.cli.screen import can_show
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import counted, in_all, json_line, standings_table, warn_of_replaced
@@ -88,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
     usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
     named = options.resume or options.store
     store = named or usual
+    program.check_files(FILES_A_PROCESS * (1 + plan.referees + plan.players))
     with Processes(forked=True) as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
