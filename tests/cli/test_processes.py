@@ -76,9 +76,9 @@ def test_a_process_that_the_system_does_not_start_is_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    with Processes() as processes, listen("127.0.0.1", 0) as served:
-        with pytest.raises(CommandError, match=r"^manager cannot be started: .*No such file"):
-            processes.start("manager", served, *MANAGER, str(tmp_path))
+    why = r"^manager cannot be started: .*No such file"
+    with Processes() as processes, listen("127.0.0.1", 0) as served, pytest.raises(CommandError, match=why):
+        processes.start("manager", served, *MANAGER, str(tmp_path))
 
 
 def test_without_a_descriptor_nothing_can_listen_and_the_reason_is_said() -> None:

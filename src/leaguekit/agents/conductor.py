@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import UNSET
@@ -38,6 +39,8 @@ ANNOUNCEMENT_SECONDS = 10.0
 FAREWELL_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
 # How long a match waits after its first and its second void attempt, so that a fault of the host may pass meanwhile.
 VOID_PAUSES = (5.0, 60.0)
+# How often the wall clock is looked at before the start.
+CLOCK_SECONDS = 10.0
 # What is kept beside the log: the last round of whose end everybody has been told, or that all have been told of the
 # league's, and the number of the event up to which they had come.
 TOLD = "told"
@@ -63,7 +66,7 @@ class Conductor:
         self.start_when: tuple[int, int] | None = None
         # What is done before the league starts by itself.
         self.before_start: Callable[[], Awaitable[None]] = _nothing
-        # When that will be set, if it was announced; only to be shown.
+        # At this time the league starts as soon as two players and a referee are there.
         self.start_at: str | None = None
         # Matches of referees that begin on the announcement, until it is sent.
         self._to_announce: dict[str, list[str]] = {}
@@ -94,6 +97,8 @@ class Conductor:
         self._task(self._assignments.watch())
         self._task(self.outages.watch())
         self._task(self._publish_decided())
+        if self.start_at is not None:
+            self._task(self._start_in_time(times.read(self.start_at)))
         self._task(self._conduct())
         over = self._task(self._completed.wait())
         failures = (self._ledger.failed, self._failed)
@@ -174,6 +179,13 @@ class Conductor:
             if not self._changed.is_set():
                 await self._changed.wait()
         await self._say_goodbye()
+
+    async def _start_in_time(self, at: datetime) -> None:
+        """Let the league start at a time of the wall clock, which may be set, and goes on while the host sleeps."""
+        while (rest := (at - self._world.now()).total_seconds()) > 0:  # noqa: ASYNC110 - see above
+            await asyncio.sleep(min(rest, CLOCK_SECONDS))
+        self.start_when = (2, 1)
+        self.look_again()
 
     async def _take_up(self) -> bool:
         """Go on where an earlier run was broken off; whether there is nothing left to do."""

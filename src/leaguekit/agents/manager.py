@@ -196,6 +196,8 @@ class Manager:
         await self.ledger.settled()
         if "waits_for" in shown:
             shown["waits_for"] += self.conductor.waits_for
+            if self.ledger.league.is_open and self.conductor.start_at is not None:
+                shown["starts_at"] = self.conductor.start_at
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 

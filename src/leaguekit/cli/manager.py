@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import re
 import secrets
@@ -11,7 +10,7 @@ import socket
 import sys
 import tomllib
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from leaguekit.games import GAMES
 from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
-from leaguekit.protocol import times
 from leaguekit.store.addresses import MEMORY
 from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.disk import DISK
@@ -222,7 +220,7 @@ async def _serve(
             f"{_OPEN if settings.profile == 'open' else ''}"
         )
         try:
-            await until(stop, _conduct(manager, start))
+            await until(stop, manager.run())
             if not stop.is_set():
                 program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
                 await until(stop, manager.serve_on())
@@ -309,21 +307,8 @@ async def _take_up(manager: Any, store: str, keep_token: Callable[[], None]) -> 
         raise CommandError(f"{why}; `league verify` checks its log") from None
 
 
-async def _conduct(manager: Any, start: plans.StartPlan) -> None:
-    if start.at is not None:
-        delay = max(0.0, (times.read(start.at) - datetime.now(UTC)).total_seconds())
-        asyncio.get_running_loop().call_later(delay, _start, manager)
-    await manager.run()
-
-
 def _dashboard(manager: Any) -> Any:
     """What is shown of the league in a browser; loaded when somebody first looks."""
     from leaguekit.web.app import Dashboard
 
     return Dashboard(manager)
-
-
-def _start(manager: Any) -> None:
-    """It is time: start with whoever is there, or as soon as enough are."""
-    manager.conductor.start_when = (2, 1)
-    manager.conductor.look_again()

@@ -15,6 +15,7 @@ import msgspec
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import counted, json_line, standings_table, table
 from leaguekit.league.telling import with_names
+from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.messages import MoveOrigins
@@ -241,11 +242,20 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         # A manager of an older release does not tell it.
         *([f"SHA-256 of the seed: {shown['seed_commitment']}"] if "seed_commitment" in shown else []),
         *([f"a start now would make {shown['planned_matches']:,} matches"] if shown.get("planned_matches") else []),
+        *(
+            [f"starts at {times.read(shown['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
+            if "starts_at" in shown
+            else []
+        ),
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),
     ]
     return "\n".join(map(harmless, lines))
+
+
+def _local(at: str) -> str:
+    return f"{times.read(at).astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _agents(agents: list[dict[str, Any]]) -> str:
