@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.cli import CommandError, plans, program
+from leaguekit.cli import CommandError, plans, program, read_input
 from leaguekit.games import GAMES
 from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
@@ -129,8 +129,8 @@ def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     if options.config is not None:
         try:
-            chosen = tomllib.loads(options.config.read_text())
-        except (OSError, tomllib.TOMLDecodeError) as error:
+            chosen = tomllib.loads(read_input(options.config).decode())
+        except ValueError as error:
             raise CommandError(f"cannot read {options.config}: {error}") from None
     asked = {
         "league_id": options.league_id,

@@ -222,8 +222,9 @@ def manager_url(url: str, purpose: Purpose) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal."""
-    print(harmless_lines(text), file=sys.stderr, flush=True)
+    """Tell the person at the terminal. That this cannot be written stops no program."""
+    with contextlib.suppress(OSError):
+        print(harmless_lines(text), file=sys.stderr, flush=True)
 
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:

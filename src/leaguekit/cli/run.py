@@ -88,12 +88,20 @@ def run(options: argparse.Namespace) -> int:
     usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
     named = options.resume or options.store
     store = named or usual
+    try:
+        msgspec.json.encode(plan)
+    except UnicodeEncodeError as error:
+        raise CommandError(f"{error.object!r} cannot be kept in a store: it is not UTF-8") from None
     program.check_files(FILES_A_PROCESS * (1 + plan.referees + plan.players))
     with Processes(forked=True) as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
         league = _League(plan, store, usual.parent, manager, options.stay, options.resume is not None)
-        return program.run(lambda stop: _follow(league, processes, show, stop))
+        code = program.run(lambda stop: _follow(league, processes, show, stop))
+    if show.failure is not None:
+        where = f"; {resuming(store)} prints the results" if code == 0 and store != MEMORY else ""
+        raise CommandError(f"not everything could be printed: {show.failure.strerror}{where}")
+    return code
 
 
 def _plan(options: argparse.Namespace) -> RunPlan:
@@ -208,11 +216,18 @@ async def _referees_registered(plan: RunPlan, manager: str, processes: Processes
     try:
         count = 0
         while count < plan.referees:
-            processes.check()
             await asyncio.sleep(STARTING_POLL_SECONDS)
+            asking = asyncio.ensure_future(ask_manager(caller, manager, {"command": "status"}))
+            try:
+                # A manager that has ended does not answer, but its socket is open.
+                while not asking.done():
+                    processes.check()
+                    await asyncio.wait([asking], timeout=STARTING_POLL_SECONDS)
+            finally:
+                asking.cancel()
             # The manager may not be there yet.
             with contextlib.suppress(CommandError):
-                count = (await ask_manager(caller, manager, {"command": "status"}))["referees"]
+                count = (await asking)["referees"]
     finally:
         await caller.close()
 
@@ -338,6 +353,8 @@ class _Show:
         self.told: set[str] = set()
         # What the league waited for at the last look.
         self.waits: list[str] = []
+        # Why something could not be printed.
+        self.failure: OSError | None = None
         self._painter: Painter | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -368,7 +385,11 @@ class _Show:
 
     def say(self, text: str) -> None:
         if not self.quiet:
-            print(harmless_lines(text), flush=True)
+            try:
+                print(harmless_lines(text), flush=True)
+            except OSError as error:
+                # This stops no league.
+                self.failure = error
 
 
 async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], show: _Show) -> None:
