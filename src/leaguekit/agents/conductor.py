@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
@@ -191,6 +192,9 @@ class Conductor:
         """Go on where an earlier run was broken off; whether there is nothing left to do."""
         league = self._ledger.league
         told = await self._ledger.log.kept(TOLD) or b"0"
+        if not re.fullmatch(rb"\d+|all( \d+)?", told):
+            log.warning("it cannot be read who has been told of what: all are told again")
+            told = b"0"
         if told.startswith(ALL):
             self._completed.set()
             for agent_id in await self._came_after(int(told.removeprefix(ALL) or self._ledger.number)):
