@@ -54,6 +54,17 @@ USUAL_NEEDED = f"One referee belongs at port {USUAL_PORT}, where some agents pos
 _OPEN = f"\n  profile: open. {USUAL_NEEDED}"
 _NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
 
+# What a new league may be set to: beyond the types of the settings, so that older leagues can still be read.
+_DAY = 86_400
+_LIMITS: dict[str, tuple[float, int]] = {
+    "announce_lead": (0, _DAY),
+    "join_seconds": (0.01, _DAY),
+    "choice_seconds": (0.01, _DAY),
+    "game_over_seconds": (0.01, _DAY),
+    "retry_seconds": (0, _DAY),
+    "max_retries": (0, 20),
+}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
@@ -119,9 +130,20 @@ def settings_from(options: argparse.Namespace) -> Settings:
     chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
     chosen.setdefault("seed_hex", secrets.token_hex(32))
     try:
-        return msgspec.convert(chosen, Settings)
+        settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
         raise CommandError(f"the settings are wrong: {error}") from None
+    for name in _LIMITS:
+        check_limit(name, getattr(settings, name))
+    return settings
+
+
+def check_limit(name: str, value: float) -> None:
+    """Raise CommandError for a limit with which no match could be played, or none could end."""
+    least, most = _LIMITS[name]
+    # Not the other way round: no comparison holds for NaN.
+    if not least <= value <= most:
+        raise CommandError(f"the settings are wrong: {name} must be from {least:g} to {most:,}, got {value:g}")
 
 
 def asked_settings(options: argparse.Namespace) -> dict[str, Any]:

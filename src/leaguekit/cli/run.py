@@ -17,7 +17,7 @@ from msgspec import structs
 from leaguekit.agents.operator import ADMIN_TOKEN
 from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager import default_store, new_league_id
+from leaguekit.cli.manager import check_limit, default_store, new_league_id
 from leaguekit.cli.operate import admin_token, ask_manager
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import FILES_A_PROCESS, Processes
@@ -123,6 +123,9 @@ def _plan(options: argparse.Namespace) -> RunPlan:
         raise CommandError("a league needs at least --players 2 and --referees 1")
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
+    if plan.announce_lead >= 0:
+        # The manager says what is wrong with others.
+        check_limit("announce_lead", plan.announce_lead)
     _check_strategies(plan)
     return plan
 
