@@ -25,6 +25,7 @@ from leaguekit.store.addresses import MEMORY
 from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
+from leaguekit.store.lock import WriterLock
 from leaguekit.store.opening import open_log, shown
 
 FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
@@ -209,6 +210,7 @@ async def _serve(
         keep = _keeper(folder)
         known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
         admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
+        lock = _locked(folder, settings.league_id)
     except (CommandError, StoreError) as error:
         served.close()
         await log.close()
@@ -252,6 +254,7 @@ async def _serve(
             await server.stop()
             await manager.close()
             await world.caller.close()
+            lock.release()
         return 0
 
 
@@ -311,6 +314,16 @@ async def _open(store: str | Path, served: socket.socket) -> EventLog:
     except (OSError, StoreError) as error:
         served.close()
         raise CommandError(str(error)) from None
+
+
+def _locked(folder: Path, league_id: str) -> WriterLock:
+    """Make sure that no manager of a copy of this league writes the same files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return WriterLock(folder / "manager")
+    except (OSError, StoreError) as error:
+        look = "`league verify`, `log`, `report` and `export` look at a copy without a manager"
+        raise CommandError(f"the league {league_id} cannot be served with this --data-dir: {error} {look}") from None
 
 
 def _keeper(folder: Path) -> Callable[[str, str], None]:
