@@ -278,6 +278,30 @@ def test_a_full_database_says_to_make_room(path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("becomes", ["removed", "moved", "replaced"])
+def test_a_store_that_is_removed_or_replaced_acknowledges_nothing_more(path: Path, becomes: str) -> None:
+    def change() -> None:
+        if becomes == "removed":
+            path.unlink()
+        else:
+            path.rename(path.with_name("moved.db"))
+        if becomes == "replaced":
+            path.write_bytes(b"")
+
+    async def main() -> None:
+        log = await SqliteLog.open(path)
+        assert await log.append([b"1"]) == 1
+        change()
+        for _ in range(2):
+            with pytest.raises(
+                StoreError, match="could not be written: it was removed or replaced while it was in use"
+            ):
+                await log.append([b"2"])
+        await log.close()
+
+    asyncio.run(main())
+
+
 # Opening
 
 

@@ -50,6 +50,7 @@ class SqliteLog(SqliteReader):
         try:
             self._writer, self._last = _open_writer(real)
             super().__init__(real, loop, sqlite_schema.connect(real))
+            self._file = _identity(real)
             self._head = HeadWriter(real, self._last)
         except (sqlite3.Error, OSError) as error:
             self._lock.release()
@@ -157,6 +158,9 @@ class SqliteLog(SqliteReader):
         self._writer.executemany(_APPEND, events)
         self._writer.executemany(_KEEP, texts_of(waiting).items())
         self._writer.execute("COMMIT")
+        if _identity(self.path) != self._file:
+            # SQLite goes on writing to a file that has no name any more.
+            raise StoreError("it was removed or replaced while it was in use")
         self._last += len(events)
 
     def _tell(self, tell: Callable[..., None], *args: object) -> None:
@@ -166,6 +170,15 @@ class SqliteLog(SqliteReader):
 
     def _tell_ended(self) -> None:
         self._ended.set_result(None)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from others of the same name; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for every commit
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _make_room(journal: Path) -> None:
