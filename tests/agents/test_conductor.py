@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 from collections import Counter, defaultdict
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from leaguekit.agents import conductor, operator
 from leaguekit.agents.assignments import longest_match
+from leaguekit.agents.conductor import VOID_PAUSES
 from leaguekit.league import queries, rounds
 from leaguekit.league.events import ResultRecorded, decode
-from leaguekit.protocol import tokens
+from leaguekit.protocol import times, tokens
 from leaguekit.protocol.messages import TimeLimits
 from tests.agents.leagues import (
     BROADCASTS,
@@ -907,7 +909,7 @@ async def test_a_match_that_takes_longer_than_it_can_is_void_and_given_out_again
         await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
         limit = longest_match(hall.league.settings.time_limits, 1)
         await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
-        assert limit < hall.now < limit + 5
+        assert limit < hall.now - VOID_PAUSES[0] < limit + 5
         assert referee.got("MATCH_ASSIGNMENT")[1].params["attempt"] == 2
         # After the third void attempt it waits for the operator, and the status says so.
         await hall.until(lambda: hall.league.held)
@@ -969,8 +971,38 @@ async def test_a_referee_that_cannot_read_assignments_leaves_its_match_to_the_op
         for number in (1, 2):
             await hall.scripted("player", number)
         await hall.operate("start")
-        await hall.until(lambda: hall.league.held, seconds=60)
+        await hall.until(lambda: hall.league.held, seconds=sum(VOID_PAUSES) + 1)
         assert hall.league.matches["R1M1"].voids == 3
         await hall.operate("correct", match_id="R1M1", outcome="draw", reason="nobody could play it")
         await hall.end()
         assert points(hall) == {"P01": 1, "P02": 1}
+
+
+class _ClockHall(Hall):
+    """A hall whose wall clock can be set."""
+
+    ahead = timedelta()
+
+    def clock(self) -> datetime:
+        return super().clock() + self.ahead
+
+
+@pytest.mark.parametrize("ahead", [timedelta(), timedelta(hours=1), timedelta(minutes=-5)])
+@in_virtual_time
+async def test_a_league_starts_at_its_time_by_the_wall_clock_also_if_that_is_set(
+    tmp_path: Path, ahead: timedelta
+) -> None:
+    hall = _ClockHall(tmp_path)
+    at = hall.clock() + timedelta(hours=1)
+    hall.manager.conductor.start_at = times.written(at)
+    async with hall:
+        await hall.fill("random", "random", referees=1)
+        await asyncio.sleep(60)
+        status = await hall.operate("status")
+        assert (status["state"], status["starts_at"]) == ("WAITING_FOR_REGISTRATIONS", times.written(at))
+        # As after a suspend: the clock of the loop has stood meanwhile.
+        hall.ahead = ahead
+        await hall.until(lambda: not hall.league.is_open, seconds=4_000)
+        late = (hall.clock() - at).total_seconds()
+        assert 0 <= late <= conductor.CLOCK_SECONDS + (60 if ahead > timedelta(minutes=59) else 0)
+        assert "starts_at" not in await hall.operate("status")

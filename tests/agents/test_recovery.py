@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.attendance import RETURN_SECONDS
+from leaguekit.agents.conductor import TOLD
 from leaguekit.agents.player import PlayerAgent
 from leaguekit.protocol import codes, tokens
 from leaguekit.sim.loop import run
@@ -403,9 +404,23 @@ async def test_an_attempt_that_was_void_stays_void(tmp_path: Path) -> None:
         void = {"league_id": LEAGUE, "round_id": 1, "match_id": "R1M1", "attempt": 1, "reason": "late itself"}
         await hall.post("report_match_void", referee.message("MATCH_VOID_REPORT", **void))
         await again(hall)
-        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT")[-1].params["attempt"] == 2, seconds=1)
+        await hall.until(lambda: referee.got("MATCH_ASSIGNMENT")[-1].params["attempt"] == 2, seconds=6)
         assert (await hall.post("report_match_result", late))["error"]["data"]["error_code"] == "E050"
         assert "result" in await referee.report("R1M1")
+
+
+@in_virtual_time
+async def test_a_manager_that_cannot_read_who_was_told_tells_all_again(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        await hall.fill("random", "random", referees=1)
+        await hall.operate("start")
+        await hall.end()
+        await hall.crash()
+        hall.log.disk.kept[TOLD] = b"zzz"
+        before = len(hall.sent("LEAGUE_COMPLETED"))
+        await hall.restart()
+        await hall.end()
+        assert len(hall.sent("LEAGUE_COMPLETED")) > before
 
 
 # Everybody

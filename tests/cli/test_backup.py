@@ -463,3 +463,21 @@ def test_a_league_does_not_go_on_without_the_end_of_its_log(
     assert done.err == (
         f"league {arguments[0]}: {MISSING.format(path)} To go on without these events, remove league.db.head.\n"
     )
+
+
+def test_a_copy_of_a_league_that_is_served_gets_no_manager_of_its_own(store: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    shutil.copy(store, copy)
+    of_both = ("--port", "0", "--data-dir", tmp_path)
+    with Program("manager", "--store", store, *of_both) as manager:
+        manager.said("admin token")
+        with Program("manager", "--store", copy, *of_both) as second:
+            assert second.ended() == 2
+        assert f"the league {LEAGUE} cannot be served with this --data-dir" in second.stderr
+        assert f"is in use by another program (process {manager.process.pid})" in second.stderr
+        assert "look at a copy without a manager" in second.stderr
+        elsewhere = ("--port", "0", "--data-dir", tmp_path / "elsewhere")
+        with Program("manager", "--store", copy, *elsewhere) as third:
+            third.said("admin token")
+    with Program("manager", "--store", copy, *of_both) as later:
+        later.said("admin token")

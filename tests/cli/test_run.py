@@ -428,6 +428,14 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         (["run", "--port", "70000"], "70000 is no port: choose one from 1 to 65535, or 0 for a free one."),
         (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
         (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),
+        (
+            ["run", "--announce-lead", "inf"],
+            "the settings are wrong: announce_lead must be from 0 to 86,400, got inf",
+        ),
+        (
+            ["manager", "--announce-lead", "86401"],
+            "the settings are wrong: announce_lead must be from 0 to 86,400, got 86401",
+        ),
         (["manager", "--config", "nowhere.toml"], "cannot read nowhere.toml: "),
         (["manager", "--max-players", "1"], "the settings are wrong: Expected `int` >= 2 - at `$.max_players`"),
         (["manager", "--port", "0", "--host", "0.0.0.0"], "listening at 0.0.0.0, it must be told whom it may call"),
@@ -444,6 +452,28 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"league {arguments[0]}: {why}")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "bounds"),
+    [
+        ("choice_seconds = 0", "from 0.01 to 86,400, got 0"),
+        ("join_seconds = 0.001", "from 0.01 to 86,400, got 0.001"),
+        ("choice_seconds = 1e12", "from 0.01 to 86,400, got 1e+12"),
+        ("retry_seconds = inf", "from 0 to 86,400, got inf"),
+        ("game_over_seconds = 0.0", "from 0.01 to 86,400, got 0"),
+        ("max_retries = 1000", "from 0 to 20, got 1000"),
+    ],
+)
+def test_limits_with_which_no_match_can_be_played_are_refused_before_a_store_is_made(
+    command: Callable[..., Said], setting: str, bounds: str, tmp_path: Path
+) -> None:
+    (tmp_path / "league.toml").write_text(setting)
+    for name in ("manager", "host"):
+        done = command(name, "--port", "0", "--config", tmp_path / "league.toml", "--data-dir", tmp_path / "files")
+        why = f"the settings are wrong: {setting.partition(' ')[0]} must be {bounds}"
+        assert done == (2, "", f"league {name}: {why}\n")
+    assert not (tmp_path / "files").exists()
 
 
 @pytest.mark.parametrize(

@@ -595,6 +595,14 @@ def test_an_eventful_league_passes_and_what_referees_did_not_tell_is_counted() -
     assert counts.not_checkable["the referee did not commit to its draw"] == 4
 
 
+def test_a_forfeit_that_was_corrected_is_no_ruling_of_the_manager_any_more() -> None:
+    play = Play(players=4, referees=1).begin()
+    play.do(commands.disqualify(play.league, "P01", "cheated", play.now))
+    play.do(commands.correct(play.league, "R1M1", drawn(play.match("R1M1")), "it did not", play.now))
+    counts = audited(play.log).counts
+    assert (counts.technical_losses, counts.forfeits) == (0, 0)
+
+
 def test_every_part_of_a_league_passes_while_it_is_played() -> None:
     # These are appended together with what they follow from: no log ends before them.
     together = ("MatchForfeited", "RoundCompleted", "LeagueCompleted", "MatchHeld")

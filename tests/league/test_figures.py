@@ -230,3 +230,8 @@ def test_figures_can_be_given_up_at_every_row_of_their_matrices() -> None:
 
     with pytest.raises(InterruptedError):
         figures(league, given_up)
+
+
+def test_a_league_of_a_game_that_is_not_installed_here_has_figures_as_well(four: Play) -> None:
+    four.league.settings = msgspec.structs.replace(four.league.settings, game_type="chess")
+    assert figures(four.league).sentences[0].startswith("The players differ by no more than chance explains")

@@ -307,3 +307,18 @@ def test_a_query_changes_nothing(play: Play) -> None:
 
 def test_a_players_own_record_goes_with_its_matches(play: Play) -> None:
     assert queries.own_record(play.league, "P01") == m.OwnRecord(wins=1, losses=0, draws=0, points=3)
+
+
+def test_a_league_waits_for_a_referee_and_for_the_operator_who_is_told_of_a_few_matches() -> None:
+    play = Play(players=14, referees=1)
+    assert queries.waits_for(play.league) == []
+    play.begin()
+    while len(play.league.held) < 7:
+        play.assign()
+        for name in [*play.league.referees["REF01"].in_hand]:
+            play.do(commands.void_attempt(play.league, name, None, "a full disk", play.now))
+    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
+    referee, operator = queries.waits_for(play.league)
+    assert referee == "a referee: none answers"
+    assert operator.startswith("the operator: R1M1, R1M2, R1M3, R1M4, R1M5 and 2 more came to nothing too often (")
+    assert queries.listed(["R10M1", "R2M1"]) == "R2M1, R10M1"

@@ -9,7 +9,7 @@ import pytest
 from msgspec import UNSET
 
 from leaguekit.league import commands
-from leaguekit.league.events import PlayerSuspended
+from leaguekit.league.events import MatchAssigned, PlayerSuspended
 from leaguekit.league.records import Match, failures_after
 from leaguekit.match.draw import commitment
 from leaguekit.protocol import messages as m
@@ -388,6 +388,15 @@ def test_after_three_void_attempts_a_match_waits_for_the_operator() -> None:
     assert play.assign() == []
     assert play.record("R1M2") == ["ResultRecorded"]
     assert play.league.round_in_play
+
+
+def test_a_match_that_rests_is_not_given_out_and_others_are() -> None:
+    play = _play()
+    _void(play, "R1M1")
+    _void(play, "R1M2")
+    (assigned,) = commands.assign(play.league, play.now, {"R1M1"})
+    assert isinstance(assigned, MatchAssigned)
+    assert assigned.match_id == "R1M2"
 
 
 def test_outages_do_not_count_towards_the_void_attempts_after_which_a_match_waits() -> None:

@@ -210,6 +210,15 @@ def test_when_the_league_starts_is_known_after_a_restart() -> None:
     assert started(log, None, None).when == (4, 2)
 
 
+def test_a_start_that_is_kept_unreadably_is_to_be_said_again() -> None:
+    log = MemoryLog()
+    asyncio.run(log.keep(plans.START, b"zzz"))
+    with pytest.raises(CommandError, match="say it again with --start-when or --start-at"):
+        started(log, None, None)
+    assert started(log, (4, 2), None).when == (4, 2)
+    assert started(log, None, None).when == (4, 2)
+
+
 def test_a_time_of_day_that_passed_while_the_manager_was_down_is_not_tomorrows() -> None:
     log = MemoryLog()
     past = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import UNSET
@@ -36,6 +38,10 @@ log = logging.getLogger(__name__)
 ANNOUNCEMENT_SECONDS = 10.0
 # How long after the end those are told again that could not be told.
 FAREWELL_PAUSES = (30.0, 60.0, 120.0, 240.0, 480.0)
+# How long a match waits after its first and its second void attempt, so that a fault of the host may pass meanwhile.
+VOID_PAUSES = (5.0, 60.0)
+# How often the wall clock is looked at before the start.
+CLOCK_SECONDS = 10.0
 # What is kept beside the log: the last round of whose end everybody has been told, or that all have been told of the
 # league's, and the number of the event up to which they had come.
 TOLD = "told"
@@ -61,10 +67,12 @@ class Conductor:
         self.start_when: tuple[int, int] | None = None
         # What is done before the league starts by itself.
         self.before_start: Callable[[], Awaitable[None]] = _nothing
-        # When that will be set, if it was announced; only to be shown.
+        # At this time the league starts as soon as two players and a referee are there.
         self.start_at: str | None = None
         # Matches of referees that begin on the announcement, until it is sent.
         self._to_announce: dict[str, list[str]] = {}
+        # Matches that are not given out yet, because their last attempt was void.
+        self._resting: dict[str, None] = {}
         self._changed = asyncio.Event()
         self.outages = Outages(world.caller, ledger, recipient, self._changed.set)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -90,6 +98,8 @@ class Conductor:
         self._task(self._assignments.watch())
         self._task(self.outages.watch())
         self._task(self._publish_decided())
+        if self.start_at is not None:
+            self._task(self._start_in_time(times.read(self.start_at)))
         self._task(self._conduct())
         over = self._task(self._completed.wait())
         failures = (self._ledger.failed, self._failed)
@@ -117,6 +127,14 @@ class Conductor:
     def trouble(self) -> str | None:
         """Why the league waits although everybody does what it should; None if it does not."""
         return SENTENCE if self.outages.is_on else None
+
+    @property
+    def waits_for(self) -> list[str]:
+        """What the league waits for, but for agents and the operator."""
+        waits = [] if self.trouble is None else [f"the network: {self.trouble}"]
+        if self._resting:
+            waits.append(f"a pause to end: the last attempt at {queries.listed(self._resting)} was void")
+        return waits
 
     def look_again(self) -> None:
         """Something outside the log has changed."""
@@ -157,16 +175,26 @@ class Conductor:
             if not self.outages.is_on and (events := commands.announce_round(league, self._now())):
                 self._ledger.record(events)
                 await self._until_matches_begin()
-            if not self.outages.is_on and (events := commands.assign(league, self._now())):
+            if not self.outages.is_on and (events := commands.assign(league, self._now(), self._resting)):
                 self._ledger.record(events)
             if not self._changed.is_set():
                 await self._changed.wait()
         await self._say_goodbye()
 
+    async def _start_in_time(self, at: datetime) -> None:
+        """Let the league start at a time of the wall clock, which may be set, and goes on while the host sleeps."""
+        while (rest := (at - self._world.now()).total_seconds()) > 0:  # noqa: ASYNC110 - see above
+            await asyncio.sleep(min(rest, CLOCK_SECONDS))
+        self.start_when = (2, 1)
+        self.look_again()
+
     async def _take_up(self) -> bool:
         """Go on where an earlier run was broken off; whether there is nothing left to do."""
         league = self._ledger.league
         told = await self._ledger.log.kept(TOLD) or b"0"
+        if not re.fullmatch(rb"\d+|all( \d+)?", told):
+            log.warning("it cannot be read who has been told of what: all are told again")
+            told = b"0"
         if told.startswith(ALL):
             self._completed.set()
             for agent_id in await self._came_after(int(told.removeprefix(ALL) or self._ledger.number)):
@@ -175,6 +203,9 @@ class Conductor:
         for referee in league.referees.values():
             for match_id in referee.in_hand:
                 self._task(self._assignments.hand_over(match_id))
+        for match_id in league.waiting:
+            if league.matches[match_id].voids:
+                self._rest(match_id)
         if any(match.attempt for match in league.matches.values()):
             self._first_match_at = asyncio.get_running_loop().time()
         await self._tell_again(int(told))
@@ -365,6 +396,7 @@ class Conductor:
                 self._publish_standings()
             case e.AttemptVoided():
                 self.progress.pop(event.match_id, None)
+                self._rest(event.match_id, outage=event.outage)
             case e.RoundAnnounced():
                 self._announce(event.round_id, [*self._ledger.league.players, *self._ledger.league.referees])
             case e.RoundCompleted():
@@ -378,6 +410,22 @@ class Conductor:
                 self._welcome(event.referee_id, self._ledger.league.referees[event.referee_id].in_hand)
             case e.LeagueCompleted():
                 self._ended_at = asyncio.get_running_loop().time()
+        self._changed.set()
+
+    def _rest(self, match_id: str, *, outage: bool = False) -> None:
+        """Let a match wait before its next attempt.
+
+        That of a lost referee goes to another one at once. After an outage the league has waited already.
+        """
+        league = self._ledger.league
+        match = league.matches[match_id]
+        if outage or match.held or league.referees[match.referee_id or ""].lost:
+            return
+        self._resting[match_id] = None
+        asyncio.get_running_loop().call_later(VOID_PAUSES[match.voids - 1], self._end_rest, match_id)
+
+    def _end_rest(self, match_id: str) -> None:
+        self._resting.pop(match_id, None)
         self._changed.set()
 
     def _give(self, match_id: str, referee_id: str) -> None:

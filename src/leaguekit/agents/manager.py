@@ -194,8 +194,10 @@ class Manager:
         self.ledger.record(operated.events)
         shown = operated.shown(self.ledger.league)
         await self.ledger.settled()
-        if self.conductor.trouble is not None and "waits_for" in shown:
-            shown["waits_for"].append(f"the network: {self.conductor.trouble}")
+        if "waits_for" in shown:
+            shown["waits_for"] += self.conductor.waits_for
+            if self.ledger.league.is_open and self.conductor.start_at is not None:
+                shown["starts_at"] = self.conductor.start_at
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 

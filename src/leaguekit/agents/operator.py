@@ -17,7 +17,6 @@ from leaguekit.league.access import seat_of
 from leaguekit.league.events import Event
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
-from leaguekit.league.rounds import living_referees
 from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, order_in_words, placed_rows, tie_sentences
@@ -266,14 +265,14 @@ _DEEDS: dict[str, Deed] = {
 
 def _status(league: League, _operation: Operation) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(queries.status(league))
-    waits = [] if living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
-    waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in league.held]
+    waits = queries.waits_for(league)
     flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
     settings = league.settings
     of_league: dict[str, Any] = {
         "league_id": settings.league_id,
         "paused": league.paused,
         "seed_commitment": settings.seed_commitment,
+        "held": [*league.held],
     }
     if league.is_open:
         # How many matches there would be if it started now.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import leaguekit
 
@@ -64,9 +67,26 @@ class CommandError(Exception):
     """The command cannot be carried out; the text says why and what to do."""
 
 
+# No message and no file of settings is larger.
+MOST_READ = 64 * 1024 * 1024
+
+
+def read_input(name: str | Path) -> bytes:
+    """What a file that the user names holds, or standard input if that is "-". Raises CommandError."""
+    try:
+        with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
+            content = file.read(MOST_READ + 1)
+    except OSError as error:
+        raise CommandError(f"cannot read {name}: {error.strerror}") from None
+    if len(content) > MOST_READ:
+        raise CommandError(f"cannot read {name}: it is larger than {MOST_READ:,} bytes")
+    return content
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all is well, 1 if what was looked at is not, 2 if the command cannot be carried out."""
     arguments = sys.argv[1:] if argv is None else argv
+    _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Not every terminal and pipe has every sign: such a one is written out, as Python does on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -87,16 +107,41 @@ def main(argv: list[str] | None = None) -> int:
             import_module(f"leaguekit.cli.{module}").configure(subparser)
     options = parser.parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
     except CommandError as error:
-        from leaguekit.protocol.plain import harmless_lines
-
-        # It may be in somebody else's words.
-        print(f"league {options.command}: {harmless_lines(error)}", file=sys.stderr)
-        return 2
+        return _failed(options.command, error)
     except BrokenPipeError:
         # Whoever read the output has seen enough; closing stderr keeps Python from complaining at exit.
         sys.stderr.close()
         return 0
+    except OSError as error:
+        # A file that the user named, or the output itself.
+        return _failed(options.command, error)
     except KeyboardInterrupt:
         return 130
+    return code
+
+
+def _failed(command: str, error: Exception) -> int:
+    """Say why a command cannot be carried out, if anything can be said; its exit code."""
+    from leaguekit.protocol.plain import harmless_lines
+
+    with contextlib.suppress(OSError):
+        # It may be in somebody else's words.
+        print(f"league {command}: {harmless_lines(error)}", file=sys.stderr, flush=True)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # What cannot be written is dropped; otherwise Python tries again at its end, and ends with another code.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 2
+
+
+def _open_streams() -> None:
+    """Replace standard streams that were closed before this program began."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115 - as long as the program

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from leaguekit.cli import CommandError
+from leaguekit.cli import CommandError, read_input
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import Explanation, explain
@@ -32,18 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        parts = explain(_read(options.file))
+        parts = explain(read_input(options.file))
     except ProtocolError as error:
         raise CommandError(error.detail) from None
     print(_as_json(parts) if options.json else "\n".join(_as_text(part) for part in parts))
     return 1 if any(part.wrong for part in parts) else 0
-
-
-def _read(name: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise CommandError(f"cannot read {name}: {error.strerror}") from None
 
 
 def _as_text(part: Explanation) -> str:

@@ -11,7 +11,7 @@ from secrets import token_bytes
 
 from leaguekit.cli import CommandError, manager, plans, program
 from leaguekit.cli.manager import USUAL_NEEDED, USUAL_PORT
-from leaguekit.cli.processes import Processes
+from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.opening import shown
 from leaguekit.transport.server import CannotListen, listen
@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
     program.policy_for(options)
+    program.check_files(FILES_A_PROCESS * (1 + options.referees + options.gateway))
     with Processes(aloud=True) as processes:
         again = _start(options, processes)
         code = program.run(lambda stop: _watch(processes, stop))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import re
 import secrets
@@ -11,22 +10,22 @@ import socket
 import sys
 import tomllib
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from leaguekit.cli import CommandError, plans, program
+from leaguekit.cli import CommandError, plans, program, read_input
 from leaguekit.games import GAMES
 from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
-from leaguekit.protocol import times
 from leaguekit.store.addresses import MEMORY
 from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
+from leaguekit.store.lock import WriterLock
 from leaguekit.store.opening import open_log, shown
 
 FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
@@ -55,6 +54,17 @@ USUAL_PORT = 8001
 USUAL_NEEDED = f"One referee belongs at port {USUAL_PORT}, where some agents post their answers"
 _OPEN = f"\n  profile: open. {USUAL_NEEDED}"
 _NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
+
+# What a new league may be set to: beyond the types of the settings, so that older leagues can still be read.
+_DAY = 86_400
+_LIMITS: dict[str, tuple[float, int]] = {
+    "announce_lead": (0, _DAY),
+    "join_seconds": (0.01, _DAY),
+    "choice_seconds": (0.01, _DAY),
+    "game_over_seconds": (0.01, _DAY),
+    "retry_seconds": (0, _DAY),
+    "max_retries": (0, 20),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -121,9 +131,20 @@ def settings_from(options: argparse.Namespace) -> Settings:
     chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
     chosen.setdefault("seed_hex", secrets.token_hex(32))
     try:
-        return msgspec.convert(chosen, Settings)
+        settings = msgspec.convert(chosen, Settings)
     except msgspec.ValidationError as error:
         raise CommandError(f"the settings are wrong: {error}") from None
+    for name in _LIMITS:
+        check_limit(name, getattr(settings, name))
+    return settings
+
+
+def check_limit(name: str, value: float) -> None:
+    """Raise CommandError for a limit with which no match could be played, or none could end."""
+    least, most = _LIMITS[name]
+    # Not the other way round: no comparison holds for NaN.
+    if not least <= value <= most:
+        raise CommandError(f"the settings are wrong: {name} must be from {least:g} to {most:,}, got {value:g}")
 
 
 def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -131,8 +152,8 @@ def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     if options.config is not None:
         try:
-            chosen = tomllib.loads(options.config.read_text())
-        except (OSError, tomllib.TOMLDecodeError) as error:
+            chosen = tomllib.loads(read_input(options.config).decode())
+        except ValueError as error:
             raise CommandError(f"cannot read {options.config}: {error}") from None
     asked = {
         "league_id": options.league_id,
@@ -189,6 +210,7 @@ async def _serve(
         keep = _keeper(folder)
         known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
         admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
+        lock = _locked(folder, settings.league_id)
     except (CommandError, StoreError) as error:
         served.close()
         await log.close()
@@ -222,7 +244,7 @@ async def _serve(
             f"{_OPEN if settings.profile == 'open' else ''}"
         )
         try:
-            await until(stop, _conduct(manager, start))
+            await until(stop, manager.run())
             if not stop.is_set():
                 program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
                 await until(stop, manager.serve_on())
@@ -232,6 +254,7 @@ async def _serve(
             await server.stop()
             await manager.close()
             await world.caller.close()
+            lock.release()
         return 0
 
 
@@ -293,6 +316,16 @@ async def _open(store: str | Path, served: socket.socket) -> EventLog:
         raise CommandError(str(error)) from None
 
 
+def _locked(folder: Path, league_id: str) -> WriterLock:
+    """Make sure that no manager of a copy of this league writes the same files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return WriterLock(folder / "manager")
+    except (OSError, StoreError) as error:
+        look = "`league verify`, `log`, `report` and `export` look at a copy without a manager"
+        raise CommandError(f"the league {league_id} cannot be served with this --data-dir: {error} {look}") from None
+
+
 def _keeper(folder: Path) -> Callable[[str, str], None]:
     """Keeps secrets in files that only their owner can read."""
     return lambda name, secret: DISK.write(folder / name, secret.encode(), private=True)
@@ -309,21 +342,8 @@ async def _take_up(manager: Any, store: str, keep_token: Callable[[], None]) -> 
         raise CommandError(f"{why}; `league verify` checks its log") from None
 
 
-async def _conduct(manager: Any, start: plans.StartPlan) -> None:
-    if start.at is not None:
-        delay = max(0.0, (times.read(start.at) - datetime.now(UTC)).total_seconds())
-        asyncio.get_running_loop().call_later(delay, _start, manager)
-    await manager.run()
-
-
 def _dashboard(manager: Any) -> Any:
     """What is shown of the league in a browser; loaded when somebody first looks."""
     from leaguekit.web.app import Dashboard
 
     return Dashboard(manager)
-
-
-def _start(manager: Any) -> None:
-    """It is time: start with whoever is there, or as soon as enough are."""
-    manager.conductor.start_when = (2, 1)
-    manager.conductor.look_again()

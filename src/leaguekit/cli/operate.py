@@ -15,6 +15,7 @@ import msgspec
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import counted, json_line, standings_table, table
 from leaguekit.league.telling import with_names
+from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.messages import MoveOrigins
@@ -38,6 +39,7 @@ EXAMPLES = """examples:
   league withdraw P10-P99 P120 --reason "registered by a program"
   league withdraw --from 10.0.0.7      (all that registered from this address: `league agents`)
   league rematch R2M3 --reason "power cut"
+  league rematch --held      (all matches that came to nothing too often)
   league correct R2M3 P01 --reason "the referee erred"      (a player's id, draw, or none)
 """
 
@@ -53,9 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--from", metavar="ADDRESS", dest="address", help="all that registered from this address")
     if command == "start":
         parser.add_argument("--yes", action="store_true", help=f"do not ask if there are over {ASK_ABOVE:,} matches")
-    if command in ("rematch", "correct"):
-        parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
+    if command == "rematch":
+        parser.add_argument("matches", metavar="MATCH", nargs="*", help="such as R2M3")
+        parser.add_argument("--held", action="store_true", help="all matches that wait for the operator")
     if command == "correct":
+        parser.add_argument("match_id", metavar="MATCH", help="such as R2M3")
         parser.add_argument("outcome", metavar="OUTCOME", help="the winner's id, draw, or none")
     if command == "query":
         parser.add_argument("query_type", metavar="TYPE", help=", ".join(QUERY_TYPES))
@@ -89,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
         params |= _agreed(options.manager)
     if options.command in ("withdraw", "disqualify"):
         shown = asyncio.run(_put_out(options, params))
+    elif options.command == "rematch":
+        shown = asyncio.run(_rematch(options, params))
     else:
         shown = call(options.manager, params)
     print(json_line(shown) if options.json else _as_text(options.command, shown))
@@ -143,6 +149,21 @@ def _chosen(options: argparse.Namespace, agents: list[dict[str, Any]]) -> list[s
         named = " ".join([*options.players, *([f"--from {options.address}"] if options.address else [])])
         raise CommandError(f"no player of this league is meant by {named}")
     return list(dict.fromkeys(chosen))
+
+
+async def _rematch(options: argparse.Namespace, params: dict[str, Any]) -> dict[str, Any]:
+    """Have matches played again, one after the other; the status after the last."""
+    if not options.matches and not options.held:
+        raise CommandError("name matches, such as R2M3, or add --held for all that wait for the operator")
+    caller = HttpCaller(AddressPolicy.only(options.manager))
+    try:
+        shown: dict[str, Any] = await ask_manager(caller, options.manager, {"command": "status"})
+        # A manager of an older release does not tell which matches are held.
+        for match_id in dict.fromkeys([*options.matches, *(shown.get("held", ()) if options.held else ())]):
+            shown = await ask_manager(caller, options.manager, params | {"match_id": match_id})
+    finally:
+        await caller.close()
+    return shown
 
 
 def call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -221,11 +242,20 @@ def _as_text(command: str, shown: dict[str, Any]) -> str:
         # A manager of an older release does not tell it.
         *([f"SHA-256 of the seed: {shown['seed_commitment']}"] if "seed_commitment" in shown else []),
         *([f"a start now would make {shown['planned_matches']:,} matches"] if shown.get("planned_matches") else []),
+        *(
+            [f"starts at {times.read(shown['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
+            if "starts_at" in shown
+            else []
+        ),
         *(f"waits for {reason}" for reason in shown["waits_for"]),
         *(f"look at {flag}" for flag in shown["flags"]),
         *shown.get("unreachable", ()),
     ]
     return "\n".join(map(harmless, lines))
+
+
+def _local(at: str) -> str:
+    return f"{times.read(at).astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _agents(agents: list[dict[str, Any]]) -> str:

@@ -89,8 +89,15 @@ def check_asked(settings: Settings, asked: dict[str, Any], store: str | Path) ->
 async def start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:
     """When the league starts: as the options say, or as was decided before; a moment that has passed stays the same."""
     kept = await log.kept(START)
-    before = StartPlan() if kept is None else msgspec.json.decode(kept, type=StartPlan)
-    if when is None and time_of_day is None:
+    is_asked = when is not None or time_of_day is not None
+    try:
+        before = StartPlan() if kept is None else msgspec.json.decode(kept, type=StartPlan)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if not is_asked:
+            again = "say it again with --start-when or --start-at"
+            raise CommandError(f"the store does not say readably when the league starts ({error}): {again}") from None
+        before = StartPlan()
+    if not is_asked:
         return before
     plan = StartPlan(*when) if when is not None else StartPlan(at=_next(str(time_of_day), before.at))
     if plan != before:
@@ -143,12 +150,13 @@ async def run_plan(store: str) -> RunPlan:
         raise CommandError(f"{missing} To go on without these events, remove {Path(store).name}.head.")
     if is_empty:
         raise CommandError(f"{shown(store)} holds no league yet: there is nothing to resume")
+    by_hand = f"Serve its league with: league manager --store {shlex.quote(shown(store))}"
     if kept is None:
-        raise CommandError(
-            f"{shown(store)} was not made by `league run`. "
-            f"Serve its league with: league manager --store {shlex.quote(shown(store))}"
-        )
-    return msgspec.json.decode(kept, type=RunPlan)
+        raise CommandError(f"{shown(store)} was not made by `league run`. {by_hand}")
+    try:
+        return msgspec.json.decode(kept, type=RunPlan)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CommandError(f"{shown(store)} does not say readably what is to be resumed ({error}). {by_hand}") from None
 
 
 def resuming(store: str | Path, *more: str) -> str:

@@ -40,6 +40,8 @@ Strategies: {", ".join(STRATEGIES)}, or module:function.
 # As many registrations at once: the manager calls each applicant back, and takes so many of one address a second.
 AT_ONCE = 8
 PROGRESS_SECONDS = 2.0
+# The socket of a player, and a connection to it from the manager and one from a referee.
+FILES_A_PLAYER = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.count} ports from {options.port} on go beyond 65535; take a lower --port, or 0")
     if options.count > 1 and without_codes(options.manager) != options.manager:
         raise CommandError("a seat is one player's: give the manager's URL without a code, or --count 1")
+    program.check_files(FILES_A_PLAYER * options.count)
     try:
         strategies = [load(name) for name in options.strategy.split(",")]
         players = [

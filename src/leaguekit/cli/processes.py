@@ -26,6 +26,8 @@ from leaguekit.protocol.plain import harmless
 # One that ends more often than so within so many seconds would do so for ever.
 MOST_RESTARTS = 5
 RESTART_SECONDS = 60.0
+# What a process takes of this one's open files: its socket, and the file of what it says.
+FILES_A_PROCESS = 2
 # What a command ends with that cannot be carried out: it would not be the next time either.
 IMPOSSIBLE = 2
 
@@ -83,14 +85,17 @@ class Processes:
 
         ``secrets`` go into its environment: arguments can be read by everybody on the machine.
         """
-        said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
         secrets = secrets or {}
         process: subprocess.Popen[bytes] | Fork
-        if self._forked and not secrets and can_fork():
-            kept = (served.fileno(), self._read)
-            process = Fork([*arguments, *self._passed(served)], kept=kept, said=None if self._aloud else said.fileno())
-        else:
-            process = self._started(served, arguments, said, secrets)
+        try:
+            said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
+            if self._forked and not secrets and can_fork():
+                told = None if self._aloud else said.fileno()
+                process = Fork([*arguments, *self._passed(served)], kept=(served.fileno(), self._read), said=told)
+            else:
+                process = self._started(served, arguments, said, secrets)
+        except OSError as error:
+            raise CommandError(f"{name} cannot be started: {error}") from None
         self._children[name] = _Child(served, arguments, process, said, comes_back, secrets)
 
     def _passed(self, served: socket.socket) -> tuple[str, ...]:
@@ -133,13 +138,18 @@ class Processes:
             if len(child.restarts) >= MOST_RESTARTS:
                 raise CommandError(f"{name} failed {MOST_RESTARTS + 1} times within a minute: {why}")
             child.restarts.append(now)
-            child.process = self._started(child.served, child.arguments, child.said, child.secrets)
+            try:
+                child.process = self._started(child.served, child.arguments, child.said, child.secrets)
+            except OSError as error:
+                raise CommandError(f"{name} ended unexpectedly ({why}) and cannot be started again: {error}") from None
             news.append(f"{name} ended unexpectedly ({why}) and is started again")
         return news
 
     def _why(self, child: _Child, code: int) -> str:
         if code < 0:
-            return f"killed by {signal.Signals(-code).name}"
+            # Most real-time signals have no name.
+            names = {one.value: one.name for one in signal.Signals}
+            return f"killed by {names.get(-code, f'signal {-code}')}"
         child.said.seek(0)
         last = child.said.read().decode(errors="replace").strip().rpartition("\n")[2]
         return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {code}"

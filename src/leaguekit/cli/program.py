@@ -27,10 +27,13 @@ from leaguekit.protocol.refusals import Refuse
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
+from leaguekit.transport.descriptors import most_descriptors
 from leaguekit.transport.server import CannotListen, listen
 
 Stop = asyncio.Event
 MOST_FILES = 16_384
+# What a program needs of open files in any case: its log, its store, its event loop, and a few connections.
+OTHER_FILES = 64
 OBJECTS_A_COLLECTION = 10_000
 # An address for documents only: the way to it is the way to everywhere.
 _ANYWHERE = "http://192.0.2.1/"
@@ -157,14 +160,24 @@ def dashboard(endpoint: str) -> str:
     return endpoint.partition("?")[0].removesuffix("mcp")
 
 
-def make_room() -> None:
+def make_room(wanted: int = MOST_FILES) -> None:
     """Allow this program as many open files, and so connections, as the system lets it have."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # there is none on Windows
 
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(most, MOST_FILES)
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = max(now, wanted if most == resource.RLIM_INFINITY else min(most, wanted))
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def check_files(needed: int) -> None:
+    """Raise CommandError if this program may not open that many files beside its connections."""
+    needed += OTHER_FILES
+    make_room(max(needed, MOST_FILES))
+    if (limit := most_descriptors()) < needed:
+        raise CommandError(
+            f"this needs {needed:,} open files, and the limit is {limit:,}: raise it with `ulimit -n {needed}`"
+        )
 
 
 def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None = None) -> int:
@@ -209,8 +222,9 @@ def manager_url(url: str, purpose: Purpose) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal."""
-    print(harmless_lines(text), file=sys.stderr, flush=True)
+    """Tell the person at the terminal. That this cannot be written stops no program."""
+    with contextlib.suppress(OSError):
+        print(harmless_lines(text), file=sys.stderr, flush=True)
 
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:

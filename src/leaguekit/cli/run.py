@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
+from leaguekit.agents.operator import ADMIN_TOKEN
 from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.manager import default_store, new_league_id
-from leaguekit.cli.operate import ask_manager
+from leaguekit.cli.manager import check_limit, default_store, new_league_id
+from leaguekit.cli.operate import admin_token, ask_manager
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
-from leaguekit.cli.processes import Processes
+from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.cli.screen import can_show
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import counted, in_all, json_line, standings_table, warn_of_replaced
@@ -48,7 +49,8 @@ EXAMPLES = """examples:
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
 
 The n-th player is always P0n. --strategies are given out in turn. Ctrl-C ends every process, and says how to resume;
-a process that is killed is started again. What is resumed, with which players, is all in the store.
+a process that is killed is started again. What is resumed, with which players, is all in the store. --resume plays
+matches again that waited for the operator.
 """
 
 
@@ -86,11 +88,20 @@ def run(options: argparse.Namespace) -> int:
     usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
     named = options.resume or options.store
     store = named or usual
+    try:
+        msgspec.json.encode(plan)
+    except UnicodeEncodeError as error:
+        raise CommandError(f"{error.object!r} cannot be kept in a store: it is not UTF-8") from None
+    program.check_files(FILES_A_PROCESS * (1 + plan.referees + plan.players))
     with Processes(forked=True) as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
-        league = _League(plan, store, usual.parent, manager, options.stay)
-        return program.run(lambda stop: _follow(league, processes, show, stop))
+        league = _League(plan, store, usual.parent, manager, options.stay, options.resume is not None)
+        code = program.run(lambda stop: _follow(league, processes, show, stop))
+    if show.failure is not None:
+        where = f"; {resuming(store)} prints the results" if code == 0 and store != MEMORY else ""
+        raise CommandError(f"not everything could be printed: {show.failure.strerror}{where}")
+    return code
 
 
 def _plan(options: argparse.Namespace) -> RunPlan:
@@ -112,6 +123,9 @@ def _plan(options: argparse.Namespace) -> RunPlan:
         raise CommandError("a league needs at least --players 2 and --referees 1")
     if not 1 <= plan.max_concurrent <= 10:
         raise CommandError("--max-concurrent must be from 1 to 10")
+    if plan.announce_lead >= 0:
+        # The manager says what is wrong with others.
+        check_limit("announce_lead", plan.announce_lead)
     _check_strategies(plan)
     return plan
 
@@ -205,11 +219,18 @@ async def _referees_registered(plan: RunPlan, manager: str, processes: Processes
     try:
         count = 0
         while count < plan.referees:
-            processes.check()
             await asyncio.sleep(STARTING_POLL_SECONDS)
+            asking = asyncio.ensure_future(ask_manager(caller, manager, {"command": "status"}))
+            try:
+                # A manager that has ended does not answer, but its socket is open.
+                while not asking.done():
+                    processes.check()
+                    await asyncio.wait([asking], timeout=STARTING_POLL_SECONDS)
+            finally:
+                asking.cancel()
             # The manager may not be there yet.
             with contextlib.suppress(CommandError):
-                count = (await ask_manager(caller, manager, {"command": "status"}))["referees"]
+                count = (await asking)["referees"]
     finally:
         await caller.close()
 
@@ -224,6 +245,17 @@ class _League(NamedTuple):
     manager: str
     # Whether its manager is to stay when it is over.
     stays: bool
+    # Whether it was broken off before.
+    is_resumed: bool
+
+    @property
+    def admin_token(self) -> Path:
+        return self.folder / ADMIN_TOKEN
+
+    def operating(self, *command: str) -> str:
+        """A command of the operator to this league."""
+        where = ["--manager", self.manager, "--admin-token-file", str(self.admin_token)]
+        return shlex.join(["league", *command, *where])
 
 
 async def _follow(league: _League, processes: Processes, show: _Show, stop: program.Stop) -> int:
@@ -276,14 +308,30 @@ async def _stay(league: _League, processes: Processes, show: _Show, stopping: as
 
 
 async def _watch(league: _League, caller: HttpCaller, show: _Show) -> int:
+    if league.is_resumed:
+        await _play_held_again(league, caller, show)
     while True:
         status = await _asked(caller, league.manager, {"command": "status"})
         show.has_begun = show.has_begun or status["state"] != "WAITING_FOR_REGISTRATIONS"
         await _show_news(caller, league.manager, status, show)
+        _show_waits(league, status, show)
         if status["state"] == "LEAGUE_COMPLETED" and status["everybody_told"]:
             await show.end()
             return await _finish(league, caller, status, show)
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def _play_held_again(league: _League, caller: HttpCaller, show: _Show) -> None:
+    """Have matches played again that waited for the operator when the league was broken off."""
+    held = (await _asked(caller, league.manager, {"command": "status"}))["held"]
+    try:
+        for match_id in held:
+            token = admin_token(argparse.Namespace(admin_token_file=league.admin_token))
+            params = {"command": "rematch", "match_id": match_id, "reason": "league run --resume", "admin_token": token}
+            await ask_manager(caller, league.manager, params)
+            show.note(f"{match_id} came to nothing too often, and is played again")
+    except CommandError as error:
+        show.note(str(error))
 
 
 async def _asked(caller: HttpCaller, manager: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -306,6 +354,10 @@ class _Show:
         self.quiet = quiet
         self.round = 0
         self.told: set[str] = set()
+        # What the league waited for at the last look.
+        self.waits: list[str] = []
+        # Why something could not be printed.
+        self.failure: OSError | None = None
         self._painter: Painter | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -336,7 +388,11 @@ class _Show:
 
     def say(self, text: str) -> None:
         if not self.quiet:
-            print(harmless_lines(text), flush=True)
+            try:
+                print(harmless_lines(text), flush=True)
+            except OSError as error:
+                # This stops no league.
+                self.failure = error
 
 
 async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], show: _Show) -> None:
@@ -355,6 +411,26 @@ async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], s
             if "result" in match and match["match_id"] not in show.told:
                 show.told.add(match["match_id"])
                 show.say(f"  {_sentence(match)}")
+
+
+def _show_waits(league: _League, status: dict[str, Any], show: _Show) -> None:
+    """Tell what the league waits for since the last look, and the command that helps."""
+    waits = list(status["waits_for"])
+    if status["paused"]:
+        waits.append("the operator: it is paused")
+    # Which matches wait for a pause to end changes often.
+    before = {*show.waits, *(one.partition(":")[0] for one in show.waits)}
+    new = [one for one in waits if one not in before and one.partition(":")[0] not in before - {"the operator"}]
+    is_new_to_operator = any(one.startswith("the operator:") for one in new)
+    show.waits = waits
+    if not show.is_picture:
+        # A picture shows them already.
+        for one in new:
+            show.note(f"The league waits for {one}")
+    if is_new_to_operator and status["held"]:
+        show.note(f"Play what came to nothing again with: {league.operating('rematch', '--held')}")
+    if is_new_to_operator and status["paused"]:
+        show.note(f"Let it go on with: {league.operating('resume')}")
 
 
 def _sentence(match: dict[str, Any]) -> str:

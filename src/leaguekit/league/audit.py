@@ -67,7 +67,6 @@ class Counts(Struct, kw_only=True):
 
 _COUNTED: dict[type, str] = {
     e.ResultRecorded: "results",
-    e.MatchForfeited: "forfeits",
     e.ResultCorrected: "corrections",
     e.MatchReplayed: "rematches",
     e.AttemptVoided: "voids",
@@ -86,6 +85,8 @@ class Audit:
         self._is_created = False
         self._seed: bytes | None = None
         self._standing: dict[str, Counted] = {}
+        # Matches whose result is the manager's ruling.
+        self._forfeits: set[str] = set()
         self._number = 0
         self._at = ""
 
@@ -183,6 +184,10 @@ class Audit:
         """Take note of an event that was folded."""
         if name := _COUNTED.get(type(event)):
             setattr(self.counts, name, getattr(self.counts, name) + 1)
+        if isinstance(event, e.MatchForfeited):
+            self._forfeits.add(event.match_id)
+        elif isinstance(event, e.ResultCorrected | e.MatchReplayed):
+            self._forfeits.discard(event.match_id)
         match event:
             case e.ResultRecorded():
                 self._judge(event)
@@ -216,6 +221,7 @@ class Audit:
         counts.players, counts.referees = len(league.players), len(league.referees)
         counts.rounds, counts.matches = len(league.rounds), len(league.matches)
         counts.ended = len(self._standing)
+        counts.forfeits = len(self._forfeits)
         counts.technical_losses = sum(one.is_technical for one in self._standing.values())
         for match in league.matches.values():
             gone = [name for name in match.players if league.players[name].out is not None]

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import UNSET, Struct, structs
 
-from leaguekit.games import game
+from leaguekit.games import GAMES
 from leaguekit.league.linear import Check, unchecked
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
@@ -202,8 +202,14 @@ def points_after_rounds(league: League, player_id: str) -> list[int]:
 
 
 def _luck(league: League) -> Iterator[str]:
-    if luck := game(league.settings.game_type).luck:
+    if luck := _luck_in(league):
         yield luck
+
+
+def _luck_in(league: League) -> str:
+    """What the game says of luck; nothing if it is not installed here."""
+    game = GAMES.get(league.settings.game_type)
+    return "" if game is None else game.luck
 
 
 def _differences(found: Equality | None, players: int) -> Iterator[str]:
@@ -224,7 +230,7 @@ def _champion(league: League, lines: list[Line], chance: float | None, ratings: 
     who = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
     alike = f"if all were equally strong, one of them would do so well {_often(chance, 'up to ')}."
     yield f"{who} {'can' if chance < RARE else 'cannot'} be told from chance: {alike}"
-    if game(league.settings.game_type).luck:
+    if _luck_in(league):
         return
     second = lines[1].player_id
     if second in ratings:

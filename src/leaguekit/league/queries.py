@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 
 from msgspec import UNSET
 
 from leaguekit.league.records import Match, Outcome, Referee
-from leaguekit.league.rounds import referee_turns
+from leaguekit.league.rounds import living_referees, referee_turns
 from leaguekit.league.state import League
 from leaguekit.league.statistics import player_stats
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
@@ -28,6 +28,9 @@ from leaguekit.protocol.messages import (
     ScheduledMatch,
     Standing,
 )
+
+# As many matches are named where there may be hundreds.
+MOST_NAMED = 5
 
 
 def answer(league: League, query: LeagueQuery, reader: str | None = None) -> QueryData | QueryError:
@@ -55,6 +58,21 @@ def depends_on(league: League, query: LeagueQuery, reader: str) -> Hashable:
             return ("GET_SCHEDULE", None if params is UNSET else params.round_id)
         case asked:
             return (str(asked), None if params is UNSET else params.player_id)
+
+
+def waits_for(league: League) -> list[str]:
+    """What a league that has begun cannot go on without."""
+    waits = [] if living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
+    if league.held:
+        remedy = "(`league rematch --held`, or `league correct`)"
+        waits.append(f"the operator: {listed(league.held)} came to nothing too often {remedy}")
+    return waits
+
+
+def listed(matches: Collection[str]) -> str:
+    """The names of matches, as many as can be read."""
+    more = len(matches) - MOST_NAMED
+    return ", ".join(sorted(matches, key=match_numbers)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def standings(league: League, reader: str | None = None) -> list[Standing]:

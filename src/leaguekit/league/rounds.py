@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import cycle
 
 from leaguekit.league.events import (
@@ -75,11 +75,12 @@ def announce_round(league: League, at: str) -> list[Event]:
     ]
 
 
-def assign(league: League, at: str) -> list[Event]:
+def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]:
     """Give the matches that wait to referees that have room, each to the one planned for it if that has.
 
     Nobody is given two matches at once, although a match that is played again may meet a later round. A referee that
-    begins on the announcement has all matches that were announced for it, whatever else is the case.
+    begins on the announcement has all matches that were announced for it, whatever else is the case. Matches in
+    ``resting`` are left out.
     """
     if league.paused or not league.waiting:
         return []
@@ -88,6 +89,8 @@ def assign(league: League, at: str) -> list[Event]:
     events: list[Event] = []
     busy: set[str] = set()
     for name in league.waiting:
+        if name in resting:
+            continue
         match = league.matches[name]
         if match.planned in on_announcement and not match.attempt:
             referee = str(match.planned)

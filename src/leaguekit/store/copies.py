@@ -46,7 +46,10 @@ class Copied(NamedTuple):
 def first_event(store: Path) -> bytes:
     """The event that created the league in a store. Raises StoreError if there is none."""
     with _opened(store) as connection:
-        found = connection.execute("SELECT event FROM events WHERE number = 1").fetchone()
+        try:
+            found = connection.execute("SELECT event FROM events WHERE number = 1").fetchone()
+        except sqlite3.Error as error:
+            raise sqlite_schema.store_error(f"{store} cannot be read as a store", error) from error
     if found is None:
         raise StoreError(f"{store} holds no league yet: there is nothing to copy.")
     return bytes(found[0])

@@ -154,13 +154,13 @@ class SqliteLog(SqliteReader):
 
     def _commit(self, waiting: list[Waiting]) -> None:
         """One transaction. If it fails it is left open, for nothing is written after it; closing rolls it back."""
-        for path, opened in self._files.items():
-            _check_in_place(path, opened)
         events = list(enumerate(events_of(waiting), self._last + 1))
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.executemany(_APPEND, events)
         self._writer.executemany(_KEEP, texts_of(waiting).items())
         self._writer.execute("COMMIT")
+        for path, opened in self._files.items():
+            _check_in_place(path, opened)
         self._last += len(events)
 
     def _tell(self, tell: Callable[..., None], *args: object) -> None:
@@ -173,7 +173,7 @@ class SqliteLog(SqliteReader):
 
 
 def _check_in_place(path: Path, opened: os.stat_result) -> None:
-    """Raises StoreError if a path no longer leads to the file that was opened: what is written would be lost."""
+    """Raises StoreError if a path no longer leads to the file that was opened: SQLite goes on writing to that."""
     try:
         is_in_place = os.path.samestat(path.stat(), opened)
     except OSError:

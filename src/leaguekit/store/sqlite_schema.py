@@ -51,7 +51,9 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
     if b"leaguekit" not in tables:
         raise StoreError(f"{path} is the SQLite database of some other program: name another file.")
     (version,) = connection.execute("SELECT max(version) FROM leaguekit").fetchone()
-    return int(version)
+    if not isinstance(version, int) or version < 1:
+        raise StoreError(f"{path} is damaged: it does not say of which version it is. Restore a backup.")
+    return version
 
 
 def last_number(connection: sqlite3.Connection, path: Path) -> int:

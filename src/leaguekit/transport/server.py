@@ -52,7 +52,10 @@ def listen(host: str, port: int) -> socket.socket:
         )[0]
     except (OSError, UnicodeError) as error:
         raise CannotListen(f"{host} port {port} is no address of this machine: {error}.") from error
-    sock = socket.socket(family, kind, protocol)
+    try:
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise CannotListen(_why(host, port, error)) from error
     try:
         # Without it a port stays busy for a minute after its last connection.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

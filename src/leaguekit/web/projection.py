@@ -76,7 +76,7 @@ class Conducted(Protocol):
     start_at: str | None
 
     @property
-    def trouble(self) -> str | None: ...
+    def waits_for(self) -> list[str]: ...
 
 
 class Projection:
@@ -217,21 +217,13 @@ class Projection:
         return times.written(datetime.fromtimestamp(begins, tz=times.read(announced).tzinfo))
 
     @property
-    def trouble(self) -> str | None:
-        return None if self._conductor is None else self._conductor.trouble
+    def halted_by(self) -> list[str]:
+        """What the league waits for that is not in its events."""
+        return [] if self._conductor is None else self._conductor.waits_for
 
     def _waits_for(self) -> list[str]:
-        league = self.league
-        waits = self._waits_to_start() if league.is_open else []
-        if league.state == "RUNNING_LEAGUE" and not living_referees(league):
-            waits.append("a referee: none answers")
-        if self.trouble is not None:
-            waits.append(f"the network: {self.trouble}")
-        held = list(league.held)
-        waits += [f"the operator: {name} came to nothing too often (rematch or correct it)" for name in held[:5]]
-        if len(held) > 5:
-            waits.append(f"the operator: {len(held) - 5} more matches like that")
-        return waits
+        starting = self._waits_to_start() if self.league.is_open else []
+        return [*starting, *queries.waits_for(self.league), *self.halted_by]
 
     def _waits_to_start(self) -> list[str]:
         league = self.league

@@ -90,7 +90,7 @@ class Watchers:
         self._progress = progress
         # What was published last, what it was made of, and that as a snapshot once somebody needs one.
         self._live: Live | None = None
-        self._made_of: tuple[int, dict[str, MatchProgress], str | None] | None = None
+        self._made_of: tuple[int, dict[str, MatchProgress], list[str]] | None = None
         self._snapshot: Frame | None = None
         self._lines: dict[Line, _Watcher] = {}
         self._behind: set[Line] = set()
@@ -164,8 +164,8 @@ class Watchers:
 
     async def _publish_next(self) -> float:
         began = perf_counter()
-        # Reports of how matches stand are no events, nor is an outage.
-        made_of = (self._ledger.number, dict(self._progress), self._shown.trouble)
+        # Reports of how matches stand are no events, nor are outages and pauses.
+        made_of = (self._ledger.number, dict(self._progress), self._shown.halted_by)
         if made_of == self._made_of:
             self._catch_up()
             return perf_counter() - began
