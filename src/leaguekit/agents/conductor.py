@@ -18,7 +18,7 @@ from leaguekit.agents.attendance import Attendance
 from leaguekit.agents.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.meters import Histogram
-from leaguekit.agents.outages import SENTENCE, Outages
+from leaguekit.agents.outages import Outages
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
@@ -116,7 +116,7 @@ class Conductor:
     @property
     def trouble(self) -> str | None:
         """Why the league waits although everybody does what it should; None if it does not."""
-        return SENTENCE if self.outages.is_on else None
+        return self.outages.trouble
 
     def look_again(self) -> None:
         """Something outside the log has changed."""

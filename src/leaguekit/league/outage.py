@@ -1,4 +1,6 @@
-"""Whether most players became unreachable together: then the network is at fault, or this machine, and no player.
+"""Who is at fault when a player is silent.
+
+If most players became unreachable together, the network is at fault, or this machine, and no player.
 
 Of a player it is only known whether it can be connected to. One that takes long to answer is not unreachable.
 """
@@ -61,6 +63,17 @@ class Outage:
     def spans(self, began: float) -> bool:
         """Whether there has been an outage at some time since then."""
         return self.is_on or began < self._ended
+
+
+def unheard(result: MatchResult) -> list[str]:
+    """The silent players whom the referee alone may have lost: both, or one in a match in which nobody has moved.
+
+    A player that falls silent in the middle of a game must not gain another game by that.
+    """
+    details = result.details
+    silent = [player for player in result.score if details.failures and details.failures.get(player)]
+    has_moves = any(details.choices.get(player) is not None for player in result.score)
+    return [] if has_moves and len(silent) < len(result.score) else silent
 
 
 def is_lost_by_silence(result: MatchResult) -> bool:

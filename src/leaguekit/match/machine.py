@@ -289,8 +289,9 @@ class Match:
         player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
         late = f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms"
-        reason = f"the referee could not call {player.id}: {given.why}" if given.why else late
-        return [Void(reason, self._evidence()())]
+        if not given.why:
+            return [Void(late, self._evidence()())]
+        return [Void(f"the referee could not call {player.id}: {given.why}", self._evidence()(), player.id)]
 
     def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
         player = self._players[given.side]

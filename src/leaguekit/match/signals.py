@@ -155,6 +155,8 @@ class Void(Struct, frozen=True):
 
     reason: str
     evidence: dict[str, Any]
+    # The player that the referee's machine could not call.
+    could_not_call: str | None = None
 
 
 Effect: TypeAlias = Ask | Tell | Entered | Finish | Void

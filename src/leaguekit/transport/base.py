@@ -5,6 +5,7 @@ CallFailed        no answer came: the peer's fault, or the way to it
 └── Unreachable       E009: refused, reset, cut short, not HTTP, too large, or an address that is not allowed
 CallerLate        our own fault: we were too busy to tell whether the peer was in time; nothing follows from it
 └── CallerUnable      this machine could not call: no descriptors, no memory, no network
+    └── NoRoute           this machine has no way to that address
 """
 
 from __future__ import annotations
@@ -100,6 +101,10 @@ class CallerUnable(CallerLate):
         super().__init__(0.0)
         self.why = why
         self.args = (f"{shown} could not be called from this machine: {why}",)
+
+
+class NoRoute(CallerUnable):
+    """This machine has no way to that address; it may have one to others."""
 
 
 class Caller(Protocol):
