@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence
+from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence, unheard
 from leaguekit.protocol.messages import MatchResult, ResultDetails
 
 FOUR = ["P01", "P02", "P03", "P04"]
@@ -102,3 +102,23 @@ def test_which_losses_an_outage_could_explain(details: dict[str, Any], silent: b
     whole = {"choices": {"P01": "even", "P02": None}, "ruling": UNSET} | details
     result = MatchResult(winner="P01", score={"P01": 3, "P02": 0}, details=ResultDetails(**whole))
     assert is_lost_by_silence(result) is silent
+
+
+@pytest.mark.parametrize(
+    ("choices", "failures", "expected"),
+    [
+        ((None, None), {"P01": 4, "P02": 4}, ["P01", "P02"]),
+        ((None, None), {"P01": 0, "P02": 4}, ["P02"]),
+        # One that fell silent while the other played on is to blame.
+        (("even", None), {"P01": 0, "P02": 4}, []),
+        (("1", "2,3"), {"P01": 4, "P02": 0}, []),
+        (("1", "2"), {"P01": 4, "P02": 4}, ["P01", "P02"]),
+        # A referee that tells no failures is taken at its word.
+        ((None, None), UNSET, []),
+    ],
+)
+def test_which_silent_players_a_referee_alone_may_have_lost(
+    choices: tuple[str | None, str | None], failures: Any, expected: list[str]
+) -> None:
+    details = ResultDetails(choices=dict(zip(("P01", "P02"), choices, strict=True)), failures=failures)
+    assert unheard(MatchResult(winner=None, score={"P01": 0, "P02": 0}, details=details)) == expected
