@@ -116,7 +116,7 @@ def _add_outages(plan: Plan) -> None:
 def _cut_a_referee_off(plan: Plan) -> None:
     """Cut one referee off from the players in half of the leagues that have another.
 
-    A referee that is refused in the middle of a game cannot be told from a player that hides, so there is no such fault.
+    It is never refused: in the middle of a game that cannot be told from a player that hides.
     """
     chance = plan.chance("referee")
     if "referee 2" not in plan.agents or chance.random() < 0.5:
