@@ -242,8 +242,8 @@ def drawn(one: str, other: str) -> Json:
 
 
 def lost_by_silence(loser: str, winner: str, failures: int | None) -> Json:
-    """A technical loss; None is a referee that does not tell of unanswered calls."""
-    details: Json = {"drawn_number": None, "choices": {winner: None, loser: None}, "status": "TECHNICAL_LOSS"}
+    """A technical loss of a player that did not choose; None is a referee that does not tell of unanswered calls."""
+    details: Json = {"drawn_number": None, "choices": {winner: "even", loser: None}, "status": "TECHNICAL_LOSS"}
     if failures is not None:
         details["failures"] = {winner: 0, loser: failures}
     return {"winner": winner, "score": {winner: 3, loser: 0}, "details": details}
