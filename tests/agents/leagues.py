@@ -11,6 +11,7 @@ import functools
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -30,6 +31,7 @@ from leaguekit.protocol.reading import violations
 from leaguekit.sim import loop
 from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Handler, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
 
@@ -242,8 +244,8 @@ def drawn(one: str, other: str) -> Json:
 
 
 def lost_by_silence(loser: str, winner: str, failures: int | None) -> Json:
-    """A technical loss of a player that did not choose; None is a referee that does not tell of unanswered calls."""
-    details: Json = {"drawn_number": None, "choices": {winner: "even", loser: None}, "status": "TECHNICAL_LOSS"}
+    """A technical loss; None is a referee that does not tell of unanswered calls."""
+    details: Json = {"drawn_number": None, "choices": {winner: None, loser: None}, "status": "TECHNICAL_LOSS"}
     if failures is not None:
         details["failures"] = {winner: 0, loser: failures}
     return {"winner": winner, "score": {winner: 3, loser: 0}, "details": details}
@@ -257,7 +259,15 @@ Gate = Callable[[str], Awaitable[None]]
 class Hall:
     """A manager that is running, and whoever the test lets in."""
 
-    def __init__(self, root: Path, *, log: MemoryLog | None = None, grant_ids: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        log: MemoryLog | None = None,
+        grant_ids: bool = False,
+        policy: AddressPolicy | None = None,
+        **settings: Any,
+    ) -> None:
         defaults: Json = {"league_id": LEAGUE, "announce_lead": 0.0, "seed_hex": "5e" * 32}
         self._began = asyncio.get_running_loop().time()
         self._random = Random(1)
@@ -269,7 +279,7 @@ class Hall:
         self.network.tap = self._saw
         self.log = log or MemoryLog()
         self._make = lambda log: Manager(
-            self.world("manager"),
+            replace(self.world("manager"), policy=policy),
             log,
             Settings(**defaults | settings),
             MANAGER_URL,

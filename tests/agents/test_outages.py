@@ -327,19 +327,12 @@ async def test_a_player_without_a_route_for_referees_only_goes_back_from_a_game_
 async def test_a_player_that_answers_the_manager_and_no_referee_gains_one_repetition_only(
     tmp_path: Path, referees: int
 ) -> None:
-    async def hides(kind: str) -> None:
-        if kind == "GAME_INVITATION":
-            await asyncio.Event().wait()
-
     async with RoutedHall(tmp_path) as hall:
-        for _ in range(referees):
-            await hall.referee()
-        await hall.player("random", hides)
-        await hall.player()
-        await hall.player()
+        await hall.fill("random", "random", "random", referees=referees)
+        hall.cut(3_600, "no route to the host", callers=("referee 1", "referee 2"), called=(1,))
         await hall.operate("start")
         await hall.end(1_500)
-        assert hall.lost() == [("JOIN_TIMEOUT", ["P01"])] * 2
+        assert hall.lost() == [("UNREACHABLE", ["P01"])] * 2
         assert [(one.match_id, one.attempt, one.outage) for one in voids(hall)] == [
             (match.id, 1, True) for match in hall.league.matches.values() if "P01" in match.players
         ]
@@ -348,10 +341,15 @@ async def test_a_player_that_answers_the_manager_and_no_referee_gains_one_repeti
             assert len({event.referee_id for event in tried if event.match_id == one.match_id}) == referees
 
 
+@pytest.mark.parametrize(
+    ("silent_at", "ruling"), [("GAME_INVITATION", "JOIN_TIMEOUT"), ("CHOOSE_PARITY_CALL", "CHOICE_TIMEOUT")]
+)
 @in_virtual_time
-async def test_a_player_that_falls_silent_when_it_is_to_choose_loses_at_once(tmp_path: Path) -> None:
+async def test_a_player_that_is_connected_to_and_does_not_answer_loses_at_once(
+    tmp_path: Path, silent_at: str, ruling: str
+) -> None:
     async def hides(kind: str) -> None:
-        if kind == "CHOOSE_PARITY_CALL":
+        if kind == silent_at:
             await asyncio.Event().wait()
 
     async with RoutedHall(tmp_path) as hall:
@@ -359,5 +357,5 @@ async def test_a_player_that_falls_silent_when_it_is_to_choose_loses_at_once(tmp
         await hall.player("random", hides)
         await hall.operate("start")
         await hall.end(1_500)
-        assert hall.lost() == [("CHOICE_TIMEOUT", ["P02"])]
+        assert hall.lost() == [(ruling, ["P02"])]
         assert voids(hall) == []

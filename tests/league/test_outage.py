@@ -105,20 +105,24 @@ def test_which_losses_an_outage_could_explain(details: dict[str, Any], silent: b
 
 
 @pytest.mark.parametrize(
-    ("choices", "failures", "expected"),
+    ("choices", "connected", "expected"),
     [
-        ((None, None), {"P01": 4, "P02": 4}, ["P01", "P02"]),
-        ((None, None), {"P01": 0, "P02": 4}, ["P02"]),
-        # One that fell silent while the other played on is to blame.
-        (("even", None), {"P01": 0, "P02": 4}, []),
-        (("1", "2,3"), {"P01": 4, "P02": 0}, []),
-        (("1", "2"), {"P01": 4, "P02": 4}, ["P01", "P02"]),
-        # A referee that tells no failures is taken at its word.
-        ((None, None), UNSET, []),
+        ((None, None), (False, False), ["P01", "P02"]),
+        ((None, None), (True, False), ["P02"]),
+        ((None, None), (True, True), []),
+        # One that was lost while the other played on is to blame.
+        (("even", None), (True, False), []),
+        (("1", "2,3"), (False, True), []),
+        (("1", "2"), (False, False), ["P01", "P02"]),
+        # A referee that does not say so is taken at its word.
+        ((None, None), None, []),
     ],
 )
-def test_which_silent_players_a_referee_alone_may_have_lost(
-    choices: tuple[str | None, str | None], failures: Any, expected: list[str]
+def test_to_which_players_a_referee_alone_may_have_lost_its_way(
+    choices: tuple[str | None, str | None], connected: tuple[bool, bool] | None, expected: list[str]
 ) -> None:
-    details = ResultDetails(choices=dict(zip(("P01", "P02"), choices, strict=True)), failures=failures)
+    players = ("P01", "P02")
+    told = {player: {"connected": one} for player, one in zip(players, connected or (), strict=connected is not None)}
+    evidence = UNSET if connected is None else {"players": told}
+    details = ResultDetails(choices=dict(zip(players, choices, strict=True)), evidence=evidence)
     assert unheard(MatchResult(winner=None, score={"P01": 0, "P02": 0}, details=details)) == expected

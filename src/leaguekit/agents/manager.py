@@ -211,8 +211,8 @@ class Manager:
     async def _report_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
         """Count a loss of a player that did not answer, unless the network was at fault.
 
-        That is so if most players could not be reached at that time, or if the players answer the manager and only the
-        referee had no answer. The latter is taken as an excuse once in a match.
+        That is so if most players could not be reached at that time, or if players answer the manager to whom the
+        referee had no connection. The latter is taken as an excuse once in a match.
         """
         if (reason := await self._excuse(report, referee)) is not None:
             league, attempt = self.ledger.league, None if report.attempt is UNSET else report.attempt
@@ -235,7 +235,7 @@ class Manager:
         if not reached or match.id in self._repeated:
             return None
         self._repeated.add(match.id)
-        return f"{referee.id} had no answer from {' and '.join(reached)}, and the manager had one"
+        return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one"
 
     def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
         league = self.ledger.league

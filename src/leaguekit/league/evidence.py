@@ -42,6 +42,8 @@ class Told(Struct):
 
     events: Annotated[list[Noted], Meta(max_length=100)] = []
     last_wrong: str | None = None
+    # Whether the referee could connect to it when it called last. Older referees do not say.
+    connected: bool = True
 
     @property
     def has_answered(self) -> bool:

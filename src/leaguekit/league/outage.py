@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
+from leaguekit.league.evidence import evidence_in
 from leaguekit.protocol.messages import MatchResult
 
 # Players that became unreachable within so many seconds did so together.
@@ -66,14 +67,13 @@ class Outage:
 
 
 def unheard(result: MatchResult) -> list[str]:
-    """The silent players whom the referee alone may have lost: both, or one in a match in which nobody has moved.
+    """The players to whom the referee alone may have lost its way: both, or one in a match in which nobody has moved.
 
-    A player that falls silent in the middle of a game must not gain another game by that.
+    A player that hides in the middle of a game must not gain another game by that.
     """
-    details = result.details
-    silent = [player for player in result.score if details.failures and details.failures.get(player)]
-    has_moves = any(details.choices.get(player) is not None for player in result.score)
-    return [] if has_moves and len(silent) < len(result.score) else silent
+    unconnected = [player for player, told in evidence_in(result.details).items() if not told.connected]
+    has_moves = any(result.details.choices.get(player) is not None for player in result.score)
+    return [] if has_moves and len(unconnected) < len(result.score) else unconnected
 
 
 def is_lost_by_silence(result: MatchResult) -> bool:

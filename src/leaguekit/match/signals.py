@@ -80,6 +80,8 @@ class Failed(Struct, frozen=True):
     side: Side
     ask: int
     code: Literal["E001", "E009"]
+    # Whether there was a connection.
+    connected: bool = True
 
 
 class Late(Struct, frozen=True):

@@ -189,7 +189,7 @@ class Network:
         if trouble == "mute" or exchange not in self.open:
             return
         if task.cancelled() or trouble == "reset":
-            self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer"))
+            self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer", connected=True))
             return
         came = task.result()
         if isinstance(came, bytes) and callee is not None:
@@ -227,7 +227,7 @@ class SimCaller:
             limit.cancel()
             self._network.end(exchange)
         if len(answer.body) > most_bytes:
-            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes")
+            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes", connected=True)
         return answer
 
     async def close(self) -> None:

@@ -65,19 +65,19 @@ class HttpAnswer(Struct, frozen=True, gc=False):
 
 
 class CallFailed(Exception):
-    """No answer came. ``code`` is the catalogue's: E001 or E009."""
+    """No answer came. ``code`` is the catalogue's: E001 or E009. ``connected`` says that there was a connection."""
 
     code: str
-
-
-class TimedOut(CallFailed):
-    """The whole time limit passed without a whole answer; ``connected`` says that there was a connection."""
-
-    code = "E001"
 
     def __init__(self, text: str, *, connected: bool = False) -> None:
         super().__init__(text)
         self.connected = connected
+
+
+class TimedOut(CallFailed):
+    """The whole time limit passed without a whole answer."""
+
+    code = "E001"
 
 
 class Unreachable(CallFailed):
