@@ -423,6 +423,7 @@ def test_a_player_that_neither_its_referee_nor_the_manager_can_call_loses(
     assert play.league.referees["REF01"].in_hand == {"R1M2": None}
     play.record("R1M2")
     assert play.league.rounds[0].completed
+    assert [str(finding) for finding in audited(play.log).findings if not finding.is_warning] == []
 
 
 def test_a_lost_referees_matches_are_void_and_others_stay() -> None:

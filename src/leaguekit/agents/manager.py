@@ -278,8 +278,10 @@ class Manager:
         lost game as often as it wants to.
         """
         outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
-        if match is None or player_id not in match.players or await outages.touched(report.match_id):
-            return self._void(report, referee, outage=match is not None)
+        if match is None or player_id not in match.players:
+            return self._void(report, referee, outage=False)
+        if await outages.touched(match.id):
+            return self._void(report, referee, outage=True)
         gone, told = await outages.gone(match.players), evidence_of(report.evidence)
         if player_id in gone:
             others = [one for one in gone if one in told and not told[one].has_answered]
