@@ -11,7 +11,6 @@ import functools
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -31,7 +30,6 @@ from leaguekit.protocol.reading import violations
 from leaguekit.sim import loop
 from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk, MemoryLog
-from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Handler, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
 
@@ -259,15 +257,7 @@ Gate = Callable[[str], Awaitable[None]]
 class Hall:
     """A manager that is running, and whoever the test lets in."""
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        log: MemoryLog | None = None,
-        grant_ids: bool = False,
-        policy: AddressPolicy | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, root: Path, *, log: MemoryLog | None = None, grant_ids: bool = False, **settings: Any) -> None:
         defaults: Json = {"league_id": LEAGUE, "announce_lead": 0.0, "seed_hex": "5e" * 32}
         self._began = asyncio.get_running_loop().time()
         self._random = Random(1)
@@ -279,7 +269,7 @@ class Hall:
         self.network.tap = self._saw
         self.log = log or MemoryLog()
         self._make = lambda log: Manager(
-            replace(self.world("manager"), policy=policy),
+            self.world("manager"),
             log,
             Settings(**defaults | settings),
             MANAGER_URL,

@@ -112,20 +112,6 @@ async def play(hall: Hall, *strangers: Stranger) -> None:
     await hall.end(PATIENCE)
 
 
-@pytest.mark.parametrize("wanted", ["P090", "P00", "P0090", "P000000001"])
-def test_an_id_that_could_be_taken_for_another_is_not_granted(tmp_path: Path, wanted: str) -> None:
-    async def course(hall: Hall) -> None:
-        async def granted(number: int, wanted: str) -> str:
-            answer = await hall.register("player", number, sender=f"player:{wanted}")
-            return str(answer["result"]["player_id"])
-
-        assert await granted(1, "P90") == "P90"
-        assert await granted(2, wanted) == "P01"
-        assert await granted(3, "P100") == "P100"
-
-    held(tmp_path, course)
-
-
 def statuses(hall: Hall) -> list[str]:
     return [str(match.outcome.status) for match in hall.league.matches.values() if match.outcome is not None]
 
