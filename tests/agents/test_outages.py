@@ -13,7 +13,7 @@ import pytest
 from leaguekit.agents.outages import SAMPLE, SENTENCE
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
-from leaguekit.transport.base import CallerUnable, HttpAnswer, TimedOut, Unreachable
+from leaguekit.transport.base import HttpAnswer, NoRoute, TimedOut, Unreachable
 from leaguekit.transport.memory import MemoryCaller
 from leaguekit.web.projection import Projection
 from tests.agents.leagues import Hall, in_virtual_time, url_of
@@ -22,18 +22,29 @@ How = Literal["dropped", "no route to the host", "no network"]
 
 
 class RoutedHall(Hall):
-    """A hall from which the way to and from the players can be taken away."""
+    """A hall from which the way to and from the players can be taken away, or from some agents to some players."""
 
     down_until = 0.0
     how: How = "dropped"
+    callers: tuple[str, ...] | None = None
+    called: tuple[int, ...] | None = None
 
     def world(self, name: str) -> World:
         caller = _RoutedCaller(self, name)
         self._callers[caller] = name
         return World(caller, self.root, now=self.clock, entropy=self._random.randbytes, inline=True)
 
-    def cut(self, seconds: float, how: How) -> None:
-        self.down_until, self.how = self.now + seconds, how
+    def cut(
+        self, seconds: float, how: How, callers: tuple[str, ...] | None = None, called: tuple[int, ...] | None = None
+    ) -> None:
+        self.down_until, self.how, self.callers, self.called = self.now + seconds, how, callers, called
+
+    def is_cut(self, caller: str, url: str) -> bool:
+        if self.now >= self.down_until or (self.callers is not None and caller not in self.callers):
+            return False
+        if self.called is not None:
+            return url in [url_of("player", number) for number in self.called]
+        return caller.startswith("player") or ":81" in url
 
     def lost(self) -> list[tuple[str, list[str]]]:
         """How matches were lost that were not played to their end, and by whom."""
@@ -52,29 +63,26 @@ class _RoutedCaller(MemoryCaller):
     def __init__(self, hall: RoutedHall, name: str) -> None:
         super().__init__(hall.network)
         self._hall = hall
-        self._is_player = name.startswith("player")
+        self._name = name
 
     async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
-        crosses = self._is_player or ":81" in url
-        if not crosses:
-            return await super().post(url, body, seconds, most_bytes)
         deadline = self._hall.now + seconds
-        answer = None if self._is_cut() else await super().post(url, body, seconds, most_bytes)
-        if answer is not None and not self._is_cut():
+        answer = None if self._is_cut(url) else await super().post(url, body, seconds, most_bytes)
+        if answer is not None and not self._is_cut(url):
             return answer
         if self._hall.how == "no network":
-            raise CallerUnable(url, "network is unreachable")
+            raise NoRoute(url, "network is unreachable")
         if self._hall.how == "no route to the host":
             raise Unreachable(f"{url} could not be connected to: no route to host")
         await asyncio.sleep(deadline - self._hall.now)
         raise TimedOut("no answer in time", connected=answer is not None)
 
-    def _is_cut(self) -> bool:
-        return self._hall.now < self._hall.down_until
+    def _is_cut(self, url: str) -> bool:
+        return self._hall.is_cut(self._name, url)
 
 
 async def thinks(kind: str) -> None:
-    if kind == "CHOOSE_PARITY_CALL":
+    if kind in ("CHOOSE_PARITY_CALL", "GAME_MOVE_CALL"):
         await asyncio.sleep(1)
 
 
@@ -210,3 +218,144 @@ async def test_of_a_large_league_only_some_are_called_until_most_of_these_are_go
         assert not outages.is_on
         await hall.end(600)
         assert hall.lost() == []
+
+
+def voids(hall: RoutedHall) -> list[e.AttemptVoided]:
+    return [event for event in hall.recorded() if isinstance(event, e.AttemptVoided)]
+
+
+def forfeits(hall: RoutedHall) -> dict[str, list[str]]:
+    return {one.match_id: one.losers for one in hall.recorded() if isinstance(one, e.MatchForfeited)}
+
+
+def assert_never_held(hall: RoutedHall) -> None:
+    assert not any(isinstance(event, e.MatchHeld) for event in hall.recorded())
+    assert hall.manager.conductor.trouble is None
+
+
+@pytest.mark.parametrize("how", ["dropped", "no route to the host", "no network"])
+@pytest.mark.parametrize("when", [_playing, _announced])
+@pytest.mark.parametrize("capacity", [1, 10])
+@pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])
+@in_virtual_time
+async def test_nobody_loses_because_one_referee_alone_has_no_route_to_the_players(
+    tmp_path: Path, seconds: float, capacity: int, when: Any, how: How
+) -> None:
+    async with RoutedHall(tmp_path, announce_lead=5.0) as hall:
+        for _ in range(2):
+            await hall.referee(capacity)
+        for _ in range(6):
+            await hall.player("random", thinks)
+        await hall.operate("start")
+        await hall.until(when(hall, 2), seconds=300)
+        hall.cut(seconds, how, callers=("referee 1",))
+        await hall.end(5_000)
+        assert (hall.lost(), forfeits(hall)) == ([], {})
+        assert all(one.outage for one in voids(hall))
+        assert_never_held(hall)
+
+
+@in_virtual_time
+async def test_the_only_referee_without_a_route_is_waited_for_and_the_status_says_so(tmp_path: Path) -> None:
+    async with RoutedHall(tmp_path) as hall:
+        await hall.referee()
+        for _ in range(4):
+            await hall.player()
+        hall.cut(400, "no network", callers=("referee 1",))
+        await hall.operate("start")
+        await hall.until(lambda: len(voids(hall)) == 2)
+        waits_for = (await hall.operate("status"))["waits_for"]
+        said = "REF01 cannot call P01: network is unreachable; REF01 cannot call P04: network is unreachable"
+        assert waits_for == [f"the network: {said}"]
+        await hall.end(600)
+        assert (hall.lost(), forfeits(hall)) == ([], {})
+        assert len(voids(hall)) > 6
+        assert_never_held(hall)
+        assert (await hall.operate("status"))["waits_for"] == []
+
+
+@pytest.mark.parametrize("gone", [(1,), (1, 2)])
+@in_virtual_time
+async def test_players_that_nobody_can_call_lose_while_the_others_play(tmp_path: Path, gone: tuple[int, ...]) -> None:
+    async with RoutedHall(tmp_path) as hall:
+        await _filled(hall, players=4)
+        hall.cut(3_600, "no network", called=gone)
+        await hall.end(1_500)
+        names = [f"P{number:02d}" for number in gone]
+        expected = {
+            match.id: losers
+            for match in hall.league.matches.values()
+            if (losers := [player for player in match.players if player in names])
+        }
+        assert forfeits(hall) == expected
+        assert (hall.lost(), voids(hall)) == ([], [])
+        assert_never_held(hall)
+        assert {hall.league.matches[name].outcome.ruling for name in expected} == {"UNREACHABLE"}  # type: ignore[union-attr]
+
+
+@in_virtual_time
+async def test_a_player_that_loses_its_route_in_the_middle_of_a_game_loses_that_game(tmp_path: Path) -> None:
+    async with RoutedHall(tmp_path, game_type="tic_tac_toe") as hall:
+        await _filled(hall, players=2)
+        await hall.until(lambda: len(hall.sent("GAME_MOVE_CALL")) == 2)
+        hall.cut(3_600, "no network", called=(2,))
+        await hall.end(1_500)
+        assert forfeits(hall) == {"R1M1": ["P02"]}
+
+
+@in_virtual_time
+async def test_a_player_without_a_route_for_referees_only_goes_back_from_a_game_at_most_three_times(
+    tmp_path: Path,
+) -> None:
+    async with RoutedHall(tmp_path, game_type="tic_tac_toe") as hall:
+        await _filled(hall, players=2)
+
+        def moved() -> bool:
+            return len(hall.sent("GAME_MOVE_CALL")) > before + 1
+
+        for _ in range(3):
+            before = len(hall.sent("GAME_MOVE_CALL"))
+            await hall.until(moved)
+            hall.cut(35, "no network", callers=("referee 1", "referee 2"), called=(2,))
+            await asyncio.sleep(36)
+        assert [event.outage for event in voids(hall)] == [False] * 3
+        assert list(hall.league.held) == ["R1M1"]
+
+
+@pytest.mark.parametrize("referees", [1, 2])
+@in_virtual_time
+async def test_a_player_that_answers_the_manager_and_no_referee_gains_one_repetition_only(
+    tmp_path: Path, referees: int
+) -> None:
+    async with RoutedHall(tmp_path) as hall:
+        await hall.fill("random", "random", "random", referees=referees)
+        hall.cut(3_600, "no route to the host", callers=("referee 1", "referee 2"), called=(1,))
+        await hall.operate("start")
+        await hall.end(1_500)
+        assert hall.lost() == [("UNREACHABLE", ["P01"])] * 2
+        assert [(one.match_id, one.attempt, one.outage) for one in voids(hall)] == [
+            (match.id, 1, True) for match in hall.league.matches.values() if "P01" in match.players
+        ]
+        for one in voids(hall):
+            tried = [event for event in hall.recorded() if isinstance(event, e.MatchAssigned)]
+            assert len({event.referee_id for event in tried if event.match_id == one.match_id}) == referees
+
+
+@pytest.mark.parametrize(
+    ("silent_at", "ruling"), [("GAME_INVITATION", "JOIN_TIMEOUT"), ("CHOOSE_PARITY_CALL", "CHOICE_TIMEOUT")]
+)
+@in_virtual_time
+async def test_a_player_that_is_connected_to_and_does_not_answer_loses_at_once(
+    tmp_path: Path, silent_at: str, ruling: str
+) -> None:
+    async def hides(kind: str) -> None:
+        if kind == silent_at:
+            await asyncio.Event().wait()
+
+    async with RoutedHall(tmp_path) as hall:
+        await hall.fill("random", referees=2)
+        await hall.player("random", hides)
+        await hall.operate("start")
+        await hall.end(1_500)
+        assert hall.lost() == [(ruling, ["P02"])]
+        assert voids(hall) == []

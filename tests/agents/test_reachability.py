@@ -15,7 +15,7 @@ from leaguekit.agents.reachability import check_reachable
 from leaguekit.league.commands import Rejected
 from leaguekit.protocol.rpc import RpcError, RpcRefusal
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.base import CallerUnable, HttpAnswer, Peer
+from leaguekit.transport.base import CallerUnable, HttpAnswer, NoRoute, Peer
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.leagues import Hall, Json, in_virtual_time
@@ -110,13 +110,32 @@ async def test_an_endpoint_that_the_manager_will_never_call_is_rejected_with_the
         assert (await register(hall, "player", 1, "http://127.0.0.1:8777/mcp", "127.0.0.1"))["status"] == "ACCEPTED"
 
 
+@pytest.mark.parametrize("profile", ["spec", "open"])
+@pytest.mark.parametrize("host", ["127.255.255.255", "255.255.255.255", "224.0.0.1", "0.0.0.0", "[ff02::1]", "[::]"])
+@in_virtual_time
+async def test_an_address_at_which_nobody_can_ever_be_called_is_rejected(
+    tmp_path: Path, host: str, profile: str
+) -> None:
+    async with Hall(tmp_path, profile=profile) as hall:
+        rejected = await register(hall, "player", 1, f"http://{host}:8777/mcp", "127.0.0.1")
+        assert (rejected["status"], rejected["error_code"]) == ("REJECTED", "E048")
+        assert f"no agent is called at {host.strip('[]')}" in rejected["reason"]
+
+
 @pytest.mark.parametrize("role", ["player", "referee"])
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (CallerUnable("", "too many open files"), "cannot call anybody at the moment (too many open files)"),
+        (NoRoute("", "network is unreachable"), "has no way to http://127.0.0.1:8777/mcp (network is unreachable)"),
+    ],
+)
 @in_virtual_time
 async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
-    tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, role: str, failure: CallerUnable, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def unable(_caller: MemoryCaller, url: str, *_: Any) -> HttpAnswer:
-        raise CallerUnable(url, "too many open files")
+    async def unable(_caller: MemoryCaller, _url: str, *_: Any) -> HttpAnswer:
+        raise failure
 
     async with Hall(tmp_path) as hall:
         hall.network.listen("http://127.0.0.1:8777/mcp", answers)
@@ -128,7 +147,7 @@ async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
             answer = json.loads(await hall.manager.handle(json.dumps(call).encode(), Peer("127.0.0.1", query)) or b"")
         error = answer["error"]
         assert error["data"]["error_code"] == "E060"
-        assert "cannot call anybody at the moment (too many open files)" in json.dumps(error["data"])
+        assert said in json.dumps(error["data"])
         # Our own agents, and any that retry what may pass, register again.
         assert passes(RpcRefusal(RpcError(error["code"], error["message"], error["data"])))
         league = hall.manager.ledger.league

@@ -1044,6 +1044,7 @@ def test_a_referee_whose_machine_cannot_call_for_long_voids_the_attempt_and_rule
         await scene.start()
         void = await scene.play()
         assert void["reason"] == "the referee could not call P01: too many open files"
+        assert void["could_not_call"] == "P01"
         assert scene.times_of("manager", "MATCH_VOID_REPORT") == [refereeing.UNABLE_SECONDS]
         assert scene.manager.reports == scene.to("P01", "GAME_OVER") == []
         await scene.close()

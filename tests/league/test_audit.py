@@ -437,6 +437,10 @@ IN_AN_EVENTFUL_LEAGUE: dict[str, tuple[Tamper, list[str]]] = {
             "found WITHDRAWAL (P03: DISQUALIFICATION)"
         ],
     ),
+    "only a match in play is lost by a player that cannot be reached": (
+        setting("MatchForfeited", ruling="UNREACHABLE"),
+        ["event 38 (R2M1): expected an open attempt to be lost by a player that cannot be reached, found none"],
+    ),
     "a match is lost without play once": (
         repeating("MatchForfeited"),
         [

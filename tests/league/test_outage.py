@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence
+from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence, unheard
 from leaguekit.protocol.messages import MatchResult, ResultDetails
 
 FOUR = ["P01", "P02", "P03", "P04"]
@@ -102,3 +102,27 @@ def test_which_losses_an_outage_could_explain(details: dict[str, Any], silent: b
     whole = {"choices": {"P01": "even", "P02": None}, "ruling": UNSET} | details
     result = MatchResult(winner="P01", score={"P01": 3, "P02": 0}, details=ResultDetails(**whole))
     assert is_lost_by_silence(result) is silent
+
+
+@pytest.mark.parametrize(
+    ("choices", "connected", "expected"),
+    [
+        ((None, None), (False, False), ["P01", "P02"]),
+        ((None, None), (True, False), ["P02"]),
+        ((None, None), (True, True), []),
+        # One that was lost while the other played on is to blame.
+        (("even", None), (True, False), []),
+        (("1", "2,3"), (False, True), []),
+        (("1", "2"), (False, False), ["P01", "P02"]),
+        # A referee that does not say so is taken at its word.
+        ((None, None), None, []),
+    ],
+)
+def test_to_which_players_a_referee_alone_may_have_lost_its_way(
+    choices: tuple[str | None, str | None], connected: tuple[bool, bool] | None, expected: list[str]
+) -> None:
+    players = ("P01", "P02")
+    told = {player: {"connected": one} for player, one in zip(players, connected or (), strict=connected is not None)}
+    evidence = UNSET if connected is None else {"players": told}
+    details = ResultDetails(choices=dict(zip(players, choices, strict=True)), evidence=evidence)
+    assert unheard(MatchResult(winner=None, score={"P01": 0, "P02": 0}, details=details)) == expected

@@ -408,6 +408,33 @@ def test_outages_do_not_count_towards_the_void_attempts_after_which_a_match_wait
         play.assign()
 
 
+@pytest.mark.parametrize(("losers", "points"), [(["P01"], (0, 3)), (["P01", "P02"], (0, 0))])
+def test_a_player_that_neither_its_referee_nor_the_manager_can_call_loses(
+    losers: list[str], points: tuple[int, int]
+) -> None:
+    play = Play(players=4, referees=1)
+    play.begin()
+    assert play.match("R1M1").players == ("P01", "P02")
+
+    def ruled(attempt: int) -> list[str]:
+        return play.do(commands.rule_unreachable(play.league, "R1M1", attempt, losers, play.now, referee_id="REF01"))
+
+    with pytest.raises(ProtocolError, match="void"):
+        ruled(2)
+    assert ruled(1) == ["MatchForfeited"]
+    outcome = play.match("R1M1").outcome
+    assert outcome is not None
+    assert (outcome.points_a, outcome.points_b, outcome.status, outcome.ruling) == (
+        *points,
+        "TECHNICAL_LOSS",
+        "UNREACHABLE",
+    )
+    assert play.league.referees["REF01"].in_hand == {"R1M2": None}
+    play.record("R1M2")
+    assert play.league.rounds[0].completed
+    assert [str(finding) for finding in audited(play.log).findings if not finding.is_warning] == []
+
+
 def test_a_lost_referees_matches_are_void_and_others_stay() -> None:
     play = _play(players=8)
     lost = play.do(commands.referee_lost(play.league, "REF01", "three pings unanswered", play.now))

@@ -228,6 +228,22 @@ def test_the_planned_referee_is_preferred_and_any_free_one_takes_its_place() -> 
     assert play.match("R1M3").referee_id == "REF02"
 
 
+def test_after_a_void_attempt_a_match_waits_until_another_referee_has_room() -> None:
+    play = Play(players=4)
+    for number in (1, 2):
+        play.referee(number, capacity=1)
+    play.begin()
+    play.do(commands.void_attempt(play.league, "R1M1", 1, "no route", play.now, outage=True))
+    assert play.assign() == []
+    play.record("R1M2")
+    assert play.assign() == ["R1M1"]
+    assert play.match("R1M1").referee_id == "REF02"
+    play.do(commands.void_attempt(play.league, "R1M1", 2, "no route", play.now, outage=True))
+    play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
+    # There is no other.
+    assert play.assign() == ["R1M1"]
+
+
 def test_a_lost_referees_matches_go_to_another() -> None:
     play = Play(players=4, referees=2)
     play.begin()

@@ -841,7 +841,7 @@ def test_the_evidence_shows_what_each_did_and_when_and_how_late_we_noticed():
     match.handle(Joined("A", None), 100.5)
     match.handle(Failed("B", 2, "E001"), 105.02)
     match.handle(Wrong("B", None, "E003", "no"), 106.0)
-    *_, finish = match.handle(Failed("B", 3, "E009"), 107.5)
+    *_, finish = match.handle(Failed("B", 3, "E009", connected=False), 107.5)
     assert finish.verdict.evidence == {
         "stage": "WAITING_FOR_PLAYERS",
         "players": {
@@ -856,6 +856,7 @@ def test_the_evidence_shows_what_each_did_and_when_and_how_late_we_noticed():
             "P02": {
                 "phase": "OUT",
                 "answered": False,
+                "connected": False,
                 "failures": 2,
                 "refused_posts": 1,
                 "last_wrong": None,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.match_messages import MatchMessages
+from leaguekit.agents.outages import Outages
 from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.strategies import fitting
 from leaguekit.games import GAMES
@@ -48,8 +49,8 @@ def test_a_third_of_the_leagues_with_all_faults_have_outages_of_networks_and_of_
     hit = [plan for plan in plans if plan.outages]
     assert 80 <= len(hit) <= 120
     assert {None, "manager", "referee 1", "player 4"} <= {outage.agent for plan in hit for outage in plan.outages}
-    assert {outage.trouble for plan in hit for outage in plan.outages} == {"lost", "refused", "unable"}
-    assert all(plan.outages[-1].ends <= plan.calm_at for plan in hit)
+    assert {outage.trouble for plan in hit for outage in plan.outages} == {"lost", "refused", "unable", "no route"}
+    assert all(outage.ends <= plan.calm_at for plan in hit for outage in plan.outages)
     assert {varied(seed).faults for seed in range(1, 60)} == {"network", "crash", "outage", "all"}
 
 
@@ -141,6 +142,17 @@ def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_referee_that_tells_without_writing_down_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal, "write", lambda self, entry: None)
     assert found("crash", 60, "was told the nonce")
+
+
+@pytest.mark.parametrize("method", ["reached", "gone"])
+def test_a_manager_that_takes_a_referees_route_for_the_players_fault_is_found(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    async def wrong(_outages: Outages, players: Sequence[str]) -> Sequence[str]:
+        return players if method == "gone" else []
+
+    monkeypatch.setattr(Outages, method, wrong)
+    assert found("outage", 40, "only hosts were at fault")
 
 
 def test_a_manager_that_takes_an_outage_for_the_players_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

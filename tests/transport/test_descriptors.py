@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from leaguekit.transport.base import CallerUnable, Unreachable
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import CallerUnable, NoRoute, Unreachable
 from leaguekit.transport.descriptors import (
     OWN_ERRORS,
     SERVERS_SHARE,
     SHARE,
     backlog,
+    is_broadcast,
     is_scarce,
     own_fault,
     own_look_up_fault,
@@ -85,18 +87,37 @@ async def _failure(*errors: int, addresses: int = 1) -> BaseException:
 @on(FailingLoop)
 async def test_which_errors_of_connecting_are_the_callers_and_which_the_peers() -> None:
     own = (
-        "EMFILE ENFILE ENOBUFS ENOMEM EADDRNOTAVAIL ENETDOWN ENETUNREACH EPERM",
+        "EMFILE ENFILE ENOBUFS ENOMEM",
+        "EADDRNOTAVAIL ENETDOWN ENETUNREACH EPERM",
         "ECONNREFUSED ECONNRESET ETIMEDOUT EHOSTUNREACH EHOSTDOWN EPIPE ECONNABORTED EACCES EAFNOSUPPORT",
     )
-    for names, kind in zip(own, (CallerUnable, Unreachable), strict=True):
+    for names, kind in zip(own, (CallerUnable, NoRoute, Unreachable), strict=True):
         for name in names.split():
             assert type(await _failure(getattr(errno, name))) is kind, name
+
+
+def test_a_broadcast_address_is_recognised_and_nothing_else_is() -> None:
+    assert is_broadcast("127.255.255.255")
+    assert not any(map(is_broadcast, ("127.0.0.1", "127.1.2.3", "::1")))
+    with no_descriptors_left():
+        assert not is_broadcast("127.255.255.255")
+
+
+@on_both_loops
+async def test_who_names_a_broadcast_address_cannot_be_called_and_the_caller_is_not_at_fault() -> None:
+    anywhere = AddressPolicy.only("http://somewhere:9/mcp")
+    # No address of that kind is allowed otherwise.
+    anywhere.allows = lambda *_: True  # type: ignore[method-assign]
+    async with calling(anywhere, look_up=lambda _host, _port: ["127.255.255.255"]) as caller:
+        with pytest.raises(Unreachable, match="leads to a broadcast address"):
+            await caller.post("http://somewhere:9/mcp", b"{}", AMPLE)
 
 
 @on(FailingLoop)
 async def test_of_several_addresses_one_that_is_the_peers_fault_decides() -> None:
     unreachable, refused = errno.ENETUNREACH, errno.ECONNREFUSED
-    assert type(await _failure(unreachable, unreachable, addresses=2)) is CallerUnable
+    assert type(await _failure(unreachable, unreachable, addresses=2)) is NoRoute
+    assert type(await _failure(unreachable, errno.EMFILE, addresses=2)) is CallerUnable
     for errors in ((unreachable, refused), (refused, unreachable)):
         error = await _failure(*errors, addresses=2)
         assert type(error) is Unreachable

@@ -20,7 +20,7 @@ from leaguekit.agents.attendance import Attendance
 from leaguekit.agents.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.meters import Histogram
-from leaguekit.agents.outages import SENTENCE, Outages
+from leaguekit.agents.outages import Outages
 from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
@@ -126,7 +126,7 @@ class Conductor:
     @property
     def trouble(self) -> str | None:
         """Why the league waits although everybody does what it should; None if it does not."""
-        return SENTENCE if self.outages.is_on else None
+        return self.outages.trouble
 
     @property
     def waits_for(self) -> list[str]:

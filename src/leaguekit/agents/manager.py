@@ -27,7 +27,8 @@ from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.endpoints import place
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
-from leaguekit.league.outage import is_lost_by_silence
+from leaguekit.league.evidence import evidence_of
+from leaguekit.league.outage import is_lost_by_silence, unheard
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.protocol import messages as m
@@ -92,6 +93,8 @@ class Manager:
         self._open: OpenDoor | None = None
         # As they were when they registered last.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
+        # The matches that are played again because their referee alone had no answer.
+        self._repeated: set[str] = set()
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Given]] = {
@@ -208,22 +211,33 @@ class Manager:
         return self._count(report, referee)
 
     async def _report_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
-        """Count a loss of a player that did not answer, unless most players could not be reached at that time."""
-        if await self.conductor.outages.touched(report.match_id):
-            attempt = None if report.attempt is UNSET else report.attempt
+        """Count a loss of a player that did not answer, unless the network was at fault.
+
+        That is so if most players could not be reached at that time, or if players answer the manager to whom the
+        referee had no connection. The latter is taken as an excuse once in a match.
+        """
+        if (reason := await self._excuse(report, referee)) is not None:
+            league, attempt = self.ledger.league, None if report.attempt is UNSET else report.attempt
             events = commands.void_attempt(
-                self.ledger.league,
-                report.match_id,
-                attempt,
-                SENTENCE,
-                self._now(),
-                referee_id=referee.id,
-                outage=True,
+                league, report.match_id, attempt, reason, self._now(), referee_id=referee.id, outage=True
             )
             self.ledger.record(events)
-            await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {SENTENCE}."))
+            await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {reason}."))
         given = self._count(report, referee)
         return given if isinstance(given, m.Message) else await given
+
+    async def _excuse(self, report: m.MatchResultReport, referee: Player | Referee) -> str | None:
+        """Why players that did not answer are not at fault, in words; None if they are."""
+        outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
+        if await outages.touched(report.match_id):
+            return SENTENCE
+        if match is None or not match.in_play or match.id in self._repeated:
+            return None
+        reached = await outages.reached(unheard(report.result))
+        if not reached or match.id in self._repeated:
+            return None
+        self._repeated.add(match.id)
+        return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one"
 
     def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
         league = self.ledger.league
@@ -251,12 +265,47 @@ class Manager:
         self.conductor.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
-    def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> m.MatchVoidAck:
+    def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> Given:
         referee = self._sender(report, peer, Referee)
+        if report.could_not_call is UNSET:
+            return self._void(report, referee, outage=False)
+        return self._report_unable(report, referee, report.could_not_call)
+
+    async def _report_unable(
+        self, report: m.MatchVoidReport, referee: Player | Referee, player_id: str
+    ) -> m.MatchVoidAck:
+        """Judge who is at fault when a referee could not call a player: the player if the manager cannot either.
+
+        The attempt is not counted if it is the referee; but if there were moves it is, or a player could go back from a
+        lost game as often as it wants to.
+        """
+        outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
+        if match is None or player_id not in match.players:
+            return self._void(report, referee, outage=False)
+        if await outages.touched(match.id):
+            return self._void(report, referee, outage=True)
+        gone, told = await outages.gone(match.players), evidence_of(report.evidence)
+        if player_id in gone:
+            others = [one for one in gone if one in told and not told[one].has_answered]
+            losers = [one for one in match.players if one == player_id or one in others]
+            league, now = self.ledger.league, self._now()
+            events = commands.rule_unreachable(league, match.id, report.attempt, losers, now, referee_id=referee.id)
+            self.ledger.record(events)
+            return self._void_ack(report)
+        ack = self._void(report, referee, outage=not any(one.has_moved for one in told.values()))
+        why = report.reason.partition(": ")[2]
+        outages.note_unable(match.id, referee.id, f"{referee.id} cannot call {player_id}" + (f": {why}" if why else ""))
+        return ack
+
+    def _void(self, report: m.MatchVoidReport, referee: Player | Referee, *, outage: bool) -> m.MatchVoidAck:
+        league, reason = self.ledger.league, report.reason
         events = commands.void_attempt(
-            self.ledger.league, report.match_id, report.attempt, report.reason, self._now(), referee_id=referee.id
+            league, report.match_id, report.attempt, reason, self._now(), referee_id=referee.id, outage=outage
         )
         self.ledger.record(events)
+        return self._void_ack(report)
+
+    def _void_ack(self, report: m.MatchVoidReport) -> m.MatchVoidAck:
         return m.MatchVoidAck(**self._echo(report), status="ACCEPTED", match_id=report.match_id, attempt=report.attempt)
 
     async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:

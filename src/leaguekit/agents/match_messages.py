@@ -220,6 +220,7 @@ class MatchMessages:
             attempt=self._assignment.attempt,
             reason=void.reason,
             evidence=void.evidence,
+            could_not_call=void.could_not_call or UNSET,
         )
 
     def transcript(self, entries: Raw) -> WrittenTranscript:

@@ -134,7 +134,7 @@ class OpenSpeaker:
     ) -> Found:
         rest = deadline - self._loop.time()
         if rest <= 0:
-            raise TimedOut("the time was over before every form of request had been tried")
+            raise TimedOut("the time was over before every form of request had been tried", connected=True)
         call_id, url = next_id(), self._match.seats[side].endpoint
         came = await self._caller.post(url, made.body(call_id), rest, MOST_BYTES)
         if came.status == TOO_OFTEN:
@@ -149,7 +149,7 @@ class OpenSpeaker:
                 await asyncio.sleep(rest)
             late = self._loop.time() - deadline
             if late <= LATE_SECONDS:
-                raise TimedOut("what the player was to post did not come in time")
+                raise TimedOut("what the player was to post did not come in time", connected=True)
             # What came in the meantime is still unread, and was in time.
             deadline = self._loop.time() + late
             late_in_all += late

@@ -1,4 +1,7 @@
-"""Outages: the manager finds that most players cannot be connected to, and waits until they can be again."""
+"""Outages: the manager finds that most players cannot be connected to, and waits until they can be again.
+
+It also looks whether a player can be connected to that a referee had no answer from.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from leaguekit.agents.calls import reachable
 from leaguekit.agents.ledger import Ledger
 from leaguekit.league import events as e
 from leaguekit.league.outage import Outage
-from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, TimedOut
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, TimedOut
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +43,23 @@ class Outages:
         self._suspected = False
         # Since when matches are in play, by the loop's time.
         self._since: dict[str, float] = {}
+        # Of matches, the referee that could not call a player, and that in words.
+        self._unable: dict[str, tuple[str, str]] = {}
         ledger.listeners.append(self._react)
 
     @property
     def is_on(self) -> bool:
         return self._outage.is_on
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with the network, in words; None if nothing is."""
+        return SENTENCE if self.is_on else "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
+
+    def note_unable(self, match_id: str, referee_id: str, sentence: str) -> None:
+        """A referee could not call a player: say so until another has the match, or it has ended."""
+        self._unable[match_id] = referee_id, sentence
+        self._changed()
 
     def suspect(self) -> None:
         """Look soon: a message to a player was not delivered."""
@@ -65,16 +80,34 @@ class Outages:
         # After a restart it is not known when that was.
         return self._outage.spans(self._since.get(match_id, -math.inf))
 
+    async def reached(self, players: Sequence[str]) -> list[str]:
+        """Those of some players that answer now."""
+        there = await asyncio.gather(*map(self._is_there, players))
+        return [player for player, is_there in zip(players, there, strict=True) if is_there]
+
+    async def gone(self, players: Sequence[str]) -> list[str]:
+        """Those of some players that cannot be connected to now, if others can be; ``touched`` has looked."""
+        league = self._players()
+        if len(self._outage.gone(league)) == len(league):
+            return []
+        there = await asyncio.gather(*(self._is_there(player, unable=None) for player in players))
+        return [player for player, is_there in zip(players, there, strict=True) if is_there is False]
+
     def _react(self, event: e.Event) -> None:
         match event:
             case e.MatchAssigned():
                 self._since[event.match_id] = asyncio.get_running_loop().time()
-            case e.ResultRecorded() | e.MatchForfeited() | e.AttemptVoided() | e.ResultCorrected():
+                if self._unable.get(event.match_id, (event.referee_id,))[0] != event.referee_id:
+                    del self._unable[event.match_id]
+            case e.AttemptVoided():
                 self._since.pop(event.match_id, None)
+            case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected():
+                self._since.pop(event.match_id, None)
+                self._unable.pop(event.match_id, None)
 
     async def _look(self) -> None:
         self._suspected = False
-        players = [one.id for one in self._ledger.league.players.values() if one.out is None]
+        players = self._players()
         turn = self._turn % max(len(players), 1)
         players = players[turn:] + players[:turn]
         first, rest = players[:SAMPLE], players[SAMPLE:]
@@ -97,15 +130,23 @@ class Outages:
             if is_there is not None:
                 self._outage.note(player, now, there=is_there)
 
-    async def _is_there(self, player_id: str) -> bool | None:
-        """Whether a player can be connected to; None if that cannot be told."""
+    def _players(self) -> list[str]:
+        return [one.id for one in self._ledger.league.players.values() if one.out is None]
+
+    async def _is_there(self, player_id: str, *, unable: bool | None = False) -> bool | None:
+        """Whether a player can be connected to; None if that cannot be told.
+
+        ``unable`` is the answer if this machine lacks something that it needs for any call.
+        """
         recipient = self._recipient(player_id)
         if recipient is None:
             return None
         try:
             await reachable(self._caller, recipient.url, LOOK_SECONDS)
-        except CallerUnable:
+        except NoRoute:
             return False
+        except CallerUnable:
+            return unable
         except CallerLate:
             return None
         except CallFailed as failure:

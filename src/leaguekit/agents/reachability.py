@@ -14,16 +14,19 @@ from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import (
+    NEVER,
     AddressPolicy,
     Resolver,
     Url,
+    is_in,
     is_literal,
     is_loopback,
     meant,
     read_url,
     url_to_use,
 )
-from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, TlsFailed, Unreachable
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, Peer, TlsFailed, Unreachable
+from leaguekit.transport.descriptors import is_broadcast
 from leaguekit.transport.origins import neighbourhood
 
 log = logging.getLogger(__name__)
@@ -35,7 +38,10 @@ Role = Literal["player", "referee"]
 
 
 def check_address(role: Role, url: str, peer: Peer) -> None:
-    """Raises Rejected for an address that leads everybody to themselves, or to the manager."""
+    """Raises Rejected for an address that leads to its caller or to the manager, or where nobody is ever called."""
+    where = place(url)
+    if where is not None and is_literal(where.host) and (is_in(where.host, NEVER) or is_broadcast(where.host)):
+        raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
     if (better := url_to_use(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
         raise Rejected(role, "E048", detail)
@@ -61,6 +67,9 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
     """
     try:
         said = said_to_be(await reachable(caller, url, SECONDS))
+    except NoRoute as unable:
+        detail = f"The manager's machine has no way to {url} ({unable.why}). Check the address, and register again."
+        raise ProtocolError("E060", detail) from unable
     except CallerUnable as unable:
         detail = f"The manager cannot call anybody at the moment ({unable.why}). Register again in some seconds."
         raise ProtocolError("E060", detail) from unable

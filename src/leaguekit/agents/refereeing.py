@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -309,7 +309,8 @@ class Refereeing:
             if self.match.is_open(asked.ask):
                 # Otherwise the answer has been posted meanwhile, and nobody waits for this one.
                 self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
-            return s.Failed(side, asked.ask, "E001" if isinstance(failure, TimedOut) else "E009")
+            code: Literal["E001", "E009"] = "E001" if isinstance(failure, TimedOut) else "E009"
+            return s.Failed(side, asked.ask, code, failure.connected)
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
             return s.Late(side, asked.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")

@@ -27,6 +27,7 @@ from leaguekit.league.results import (
     record_result,
     referee_lost,
     referee_returned,
+    rule_unreachable,
     void_attempt,
 )
 from leaguekit.league.rounds import announce_round, assign, create, start
@@ -59,6 +60,7 @@ __all__ = [
     "rematch",
     "resume",
     "revoke_seat",
+    "rule_unreachable",
     "set_referee_code",
     "start",
     "void_attempt",

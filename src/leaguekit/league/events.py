@@ -124,7 +124,7 @@ class ResultFlagged(_Event, frozen=True, kw_only=True):
 
 
 class MatchForfeited(_Event, frozen=True, kw_only=True):
-    """The manager ruled a match because a player has left: these players lose it."""
+    """The manager ruled a match because a player has left, or cannot be reached: these players lose it."""
 
     match_id: str
     losers: list[str]
@@ -138,7 +138,7 @@ class AttemptVoided(_Event, frozen=True, kw_only=True):
     match_id: str
     attempt: int
     reason: str
-    # Most players could not be reached: it is not counted towards those after which the match waits for the operator.
+    # The network was at fault: it is not counted towards those after which the match waits for the operator.
     outage: bool = False
 
 

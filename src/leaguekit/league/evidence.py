@@ -42,6 +42,16 @@ class Told(Struct):
 
     events: Annotated[list[Noted], Meta(max_length=100)] = []
     last_wrong: str | None = None
+    # Whether the referee could connect to it when it called last. Older referees do not say.
+    connected: bool = True
+
+    @property
+    def has_answered(self) -> bool:
+        return any(noted.what in GOOD for noted in self.events)
+
+    @property
+    def has_moved(self) -> bool:
+        return any(noted.what == "moved" for noted in self.events)
 
 
 class _Evidence(Struct):
@@ -50,11 +60,16 @@ class _Evidence(Struct):
 
 def evidence_in(details: ResultDetails) -> dict[str, Told]:
     """The evidence about each player of the match."""
+    told = evidence_of(details.evidence)
+    return {player: told[player] for player in told if player in details.choices}
+
+
+def evidence_of(evidence: object) -> dict[str, Told]:
+    """The evidence about each player that it names."""
     try:
-        evidence = msgspec.convert(details.evidence, _Evidence)
+        return msgspec.convert(evidence, _Evidence).players
     except msgspec.ValidationError:
         return {}
-    return {player: told for player, told in evidence.players.items() if player in details.choices}
 
 
 def count_requests(counts: RequestCounts, told: Told) -> None:

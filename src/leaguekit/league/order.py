@@ -304,6 +304,10 @@ def _(event: e.MatchForfeited, league: League) -> Iterator[Fault]:
     match = _unfinished(event.match_id, league)
     if not 1 <= len(set(event.losers) & set(match.players)) == len(event.losers):
         raise Impossible(f"{match.a} or {match.b} losing", ", ".join(event.losers) or "nobody")
+    if event.ruling == "UNREACHABLE":
+        if not match.in_play:
+            yield Fault("an open attempt to be lost by a player that cannot be reached", "none")
+        return
     causes = {league.players[name].out for name in event.losers}
     if None in causes or event.ruling not in causes:
         gone = ", ".join(f"{name}: {league.players[name].out or 'in the league'}" for name in event.losers)

@@ -1,4 +1,6 @@
-"""Whether most players became unreachable together: then the network is at fault, or this machine, and no player.
+"""Who is at fault when a player is silent.
+
+If most players became unreachable together, the network is at fault, or this machine, and no player.
 
 Of a player it is only known whether it can be connected to. One that takes long to answer is not unreachable.
 """
@@ -10,6 +12,7 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
+from leaguekit.league.evidence import evidence_in
 from leaguekit.protocol.messages import MatchResult
 
 # Players that became unreachable within so many seconds did so together.
@@ -61,6 +64,16 @@ class Outage:
     def spans(self, began: float) -> bool:
         """Whether there has been an outage at some time since then."""
         return self.is_on or began < self._ended
+
+
+def unheard(result: MatchResult) -> list[str]:
+    """The players to whom the referee alone may have lost its way: both, or one in a match in which nobody has moved.
+
+    A player that hides in the middle of a game must not gain another game by that.
+    """
+    unconnected = [player for player, told in evidence_in(result.details).items() if not told.connected]
+    has_moves = any(result.details.choices.get(player) is not None for player in result.score)
+    return [] if has_moves and len(unconnected) < len(result.score) else unconnected
 
 
 def is_lost_by_silence(result: MatchResult) -> bool:

@@ -8,6 +8,7 @@ from leaguekit.league.events import (
     AttemptVoided,
     Event,
     FailuresCounted,
+    MatchForfeited,
     MatchHeld,
     PlayerReturned,
     PlayerSuspended,
@@ -90,6 +91,16 @@ def void_attempt(
     if outage:
         return [AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason, outage=True)]
     return _voided(match, reason, at)
+
+
+def rule_unreachable(
+    league: League, match_id: str, attempt: int, losers: list[str], at: str, *, referee_id: str
+) -> list[Event]:
+    """End a match that a referee gives up because neither it nor the manager can call these players."""
+    match = _in_play(league, match_id, attempt, referee_id)
+    reason = f"neither {referee_id} nor the manager can call {' and '.join(losers)}"
+    lost = MatchForfeited(at=at, match_id=match.id, losers=losers, ruling="UNREACHABLE", reason=reason)
+    return [lost, *closing(league, league.rounds[league.current_round - 1], [match], at)]
 
 
 def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[Event]:

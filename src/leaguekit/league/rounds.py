@@ -84,6 +84,7 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
     """
     if league.paused or not league.waiting:
         return []
+    living = len(living_referees(league))
     free = {referee.id: referee.free for referee in league.referees.values() if referee.free}
     on_announcement = {one.id for one in league.referees.values() if one.shows_own_token and not one.lost}
     events: list[Event] = []
@@ -99,6 +100,9 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
                 break
             continue
         elif busy.intersection(match.players) or any(league.players[player].playing for player in match.players):
+            continue
+        elif living > 1 and list(free) == [match.referee_id]:
+            # Its last attempt came to nothing there, or is played again: another referee will have room.
             continue
         else:
             referee = _referee_for(match, free, on_announcement)

@@ -103,6 +103,8 @@ class _Player(Struct):
     # In a row, over the whole match.
     failures: int = 0
     answered: bool = False
+    # Whether it could be connected to when it was called last.
+    connected: bool = True
     joined: bool = False
     # Posts that were refused: counted only, or they would push out the rest of the evidence.
     refused: int = 0
@@ -113,7 +115,7 @@ class _Player(Struct):
     def heard(self) -> None:
         """It has given a sign of life."""
         self.suspended = False
-        self.answered = True
+        self.answered = self.connected = True
         self.failures = 0
 
     def late_ms(self, now: float) -> int | None:
@@ -139,6 +141,7 @@ class _Evidence(Struct, frozen=True):
                 player.id: {
                     "phase": player.phase,
                     "answered": player.answered,
+                    **({} if player.connected else {"connected": False}),
                     "failures": player.failures,
                     "refused_posts": player.refused,
                     "last_wrong": None if player.wrong is None else player.wrong.detail[:MOST_DETAIL],
@@ -271,6 +274,7 @@ class Match:
     def _fail(self, player: _Player, given: Failed, now: float) -> list[Effect]:
         what = _WANTED[player.phase]
         player.failures += 1
+        player.connected = given.connected
         player.note(given.code, given.ask, now, player.late_ms(now))
         most = 0 if player.suspended else self._limits.max_retries
         if player.retries < most:
@@ -289,8 +293,9 @@ class Match:
         player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
         late = f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms"
-        reason = f"the referee could not call {player.id}: {given.why}" if given.why else late
-        return [Void(reason, self._evidence()())]
+        if not given.why:
+            return [Void(late, self._evidence()())]
+        return [Void(f"the referee could not call {player.id}: {given.why}", self._evidence()(), player.id)]
 
     def _withdraw(self, given: Withdrawn, now: float) -> list[Effect]:
         player = self._players[given.side]

@@ -80,6 +80,8 @@ class Failed(Struct, frozen=True):
     side: Side
     ask: int
     code: Literal["E001", "E009"]
+    # Whether there was a connection.
+    connected: bool = True
 
 
 class Late(Struct, frozen=True):
@@ -155,6 +157,8 @@ class Void(Struct, frozen=True):
 
     reason: str
     evidence: dict[str, Any]
+    # The player that the referee's machine could not call.
+    could_not_call: str | None = None
 
 
 Effect: TypeAlias = Ask | Tell | Entered | Finish | Void

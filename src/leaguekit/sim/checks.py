@@ -48,6 +48,8 @@ def _blamed(events: list[e.Event]) -> Iterator[str]:
     for event in events:
         if isinstance(event, e.ResultRecorded) and event.result.details.status == "TECHNICAL_LOSS":
             yield f"{event.match_id} was lost ({event.result.details.ruling}), and only hosts were at fault"
+        elif isinstance(event, e.MatchForfeited):
+            yield f"{event.match_id} was lost ({event.ruling}), and only hosts were at fault"
 
 
 def _told(events: list[e.Event], told: list[Told]) -> Iterator[str]:

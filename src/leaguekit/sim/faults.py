@@ -31,7 +31,8 @@ class Crash(NamedTuple):
 class Outage(NamedTuple):
     """A fault of a host, from one time to another.
 
-    Without an agent, the manager and the referees are cut off from the players; an agent cannot call anybody.
+    Without an agent, the manager and the referees are cut off from the players. An agent cannot call anybody if it is
+    ``unable``, and otherwise no player.
     """
 
     begins: float
@@ -43,7 +44,7 @@ class Outage(NamedTuple):
         if not self.begins <= now < self.ends:
             return False
         if self.agent is not None:
-            return caller == self.agent
+            return caller == self.agent and (self.trouble == "unable" or address[1] > FIRST_PLAYERS_PORT)
         return caller.startswith("player") != (address[1] > FIRST_PLAYERS_PORT)
 
 
@@ -108,7 +109,22 @@ def _add_outages(plan: Plan) -> None:
         ends = at + chance.choice((1.0, 4.0, 7.0, 10.0, 25.0, 90.0))
         plan.outages.append(Outage(at, ends, trouble, agent))
         at = ends + chance.uniform(0.0, 1.0)
-    plan.calm_at = max(plan.calm_at, plan.outages[-1].ends)
+    _cut_a_referee_off(plan)
+    plan.calm_at = max(plan.calm_at, *(outage.ends for outage in plan.outages))
+
+
+def _cut_a_referee_off(plan: Plan) -> None:
+    """Cut one referee off from the players in half of the leagues that have another.
+
+    It is never refused: in the middle of a game that cannot be told from a player that hides.
+    """
+    chance = plan.chance("referee")
+    if "referee 2" not in plan.agents or chance.random() < 0.5:
+        return
+    begins = chance.uniform(0.0, 0.2 * sum(name.startswith("player") for name in plan.agents))
+    ends = begins + chance.choice((10.0, 40.0, 90.0))
+    trouble: Trouble = chance.choice(("lost", "no route"))
+    plan.outages.append(Outage(begins, ends, trouble, "referee 1"))
 
 
 def _turns(kind: str, agents: list[str]) -> float:

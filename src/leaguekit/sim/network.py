@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.sim.processes import NOBODY, Process
-from leaguekit.transport.base import CallerUnable, Handler, HttpAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import CallerUnable, Handler, HttpAnswer, NoRoute, Peer, TimedOut, Unreachable
 from leaguekit.transport.memory import NOT_FOUND, Address, address_of, answered
 
-Trouble = Literal["lost", "refused", "unable", "reset", "mute", "twice"]
+Trouble = Literal["lost", "refused", "unable", "no route", "reset", "mute", "twice"]
 # What else a process serves beside /mcp: a path and a body → the answer.
 Aside = Callable[[str, bytes], Awaitable[HttpAnswer]]
 
@@ -28,6 +28,7 @@ class Fate(NamedTuple):
     lost      the request never arrives, and the caller waits in vain
     refused   there is no connection
     unable    the caller's own machine cannot call
+    no route  the caller's own machine has no way to that address
     reset     the request is carried out, but the connection breaks before the answer
     mute      the request is carried out, but the answer never arrives
     twice     the request arrives again, ``again`` seconds later
@@ -141,6 +142,8 @@ class Network:
         elif fate.trouble == "unable":
             unable = CallerUnable(url, "too many open files")
             loop.call_soon(self._fail, exchange, unable, context=NOBODY)
+        elif fate.trouble == "no route":
+            loop.call_soon(self._fail, exchange, NoRoute(url, "network is unreachable"), context=NOBODY)
         elif fate.trouble != "lost":
             loop.call_later(fate.out, self._arrive, exchange, context=NOBODY)
         return exchange
@@ -186,7 +189,7 @@ class Network:
         if trouble == "mute" or exchange not in self.open:
             return
         if task.cancelled() or trouble == "reset":
-            self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer"))
+            self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer", connected=True))
             return
         came = task.result()
         if isinstance(came, bytes) and callee is not None:
@@ -224,7 +227,7 @@ class SimCaller:
             limit.cancel()
             self._network.end(exchange)
         if len(answer.body) > most_bytes:
-            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes")
+            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes", connected=True)
         return answer
 
     async def close(self) -> None:

@@ -38,6 +38,7 @@ NEVER: Final[tuple[Network, ...]] = tuple(
         "0.0.0.0/8",  # "this host": a call to it reaches loopback
         "169.254.0.0/16",  # link-local, and the metadata service of most clouds
         "100.100.100.200/32",  # metadata, Alibaba
+        "127.255.255.255/32",  # broadcast
         "168.63.129.16/32",  # metadata, Azure
         "192.0.0.192/32",  # metadata, Oracle
         "192.88.99.0/24",  # a relay to IPv6, given up

@@ -6,6 +6,7 @@ CallFailed        no answer came: the peer's fault, or the way to it
     └── TlsFailed         its certificate is not valid, or it does not speak TLS
 CallerLate        our own fault: we were too busy to tell whether the peer was in time; nothing follows from it
 └── CallerUnable      this machine could not call: no descriptors, no memory, no network
+    └── NoRoute           this machine has no way to that address
 """
 
 from __future__ import annotations
@@ -65,19 +66,19 @@ class HttpAnswer(Struct, frozen=True, gc=False):
 
 
 class CallFailed(Exception):
-    """No answer came. ``code`` is the catalogue's: E001 or E009."""
+    """No answer came. ``code`` is the catalogue's: E001 or E009. ``connected`` says that there was a connection."""
 
     code: str
-
-
-class TimedOut(CallFailed):
-    """The whole time limit passed without a whole answer; ``connected`` says that there was a connection."""
-
-    code = "E001"
 
     def __init__(self, text: str, *, connected: bool = False) -> None:
         super().__init__(text)
         self.connected = connected
+
+
+class TimedOut(CallFailed):
+    """The whole time limit passed without a whole answer."""
+
+    code = "E001"
 
 
 class Unreachable(CallFailed):
@@ -109,6 +110,10 @@ class CallerUnable(CallerLate):
         super().__init__(0.0)
         self.why = why
         self.args = (f"{shown} could not be called from this machine: {why}",)
+
+
+class NoRoute(CallerUnable):
+    """This machine has no way to that address; it may have one to others."""
 
 
 class Caller(Protocol):

@@ -14,10 +14,10 @@ from functools import partial
 from typing import NamedTuple
 
 from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, TimedOut, TlsFailed, Unreachable
+from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, NoRoute, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
-from leaguekit.transport.descriptors import SHARE, is_scarce, own_fault, own_look_up_fault
+from leaguekit.transport.descriptors import SHARE, is_broadcast, is_of_route, is_scarce, own_fault, own_look_up_fault
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
@@ -184,11 +184,7 @@ class HttpCaller:
                     connection.abort()
                     raise CallerUnable(deadline.shown, "nearly all descriptors of this program are in use")
                 return connection
-        # One address may be of a kind that this machine has no way to; what another shows is the peer's.
-        theirs = [error for error in failures if own_fault(error) is None]
-        if not theirs and (own := own_fault(failures[-1])) is not None:
-            raise CallerUnable(deadline.shown, own)
-        raise _unreachable(deadline.shown, theirs)
+        raise _failure(deadline.shown, allowed, failures)
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -268,6 +264,17 @@ def _unreachable(shown: str, failures: list[Exception]) -> Unreachable:
     if (of_tls := next((error for error in failures if isinstance(error, ssl.SSLError)), None)) is not None:
         return TlsFailed(shown, _told(of_tls))
     return Unreachable(f"{shown} could not be connected to: {_told(failures[-1])}")
+
+
+def _failure(shown: str, addresses: list[str], failures: list[Exception]) -> Unreachable | CallerUnable:
+    """Why none of some addresses could be connected to."""
+    # One address may be of a kind that this machine has no way to; what another shows is the peer's.
+    theirs = [error for error in failures if own_fault(error) is None]
+    if theirs or (own := own_fault(failures[-1])) is None:
+        return _unreachable(shown, theirs)
+    if all(map(is_broadcast, addresses)):
+        return Unreachable(f"{shown} leads to a broadcast address, where nobody can be called")
+    return (NoRoute if all(map(is_of_route, failures)) else CallerUnable)(shown, own)
 
 
 def _told(error: Exception) -> str:

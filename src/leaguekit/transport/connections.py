@@ -136,7 +136,9 @@ class Connection(asyncio.Protocol):
     def fail(self, what: str, own: str | None = None) -> None:
         """End the call under way, if there is one, and the connection with it; ``own`` says why that is our fault."""
         if self.waiter is not None and not self.waiter.done():
-            failure = Unreachable(f"{self.shown} {what}") if own is None else CallerUnable(self.shown, own)
+            failure = (
+                Unreachable(f"{self.shown} {what}", connected=True) if own is None else CallerUnable(self.shown, own)
+            )
             self.waiter.set_exception(failure)
         self.abort()
 

@@ -10,19 +10,22 @@ import socket
 import ssl
 import sys
 
-# Others of connect and its like are the peer's: refused, reset, timed out, no route to that one host.
-OWN_ERRORS = frozenset(
+# Errors that may concern one address only.
+ROUTE_ERRORS = frozenset(
     (
-        errno.EMFILE,  # this program has no descriptors left
-        errno.ENFILE,  # the system has none
-        errno.ENOBUFS,
-        errno.ENOMEM,
-        errno.EADDRNOTAVAIL,  # no local port is free
+        errno.EADDRNOTAVAIL,  # no local port is free, or there is no local address of that kind
         errno.ENETDOWN,
         errno.ENETUNREACH,
         errno.EPERM,  # a local firewall, or its table is full
     )
 )
+# Others of connect and its like are the peer's: refused, reset, timed out, no route to that one host.
+OWN_ERRORS = ROUTE_ERRORS | {
+    errno.EMFILE,  # this program has no descriptors left
+    errno.ENFILE,  # the system has none
+    errno.ENOBUFS,
+    errno.ENOMEM,
+}
 # Of the descriptors of this program, the share that its servers' connections may take, and with its calls all may.
 SERVERS_SHARE = 0.75
 SHARE = 0.9
@@ -55,6 +58,21 @@ def own_fault(error: BaseException | None) -> str | None:
     if isinstance(error, OSError) and not isinstance(error, socket.gaierror | ssl.SSLError):
         return os.strerror(error.errno).lower() if error.errno in OWN_ERRORS else None
     return None
+
+
+def is_of_route(error: Exception) -> bool:
+    """Whether an error of this machine may concern one address only."""
+    return isinstance(error, OSError) and error.errno in ROUTE_ERRORS
+
+
+def is_broadcast(address: str) -> bool:
+    """Whether an address means all hosts of a network, so that nobody can be connected to there. Nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+    except OSError as error:
+        return error.errno == errno.EACCES
+    return False
 
 
 def own_look_up_fault(error: Exception) -> str | None:

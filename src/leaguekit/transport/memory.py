@@ -105,13 +105,13 @@ class MemoryCaller:
         if not task.done() or loop.time() >= deadline:
             raise TimedOut(f"no answer from {shown} in time", connected=True)
         if task.cancelled():
-            raise Unreachable(f"{shown} closed the connection without an answer")
+            raise Unreachable(f"{shown} closed the connection without an answer", connected=True)
         answer = task.result()
         if answer is None:
             return HttpAnswer(204, b"", "")
         whole = answer if isinstance(answer, HttpAnswer) else HttpAnswer(200, answer)
         if len(whole.body) > most_bytes:
-            raise Unreachable(f"the answer from {shown} has more than {most_bytes:,} bytes")
+            raise Unreachable(f"the answer from {shown} has more than {most_bytes:,} bytes", connected=True)
         return whole
 
     async def close(self) -> None:

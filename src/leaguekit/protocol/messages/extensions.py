@@ -136,6 +136,9 @@ class MatchVoidReport(Request, kw_only=True, tag="MATCH_VOID_REPORT"):
     attempt: OfAttempt
     reason: Annotated[str, said("What went wrong", "000-L0723")]
     evidence: Annotated[dict[str, Any] | UnsetType, said("What that rests on", "000-L0944")] = UNSET
+    could_not_call: Annotated[
+        PlayerId | UnsetType, said("The player that the referee's machine could not call", "000-L0944")
+    ] = UNSET
 
 
 class MatchVoidAck(Answer, kw_only=True, tag="MATCH_VOID_ACK"):

@@ -91,7 +91,7 @@ class McpCaller:
             return plain or await self._caller.post(url, body, seconds, most_bytes, headers)
         rest = seconds - (asyncio.get_running_loop().time() - began)
         if rest <= 0:
-            raise TimedOut(f"{url.partition('?')[0]} left no time to be called by MCP")
+            raise TimedOut(f"{url.partition('?')[0]} left no time to be called by MCP", connected=True)
         return await self._by_mcp(url, call, rest, most_bytes, plain)
 
     async def close(self) -> None:

@@ -174,7 +174,7 @@ class _Until:
     def left(self, url: str) -> float:
         if (left := self._ends - self._loop.time()) > 0:
             return left
-        raise TimedOut(f"{url.partition('?')[0]} took all the time for its greetings")
+        raise TimedOut(f"{url.partition('?')[0]} took all the time for its greetings", connected=True)
 
 
 def _result(came: HttpAnswer, call_id: int, *, firmly: bool) -> Json:
