@@ -50,6 +50,33 @@ def test_owners_of_seats_play_a_whole_league_of_every_game(tmp_path: Path, game:
     played()
 
 
+@pytest.mark.parametrize("how", ["closed", "stopped"])
+@in_virtual_time
+async def test_while_the_hosts_own_gateway_does_not_answer_the_league_waits_and_no_seat_loses(
+    tmp_path: Path, how: str
+) -> None:
+    async def silent(_body: bytes, _peer: Peer) -> bytes | None:
+        await asyncio.sleep(3_600)
+        return None
+
+    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+        hall.manager.conductor.outages.gateways = frozenset([GATEWAY_URL])
+        await hall.fill("random", "random", "random", "random", referees=1)
+        owners = [asyncio.create_task(sit(seat)) for seat in await seated(gateway, "Ada", "Bob")]
+        await hall.operate("start")
+        hall.network.close(GATEWAY_URL)
+        if how == "stopped":
+            hall.network.listen(GATEWAY_URL, silent)
+        await asyncio.sleep(45)
+        waits_for = (await hall.operate("status"))["waits_for"]
+        assert waits_for == [f"the network: the gateway at {GATEWAY_URL} does not answer"]
+        hall.network.close(GATEWAY_URL)
+        hall.network.listen(GATEWAY_URL, gateway.handle)
+        await hall.end(600)
+        await asyncio.gather(*owners)
+        assert technical_losses(hall) == 0
+
+
 @in_virtual_time
 async def test_a_move_is_made_just_before_the_time_limit_if_none_comes(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -11,6 +12,11 @@ from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence
 from leaguekit.protocol.messages import MatchResult, ResultDetails
 
 FOUR = ["P01", "P02", "P03", "P04"]
+
+
+def apart(players: Collection[str]) -> dict[str, str]:
+    """Each at a host of its own."""
+    return {player: f"host of {player}" for player in players}
 
 
 def gone(outage: Outage, *players: str, at: float = 0.0) -> None:
@@ -40,9 +46,28 @@ def test_an_outage_is_when_more_than_half_and_at_least_two_are_gone(players: int
     names, outage = [f"P{number:02d}" for number in range(1, players + 1)], Outage()
     gone(outage, *names[:missing])
     assert outage.gone(names) == names[:missing]
-    assert outage.judge(names, 1.0) is is_on
+    assert outage.judge(apart(names), 1.0) is is_on
     assert outage.is_on is is_on
     assert outage.spans(5.0) is is_on
+
+
+def test_players_at_one_host_are_an_outage_only_if_all_of_them_are_gone() -> None:
+    outage = Outage()
+    here = dict.fromkeys(FOUR, "localhost")
+    gone(outage, "P01", "P02", "P03")
+    assert not outage.judge(here, 1.0)
+    gone(outage, "P04")
+    assert outage.judge(here, 1.0)
+    back(outage, "P02")
+    assert outage.judge(here, 2.0)
+    assert not outage.is_on
+
+
+def test_players_that_agree_to_hide_are_no_outage_unless_they_have_most_hosts() -> None:
+    outage = Outage()
+    gone(outage, "P01", "P02", "P03")
+    assert not outage.judge({"P01": "10.0.0.1", "P02": "10.0.0.1", "P03": "10.0.0.1", "P04": "10.0.0.4"}, 1.0)
+    assert outage.judge({"P01": "10.0.0.1", "P02": "10.0.0.2", "P03": "10.0.0.2", "P04": "10.0.0.4"}, 1.0)
 
 
 def test_players_that_went_long_before_the_others_are_not_counted() -> None:
@@ -51,35 +76,35 @@ def test_players_that_went_long_before_the_others_are_not_counted() -> None:
     gone(outage, "P02", at=30)
     gone(outage, "P03", at=2 * TOGETHER_SECONDS)
     # Of P03 and P04, one is gone.
-    assert not outage.judge(FOUR, 2 * TOGETHER_SECONDS)
+    assert not outage.judge(apart(FOUR), 2 * TOGETHER_SECONDS)
     gone(outage, "P04", at=2 * TOGETHER_SECONDS)
-    assert outage.judge(FOUR, 2 * TOGETHER_SECONDS)
+    assert outage.judge(apart(FOUR), 2 * TOGETHER_SECONDS)
 
 
 def test_an_outage_lasts_until_half_of_those_are_back_that_were_there_before_it() -> None:
     outage = Outage()
     gone(outage, "P01", at=-10 * TOGETHER_SECONDS)
     gone(outage, "P02", "P03", "P04", at=0)
-    assert outage.judge(FOUR, 1)
+    assert outage.judge(apart(FOUR), 1)
     # One that has failed again is gone since it failed first.
     gone(outage, "P02", at=500)
     back(outage, "P01")
-    assert not outage.judge(FOUR, 500)
+    assert not outage.judge(apart(FOUR), 500)
     assert outage.is_on
     back(outage, "P02", "P03")
-    assert outage.judge(FOUR, 600)
+    assert outage.judge(apart(FOUR), 600)
     assert not outage.is_on
     assert [outage.spans(began) for began in (0, 599, 600, 700)] == [True, True, False, False]
     # P04, which is still gone, is a case of its own from now on.
-    assert not outage.judge(FOUR, 700)
+    assert not outage.judge(apart(FOUR), 700)
 
 
 def test_players_that_have_left_the_league_end_an_outage() -> None:
     outage = Outage()
     gone(outage, *FOUR)
-    assert outage.judge(FOUR, 1)
-    assert not outage.judge(FOUR[:2], 2)
-    assert outage.judge(FOUR[:1], 3)
+    assert outage.judge(apart(FOUR), 1)
+    assert not outage.judge(apart(FOUR[:2]), 2)
+    assert outage.judge(apart(FOUR[:1]), 3)
     assert not outage.is_on
 
 

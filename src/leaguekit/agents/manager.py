@@ -21,7 +21,6 @@ from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.logs import about
 from leaguekit.agents.meters import Meters
 from leaguekit.agents.operator import METHOD, Keep, Operator
-from leaguekit.agents.outages import SENTENCE
 from leaguekit.agents.views import ManagerViews
 from leaguekit.agents.world import World
 from leaguekit.league import commands
@@ -230,7 +229,7 @@ class Manager:
         """Why players that did not answer are not at fault, in words; None if they are."""
         outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
         if await outages.touched(report.match_id):
-            return SENTENCE
+            return outages.latest
         if match is None or not match.in_play or match.id in self._repeated:
             return None
         reached = await outages.reached(unheard(report.result))

@@ -9,12 +9,14 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
 from leaguekit.agents.broadcasts import Recipients
 from leaguekit.agents.calls import reachable
 from leaguekit.agents.ledger import Ledger
 from leaguekit.league import events as e
 from leaguekit.league.outage import Outage
+from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, TimedOut
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,12 @@ class Outages:
         self._turn = 0
         # Whether a message to a player was not delivered since the last look.
         self._suspected = False
+        # The host's own gateways, if they are known, those of them that do not answer, and when the last was back.
+        self.gateways: frozenset[str] = frozenset()
+        self._silent_gateways: list[str] = []
+        self._gateway_back = -math.inf
+        # The latest outage in words.
+        self.latest = SENTENCE
         # Since when matches are in play, by the loop's time.
         self._since: dict[str, float] = {}
         # Of matches, the referee that could not call a player, and that in words.
@@ -49,12 +57,14 @@ class Outages:
 
     @property
     def is_on(self) -> bool:
-        return self._outage.is_on
+        return self._outage.is_on or bool(self._silent_gateways)
 
     @property
     def trouble(self) -> str | None:
         """What is wrong with the network, in words; None if nothing is."""
-        return SENTENCE if self.is_on else "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
+        if self.is_on:
+            return self.latest
+        return "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
 
     def note_unable(self, match_id: str, referee_id: str, sentence: str) -> None:
         """A referee could not call a player: say so until another has the match, or it has ended."""
@@ -78,7 +88,8 @@ class Outages:
         if not self.is_on:
             await self._look()
         # After a restart it is not known when that was.
-        return self._outage.spans(self._since.get(match_id, -math.inf))
+        began = self._since.get(match_id, -math.inf)
+        return self.is_on or self._outage.spans(began) or began < self._gateway_back
 
     async def reached(self, players: Sequence[str]) -> list[str]:
         """Those of some players that answer now."""
@@ -115,13 +126,46 @@ class Outages:
         await self._call(first)
         if rest and (self.is_on or 2 * len(self._outage.gone(first)) > len(first)):
             await self._call(rest)
+        await self._look_at_gateways()
         now = asyncio.get_running_loop().time()
-        if self._outage.judge(players, now):
-            if self.is_on:
+        if self._outage.judge({player: self._host(player) for player in players}, now):
+            if self._outage.is_on:
+                self.latest = SENTENCE
                 log.warning("%s; the league waits until they can be", SENTENCE)
             else:
                 log.info("most players can be reached again; the league goes on")
             self._changed()
+
+    async def _look_at_gateways(self) -> None:
+        """A gateway that does not answer is the host's fault, and not that of the players behind it."""
+        urls = {self._endpoint(player).partition("?")[0] for player in self._players()} & self.gateways
+        silent = [url for url in sorted(urls) if not await self._answers(url)]
+        if bool(silent) != bool(self._silent_gateways):
+            if silent:
+                self.latest = f"the gateway at {', '.join(silent)} does not answer"
+                log.warning("%s; the league waits until it does", self.latest)
+            else:
+                self._gateway_back = asyncio.get_running_loop().time()
+                log.info("the gateway answers again; the league goes on")
+            self._changed()
+        self._silent_gateways = silent
+
+    async def _answers(self, url: str) -> bool:
+        try:
+            await reachable(self._caller, url, LOOK_SECONDS)
+        except CallerLate:
+            return True
+        except CallFailed:
+            return False
+        return True
+
+    def _endpoint(self, player_id: str) -> str:
+        return self._ledger.league.players[player_id].meta.contact_endpoint
+
+    def _host(self, player_id: str) -> str:
+        """The host of a player; all loopback addresses are one."""
+        host = urlsplit(self._endpoint(player_id)).hostname or ""
+        return "localhost" if is_loopback(host) else host
 
     async def _call(self, players: Sequence[str]) -> None:
         there = await asyncio.gather(*map(self._is_there, players))

@@ -107,7 +107,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--require-seat", action="store_true", help="let players in by seat code only (league seats)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings from a TOML file; options win over it")
     parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
-    # For `league host`: where its own referees listen, whatever agents may name.
+    # For `league host`: where its own referees and its gateway listen, whatever agents may name.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
     # For `league run`, whose n-th player is always P0n, and which keeps what it has started with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
@@ -231,8 +231,8 @@ async def _serve(
         # The token is kept when there is a league: a token without one shows that the log was lost.
         await _take_up(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
         referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
-        manager.conductor.start_when = start.when
-        manager.conductor.start_at = start.at
+        manager.conductor.outages.gateways = frozenset(options.own)
+        manager.conductor.start_when, manager.conductor.start_at = start.when, start.at
         server = manager_server(manager, served, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
         kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"

@@ -8,7 +8,7 @@ Of a player it is only known whether it can be connected to. One that takes long
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from msgspec import UNSET
 
@@ -47,15 +47,21 @@ class Outage:
         """Those of these players that could not be connected to when they were called last."""
         return [player for player in players if player in self._gone_since]
 
-    def judge(self, players: Collection[str], now: float) -> bool:
-        """Whether the outage began or ended now, with these players in the league."""
+    def judge(self, hosts: Mapping[str, str], now: float) -> bool:
+        """Whether the outage began or ended now, with these players in the league, each with the host that it is at.
+
+        A host at which one player can be connected to is there. So players that agree to hide together make an
+        outage only if they have most hosts.
+        """
         was_on = self.is_on
         if was_on:
-            expected = [player for player in players if player in self._affected]
+            expected = [player for player in hosts if player in self._affected]
         else:
-            expected = [one for one in players if now - self._gone_since.get(one, now) <= TOGETHER_SECONDS]
-        gone = len(self.gone(expected))
-        is_on = gone >= LEAST_PLAYERS and 2 * gone > len(expected)
+            expected = [one for one in hosts if now - self._gone_since.get(one, now) <= TOGETHER_SECONDS]
+        gone = self.gone(expected)
+        there = {hosts[player] for player in expected if player not in gone}
+        hosts_gone = {hosts[player] for player in gone} - there
+        is_on = len(gone) >= LEAST_PLAYERS and len(hosts_gone) > len(there)
         self._affected = frozenset(expected) if is_on else frozenset()
         if was_on and not is_on:
             self._ended = now
