@@ -96,7 +96,7 @@ def test_a_network_that_is_down_costs_nobody_a_match_but_the_player_that_is_real
                 "--announce-lead", "2", "--start-when", f"players={PLAYERS},referees=1",
             )
         )  # fmt: skip
-        code = manager.said(r"referee code: (\S+)")[1]
+        code = Path(manager.said(r"referee code: (\S+)")[1]).read_text().strip()
         url = f"http://{HOST}:8000/mcp"
         running.enter_context(
             program(
