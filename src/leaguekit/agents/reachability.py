@@ -14,7 +14,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import Resolver, is_literal, is_loopback, meant, read_url, url_to_use
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, Peer, Unreachable
-from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.origins import UNKNOWN_HOST, neighbourhood
 
 SECONDS = 2.0
 _ASK = "Ask the operator for a seat code"
@@ -26,6 +26,9 @@ def check_address(role: Role, url: str, peer: Peer) -> None:
     """Raises Rejected for an address that leads everybody to themselves."""
     if (better := url_to_use(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
+        raise Rejected(role, "E048", detail)
+    if peer.host == UNKNOWN_HOST and is_loopback(_host(url)):
+        detail = f"{url} leads everybody to their own machine; register with an address that others can reach"
         raise Rejected(role, "E048", detail)
 
 

@@ -21,12 +21,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from leaguekit.transport import http_answers as answers
-from leaguekit.transport.addresses import is_in
+from leaguekit.transport.addresses import is_in, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
 from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
-from leaguekit.transport.origins import marks, neighbourhood, peer_address
+from leaguekit.transport.origins import UNKNOWN_HOST, marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
 from leaguekit.transport.rooms import Line
 from leaguekit.transport.turns import FREE_BYTES, Other, Post, Refusal, Turn, mcp_query, whole_cycle
@@ -364,8 +364,8 @@ class McpProtocol(HttpToolsProtocol):
             return
         found, peer = marks(self.headers), self._peer
         refusal = self._endpoint.names.refusal(found)
-        if self._is_proxy and found.forwarded is not None and refusal is None:
-            peer = peer._replace(host=peer_address(found.forwarded))
+        if found.forwarded is not None and refusal is None and (self._is_proxy or is_loopback(peer.host)):
+            peer = self._passed_on_for(found.forwarded)
             refusal = self._count_as(neighbourhood(peer.host))
         if refusal is not None:
             self._refuse(refusal)
@@ -383,6 +383,15 @@ class McpProtocol(HttpToolsProtocol):
         else:
             self._post = Post(place, method, peer, self.headers, found.is_mcp)
             self._turns.append(self._post)
+
+    def _passed_on_for(self, address: str) -> Peer:
+        """Whom a proxy speaks for.
+
+        What another program of this machine passes on is not from here; from where is not known.
+        """
+        if not self._is_proxy:
+            self._endpoint.warn_of_proxy(self._peer.host)
+        return self._peer._replace(host=(self._is_proxy and peer_address(address)) or UNKNOWN_HOST)
 
     def _count_as(self, address: str) -> bytes | None:
         """Count this connection of a proxy's under the address that it speaks for; a refusal if there is no room."""
