@@ -15,10 +15,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from leaguekit.agents.open_referee import OpenReferee
-from leaguekit.agents.open_speaking import MOST_INVITATIONS, Memory
+from leaguekit.agents.open_speaking import MOST_INVITATIONS, Memory, OpenSpeaker
 from leaguekit.agents.refereeing import Ruled
+from leaguekit.agents.speaking import Learned
 from leaguekit.league.events import FormLearned, RulesBroken, decode
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.rpc import MOST_BYTES
@@ -538,6 +540,61 @@ def test_one_that_is_asked_too_much_is_asked_again(tmp_path: Path) -> None:
         await play(hall, stranger)
         assert set(statuses(hall)) <= {"WIN", "DRAW"}
         assert [one["method"] for one in stranger.asked("GAME_INVITATION")] == ["handle_game_invitation"] * 2
+
+    held(tmp_path, course)
+
+
+@pytest.mark.parametrize("reported", ["TOOLS", "ENVELOPE", "\x1b[31mX<b>"])
+@pytest.mark.parametrize("is_added", [False, True])
+def test_a_false_report_of_a_players_form_costs_it_no_match_at_other_referees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported: str, is_added: bool
+) -> None:
+    true = OpenSpeaker.learned
+
+    def learned(self: OpenSpeaker) -> Learned:
+        seats = self._match.seats.values()
+        is_bad = self._match.messages._sender == "referee:REF02"
+        return Learned(UNSET, {seat.player_id: reported for seat in seats}) if is_bad else true(self)
+
+    monkeypatch.setattr(OpenSpeaker, "learned", learned)
+
+    async def hanging_up(stranger: Stranger, call: Json) -> Any:
+        if call["method"] in ("tools/call", "league.handle"):
+            raise asyncio.CancelledError
+        return await properly(stranger, call)
+
+    async def course(hall: Hall) -> None:
+        await hall.fill(referees=2, max_concurrent=1)
+        strangers = [Stranger(hall, number, hanging_up) for number in (6, 7, 8, 9)]
+        for stranger in strangers:
+            if is_added:
+                hall.network.listen(stranger.url, stranger.handle)  # type: ignore[arg-type]
+                stranger.id = (await hall.operate("add_player", endpoint=stranger.url))["player_id"]
+            else:
+                meta = {"display_name": stranger.name, "contact_endpoint": stranger.url}
+                await stranger.come(params=hall.registration("player", 9, meta))
+        await hall.operate("start")
+        await hall.end(PATIENCE)
+        assert {match.referee_id for match in hall.league.matches.values()} == {"REF01", "REF02"}
+        assert set(statuses(hall)) <= {"WIN", "DRAW"}
+        assert {player.form for player in hall.league.players.values()} == {"RPC"}
+        assert not {call["method"] for one in strangers for call in one.heard} & {"tools/call", "league.handle"}
+
+    held(tmp_path, course, rounds="double")
+
+
+def test_a_form_that_only_the_manager_names_is_not_the_only_one_that_is_tried(tmp_path: Path) -> None:
+    async def hanging_up(stranger: Stranger, call: Json) -> Any:
+        if call["method"] not in TYPES:
+            raise asyncio.CancelledError
+        return await properly(stranger, call)
+
+    async def course(hall: Hall) -> None:
+        stranger = Stranger(hall, answers=hanging_up)
+        await stranger.come()
+        assert hall.league.players[stranger.id].form == "RPC"
+        await play(hall, stranger)
+        assert set(statuses(hall)) <= {"WIN", "DRAW"}
 
     held(tmp_path, course)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from leaguekit.cli.operate import whole_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
@@ -73,6 +75,27 @@ async def test_looking_at_the_league_needs_no_token(tmp_path: Path, command: str
 
 
 @in_virtual_time
+async def test_a_long_schedule_is_shown_to_anybody_in_parts_of_64_kb(tmp_path: Path) -> None:
+    async with Hall(tmp_path, max_players=50) as hall:
+        await hall.scripted_league(players=50)
+        sizes = []
+
+        async def ask(params: dict[str, Any]) -> dict[str, Any]:
+            answer = await hall.post("operator", params)
+            sizes.append(len(json.dumps(answer, separators=(",", ":"))))
+            return dict(answer["result"])
+
+        whole = await whole_schedule(ask, {"command": "schedule"})
+        assert [one["match_id"] for one in whole["schedule"]] == list(hall.league.matches)
+        assert len(whole["schedule"]) == 1_225
+        assert "next_offset" not in whole
+        assert len(sizes) > 1
+        assert max(sizes) <= 65_536
+        last = await ask({"command": "schedule", "round_id": 49, "offset": 24})
+        assert [one["match_id"] for one in last["schedule"]] == ["R49M25"]
+
+
+@in_virtual_time
 async def test_the_operator_sees_where_agents_live_but_never_a_token(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         referee, players = await in_play(hall)
@@ -101,6 +124,8 @@ async def test_the_operator_may_ask_what_agents_ask(tmp_path: Path) -> None:
         (7, {}, -32602, "E043"),
         ("schedule", {"round_id": -1}, -32602, "E043"),
         ("schedule", {"round_id": "first"}, -32602, "E043"),
+        ("schedule", {"offset": -1}, -32602, "E043"),
+        ("schedule", {"offset": 10**30}, -32602, "E043"),
     ],
 )
 @in_virtual_time

@@ -8,6 +8,7 @@ import json
 import resource
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,7 +62,19 @@ def test_it_calls_nobody_else_whom_the_operator_did_not_allow(hosted: int, host:
 def test_who_comes_through_a_proxy_on_this_machine_is_not_of_this_machine(hosted: int) -> None:
     forwarded = {"X-Forwarded-For": "127.0.0.1, 203.0.113.7"}
     result = ask(hosted, registration(1, "http://127.0.0.1:9/mcp"), **forwarded)[1]["result"]
-    assert "register with http://203.0.113.7:9/mcp" in result["reason"]
+    assert "register with an address that others can reach" in result["reason"]
+
+
+def test_a_proxy_on_this_machine_is_believed_if_the_endpoint_leads_elsewhere(tmp_path: Path) -> None:
+    forwarded = {"X-Forwarded-For": "127.0.0.1, 203.0.113.7"}
+    endpoint = "https://league.example:8443/mcp"
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        chosen = ("--socket-fd", str(sock.fileno()), "--endpoint", endpoint, "--data-dir", tmp_path)
+        started, port = Program("manager", *chosen, pass_fds=[sock.fileno()]), sock.getsockname()[1]
+    with started as manager:
+        manager.said("League .* is at https://league.example:8443/mcp")
+        result = ask(port, registration(1, "http://127.0.0.1:9/mcp"), **forwarded)[1]["result"]
+        assert "register with http://203.0.113.7:9/mcp" in result["reason"]
 
 
 @pytest.mark.parametrize(

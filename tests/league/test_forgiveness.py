@@ -7,8 +7,9 @@ from msgspec import UNSET
 
 from leaguekit.league import commands
 from leaguekit.league.events import FormLearned, ResultRecorded, RulesBroken, decode
-from leaguekit.league.forgiveness import MOST_RULES
+from leaguekit.league.forgiveness import FORMS, MOST_RULES
 from leaguekit.protocol.messages import BrokenRule
+from leaguekit.transport.dialects import forms as dialects
 from tests.league.play import Play, won
 from tests.played import Log, audited
 
@@ -70,6 +71,34 @@ def test_what_a_referee_has_learned_of_its_players_is_taken_from_its_report_and_
     assert learning.league.players["P01"].form == "TOOLS"
     assert list(learning.league.broken_rules) == ["P02"]
     assert learning.league.table.rows == plain.league.table.rows
+
+
+@pytest.mark.parametrize(
+    ("known", "reported", "misunderstood", "kept"),
+    [
+        (None, "TOOLS", (), "TOOLS"),
+        (None, "\x1b[31mX<b>", (), None),
+        ("RPC", "TOOLS", (), "RPC"),
+        ("RPC", "TOOLS", ("P02",), "RPC"),
+        ("RPC", "TOOLS", ("P01",), "TOOLS"),
+        ("RPC", "NONE", ("P01",), "RPC"),
+    ],
+)
+def test_a_report_replaces_only_a_form_that_the_player_has_refused_and_only_by_a_known_one(
+    known: str | None, reported: str, misunderstood: tuple[str, ...], kept: str | None
+) -> None:
+    play = Play(players=2, referees=1)
+    if known is not None:
+        play.do(commands.learn_form(play.league, "P01", known, play.now))
+    play.begin()
+    result = won(play.match("R1M1"), "P01", forms={"P01": reported})
+    report = play.report("R1M1", result)
+    play.do(commands.record_result(play.league, report, "REF01", play.now, misunderstood=misunderstood))
+    assert play.league.players["P01"].form == kept
+
+
+def test_the_forms_that_a_report_may_name_are_those_in_which_requests_are_written() -> None:
+    assert tuple(dialects.FORMS) == FORMS
 
 
 @pytest.mark.parametrize(

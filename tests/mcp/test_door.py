@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 
 from leaguekit.transport.mcp.door import Door, Served, surface_door
 from leaguekit.transport.mcp.surface import Surface
-from tests.transport.running import Run, Running, echo, post, serving
+from tests.transport.running import QUICK, Run, Running, echo, post, serving
 
 INITIALIZE = '{"jsonrpc":"2.0","method":"initialize","params":{},"id":"é"}'.encode()
 MARK = b"mcp-protocol-version: 2025-11-25"
@@ -150,10 +150,35 @@ def test_an_application_hears_that_its_peer_has_gone(run: Run) -> None:
 
             yield Served(app, lambda: None)
 
-        async with serving(echo, mcp=Door(served)) as running:
+        async with serving(echo, mcp=Door(served), limits=QUICK) as running:
             client = await running.say(post(INITIALIZE))
             await client.head()
             client.writer.close()
             await gone.wait()
+
+    run(main())
+
+
+def test_a_peer_that_closed_its_side_still_gets_the_answer_to_its_call(run: Run) -> None:
+    async def main() -> None:
+        at_eof = asyncio.Event()
+
+        @asynccontextmanager
+        async def served() -> AsyncIterator[Served]:
+            async def app(_scope: Any, receive: Any, send: Any) -> None:
+                await receive()
+                await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]})
+                await at_eof.wait()
+                await send({"type": "http.response.body", "body": b"answer"})
+
+            yield Served(app, lambda: None)
+
+        async with serving(echo, mcp=Door(served)) as running:
+            client = await running.say(post(INITIALIZE))
+            client.writer.write_eof()
+            await running.at_eof()
+            at_eof.set()
+            assert (await client.answer())[2] == b"answer"
+            assert await client.ends()
 
     run(main())

@@ -72,6 +72,12 @@ class Running:
         await client.send(data)
         return client
 
+    async def at_eof(self) -> None:
+        """Wait until the server has noticed that its clients send nothing more."""
+        connections: Any = self.server._state.connections
+        while not (connections and all(one._is_at_eof for one in connections)):  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+
 
 @asynccontextmanager
 async def serving(handler: Any = echo, *, sockets: int = 1, **settings: Any) -> AsyncIterator[Running]:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from leaguekit.transport.addresses import LOOPBACK, is_passed_on
 from leaguekit.transport.base import Peer
-from leaguekit.transport.origins import PAGE_POLICY, marks, neighbourhood
-from tests.transport.running import Run, post, serving
+from leaguekit.transport.origins import PAGE_POLICY, UNKNOWN_HOST, marks, neighbourhood
+from leaguekit.transport.server import Server, listen
+from tests.transport.running import MOST_BYTES, TOO_LARGE, Run, Running, post, serving
 
 
 def request(*headers: bytes, target: bytes = b"/mcp", version: bytes = b"1.1") -> bytes:
@@ -97,6 +99,32 @@ def test_a_page_may_speak_to_the_server_that_it_came_from_only(
     assert asyncio.run(answered(*headers, target=target, names=["league.example"]))[0] == expected
 
 
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        (b"league.example", b"https://league.example:8443", 200),
+        (b"league.example:8443", b"https://league.example:8443", 200),
+        (b"league.example", b"https://league.example:9000", 403),
+        (b"league.example", b"http://league.example:8443", 403),
+        (b"localhost", b"https://league.example:8443", 403),
+        (b"localhost:8443", b"https://localhost:9000", 403),
+    ],
+)
+def test_a_page_at_the_endpoint_may_speak_through_a_proxy_that_drops_the_port(
+    host: bytes, origin: bytes, status: int
+) -> None:
+    headers, endpoint = [b"origin: " + origin, b"host: " + host], "https://league.example:8443/mcp"
+    assert asyncio.run(answered(*headers, names=["league.example"], endpoint=endpoint))[0] == status
+
+
+def test_a_page_behind_a_proxy_that_drops_the_port_is_told_the_remedy() -> None:
+    headers = [b"origin: https://league.example:8443", b"host: league.example"]
+    status, body = asyncio.run(answered(*headers, names=["league.example"]))
+    assert status == 403
+    assert "proxy_set_header Host $http_host" in json.loads(body)["error"]
+    assert "--endpoint" in json.loads(body)["error"]
+
+
 @pytest.mark.parametrize("target", [b"/mcp", b"/other"])
 @pytest.mark.parametrize(
     ("site", "mode", "is_refused"),
@@ -173,16 +201,66 @@ async def peer_of(*headers: bytes, source: str = "127.0.0.1", **settings: Any) -
         ([b"x-forwarded-for: 203.0.113.7:567"], "203.0.113.7"),
         ([b"x-forwarded-for: [2001:DB8::7]:443"], "2001:db8::7"),
         ([b"x-forwarded-for: [2001:db8::7]"], "2001:db8::7"),
-        ([b"x-forwarded-for: unknown"], ""),
+        ([b"x-forwarded-for: unknown"], UNKNOWN_HOST),
         ([b"x-forwarded-for: fe80::1%eth0"], "fe80::1"),
         ([b"x-forwarded-for: fe80::1%\x9b31mred"], "fe80::1"),
-        ([b"x-forwarded-for: unknown:443"], ""),
-        ([b"x-forwarded-for: 203.0.113.7:port"], ""),
-        ([b"x-forwarded-for: 127.0.0.1,"], ""),
+        ([b"x-forwarded-for: unknown:443"], UNKNOWN_HOST),
+        ([b"x-forwarded-for: 203.0.113.7:port"], UNKNOWN_HOST),
+        ([b"x-forwarded-for: 127.0.0.1,"], UNKNOWN_HOST),
+        ([b"x-forwarded-for: other"], UNKNOWN_HOST),
     ],
 )
 def test_a_proxy_on_this_machine_is_believed_whom_it_speaks_for(run: Run, headers: list[bytes], host: str) -> None:
-    assert run(peer_of(*headers)) == host
+    assert run(peer_of(*headers, proxies=LOOPBACK)) == host
+    assert run(peer_of(*headers, endpoint="https://league.example/mcp")) == host
+
+
+@pytest.mark.parametrize("endpoint", ["", "http://localhost/mcp"])
+def test_a_program_on_this_machine_that_is_not_known_as_a_proxy_is_not_believed(
+    run: Run, endpoint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        sock = listen("127.0.0.1", 0)
+        own = endpoint and f"http://localhost:{sock.getsockname()[1]}/mcp"
+        peers: list[str] = []
+
+        async def note(body: bytes, peer: Peer) -> bytes:
+            peers.append(peer.host)
+            return body
+
+        server = Server(note, sockets=[sock], most_bytes=MOST_BYTES, too_large=TOO_LARGE, endpoint=own)
+        await server.start()
+        try:
+            client = await Running(server).connect()
+            for address in (b"203.0.113.7", b"203.0.113.8", b"127.0.0.1"):
+                await client.send(request(b"x-forwarded-for: " + address))
+                assert (await client.answer())[0] == 200
+            assert peers == [UNKNOWN_HOST] * 3
+            assert server._endpoint.room._held == {UNKNOWN_HOST: 1}
+            client.writer.close()
+        finally:
+            await server.stop()
+        (said,) = [record.getMessage() for record in caplog.records if "X-Forwarded-For" in record.getMessage()]
+        assert said.endswith("start with --proxy 127.0.0.1")
+
+    run(main())
+
+
+@pytest.mark.parametrize(("url", "addresses", "is_so"), [
+    ("http://127.0.0.1:8000/mcp", [("127.0.0.1", 8000)], False),
+    ("http://localhost:8000/mcp", [("127.0.0.1", 8000), ("::1", 8000)], False),
+    ("http://192.168.1.10:8000/mcp", [("0.0.0.0", 8000)], False),
+    ("http://league.example:8000/mcp", [("0.0.0.0", 8000)], False),
+    ("http://league.example:8000/mcp", [("127.0.0.1", 8000)], True),
+    ("http://127.0.0.1:9000/mcp", [("127.0.0.1", 8000)], True),
+    ("http://league.example/mcp", [("0.0.0.0", 8000)], True),
+    ("https://league.example:8000/mcp", [("0.0.0.0", 8000)], True),
+    ("", [("127.0.0.1", 8000)], False),
+])  # fmt: skip
+def test_a_server_is_behind_a_proxy_if_its_endpoint_is_not_where_it_listens(
+    url: str, addresses: list[tuple[str, int]], is_so: bool
+) -> None:
+    assert is_passed_on(url, addresses) == is_so
 
 
 @pytest.mark.parametrize(("host", "counts_as"), [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from leaguekit.transport import http_protocol
 from leaguekit.transport import server as transport_server
+from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.request_heads import MOST_HEAD, Head, plain_head
 from leaguekit.transport.server import Limits, Server, listen
@@ -182,6 +183,7 @@ async def _outcome(pieces: Sequence[bytes]) -> Outcome:
             too_large=TOO_LARGE,
             app=application,
             mcp=application,  # type: ignore[arg-type]
+            proxies=LOOPBACK,
         )
         connection = server._connection()
     connection.connection_made(wire)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import sys
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import Peer
 from leaguekit.transport.http_protocol import LINE
 from leaguekit.transport.server import Limits
@@ -355,7 +356,7 @@ def test_connections_of_a_proxy_are_counted_by_the_address_that_it_speaks_for(ru
         def of(address: bytes) -> bytes:
             return post(b"x", b"x-forwarded-for: 192.0.2.7, " + address)
 
-        async with serving(limits=Limits(connections=20, connections_an_address=3)) as running:
+        async with serving(limits=Limits(connections=20, connections_an_address=3), proxies=LOOPBACK) as running:
             honest = await running.say(of(b"198.51.100.1"))
             assert (await honest.answer())[0] == 200
             greedy = []
@@ -381,7 +382,7 @@ def test_a_proxy_is_refused_what_an_address_has_too_many_of(run: Run) -> None:
         waiting = Waiting()
         by_proxy = post(b"wait", b"x-forwarded-for: 203.0.113.9")
         limits = Limits(connections=20, connections_an_address=2, requests=0)
-        async with serving(waiting.handle, limits=limits) as running:
+        async with serving(waiting.handle, limits=limits, proxies=LOOPBACK) as running:
             held = [await running.say(by_proxy) for _ in range(2)]
             for _ in held:
                 await waiting.begun.acquire()

@@ -12,7 +12,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import uvloop
@@ -20,13 +20,14 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
 from leaguekit.transport.endpoint import Beside
-from leaguekit.transport.http_protocol import McpProtocol
+from leaguekit.transport.http_protocol import McpProtocol, line_of
 from leaguekit.transport.server import CannotListen, Server, listen
 from leaguekit.transport.turns import mcp_query
 from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
@@ -297,6 +298,80 @@ def test_a_peer_that_closed_its_side_still_gets_its_answers(run: Run) -> None:
             client = await running.say(post(b"1") + post(b"2") + post(b"3")[:-1])
             client.writer.write_eof()
             assert [(await client.answer())[2] for _ in range(2)] == [b"1", b"2"]
+            assert await client.ends()
+
+    run(main())
+
+
+def test_a_peer_that_closed_its_side_still_gets_a_page(run: Run) -> None:
+    async def main() -> None:
+        async def page(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                await at_eof.wait()
+                await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+                await send({"type": "http.response.body", "body": b"page"})
+
+        at_eof = asyncio.Event()
+        async with serving(app=page) as running:
+            client = await running.say(b"GET /health HTTP/1.1\r\n\r\n")
+            client.writer.write_eof()
+            await running.at_eof()
+            at_eof.set()
+            status, headers, body = await client.answer()
+            assert (status, headers["connection"], body) == (200, "close", b"page")
+            assert await client.ends()
+
+    run(main())
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("kind", ["stream", "news"])
+def test_a_stream_and_a_wait_for_news_end_when_the_peer_closes_its_side(run: Run, kind: str, when: str) -> None:
+    async def main() -> None:
+        async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                return
+            line = cast("McpProtocol", line_of(scope))
+            await may_begin.wait()
+            if kind == "stream":
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                line.become_stream()
+            else:
+                line.release()
+            begun.set()
+            await receive()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            ended.set()
+
+        may_begin, begun, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        async with serving(app=waiting) as running:
+            client = await running.say(b"GET /events HTTP/1.1\r\n\r\n")
+            if when == "before":
+                may_begin.set()
+                await begun.wait()
+            client.writer.write_eof()
+            if when == "after":
+                await running.at_eof()
+                may_begin.set()
+            await ended.wait()
+
+    run(main())
+
+
+def test_a_page_that_is_not_made_in_time_is_given_up_when_the_peer_has_closed_its_side(run: Run) -> None:
+    async def main() -> None:
+        async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                ended.set()
+
+        ended = asyncio.Event()
+        async with serving(app=endless, limits=QUICK) as running:
+            client = await running.say(b"GET /health HTTP/1.1\r\n\r\n")
+            client.writer.write_eof()
+            await ended.wait()
             assert await client.ends()
 
     run(main())

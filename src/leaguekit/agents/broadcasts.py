@@ -68,12 +68,14 @@ Writer = Callable[[str, bytes, int], bytes]
 class Recipient(NamedTuple):
     """Where an agent listens, what the manager shows it, and whether it is out.
 
-    ``write`` is how a request to it is written, if it needs another form than everybody.
+    ``write`` is how a request to it is written, if it needs another form than everybody; ``answered`` is then called
+    with each answer.
     """
 
     url: str
     token: str
     write: Writer | None = None
+    answered: Callable[[HttpAnswer], None] | None = None
     has_left: bool = False
 
 
@@ -211,11 +213,16 @@ class Broadcasts:
                 if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):
                     return False
             else:
-                self._heard(agent_id, 0)
+                self._answered(agent_id, recipient, answer)
                 return recipient.has_left or not (last and is_not_known(answer.body))
             if retry < RETRIES:
                 await asyncio.sleep(RETRY_SECONDS)
         return False
+
+    def _answered(self, agent_id: str, recipient: Recipient, answer: HttpAnswer) -> None:
+        self._heard(agent_id, 0)
+        if recipient.answered is not None:
+            recipient.answered(answer)
 
     async def _post(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
         """Post a message; once more without a token if the agent refuses the token.

@@ -241,7 +241,9 @@ class Manager:
     def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
         league = self.ledger.league
         try:
-            self.ledger.record(commands.record_result(league, report, referee.id, self._now()))
+            misunderstood = () if self._open is None else self._open.misunderstood
+            events = commands.record_result(league, report, referee.id, self._now(), misunderstood=misunderstood)
+            self.ledger.record(events)
         except ProtocolError as error:
             log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
             if error.code == "E054":
@@ -372,7 +374,7 @@ class Manager:
             if league.endpoints.get(str(place(recipient.url)), agent_id) != agent_id:
                 return None
             recipient = recipient._replace(has_left=True)
-        return recipient if self._open is None else recipient._replace(write=self._open.writer(agent))
+        return recipient if self._open is None else self._open.addressed(recipient, agent)
 
     def _now(self) -> str:
         return self.world.timestamp()

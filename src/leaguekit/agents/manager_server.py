@@ -112,6 +112,7 @@ def manager_server(
         beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE, is_referee),
         mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
         names=[*names_of(manager.endpoint), *names],
+        endpoint=manager.endpoint,
         proxies=proxies,
         stopping=stopping,
         identify=allowances.sender_of,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import structs
 
+from leaguekit.agents.broadcasts import Recipient
 from leaguekit.agents.calls import reachable
 from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.operator import METHOD
@@ -27,8 +28,9 @@ from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
+from leaguekit.transport.base import CallerLate, CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.dialects import requests
+from leaguekit.transport.dialects.answers import is_refusal
 from leaguekit.transport.dialects.forms import Form
 from leaguekit.transport.dialects.repairs import Repaired, repaired
 from leaguekit.transport.dialects.requests import Incoming
@@ -61,6 +63,9 @@ class OpenDoor:
         self._uncounted: dict[tuple[str, str], int] = {}
         # Who could not be reached before the start: a sentence each.
         self.unreachable: list[str] = []
+        # The forms in which players have taken messages, and the players that have only refused the form known of them.
+        self._understood: set[tuple[str, str]] = set()
+        self.misunderstood: set[str] = set()
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is, in its own form."""
@@ -86,13 +91,23 @@ class OpenDoor:
             await self._ledger.settled()
         return requests.answered(incoming, answer)
 
-    def writer(self, player: Player) -> Callable[[str, bytes, int], bytes]:
-        """How a broadcast to a player is written: in the form that it understands."""
+    def addressed(self, recipient: Recipient, player: Player) -> Recipient:
+        """How a player is told: in the form that it understands."""
+        form = player.form or "RPC"
 
         def write(_method: str, params: bytes, call_id: int) -> bytes:
-            return requests.broadcast(params, player.id, player.form, call_id)
+            return requests.broadcast(params, player.id, form, call_id)
 
-        return write
+        def answered(answer: HttpAnswer) -> None:
+            if not is_refusal(answer.status, answer.body):
+                self._understood.add((player.id, form))
+                self.misunderstood.discard(player.id)
+                if player.form is None:
+                    self._learn_form(player.id, "RPC")
+            elif (player.id, form) not in self._understood:
+                self.misunderstood.add(player.id)
+
+        return recipient._replace(write=write, answered=answered)
 
     async def look_for_players(self) -> None:
         """Call every player before the start, for nobody was called while it registered; and say who is not there."""
@@ -128,9 +143,11 @@ class OpenDoor:
         given = msgspec.json.decode(answer, type=_Answer).result
         agent = self._ledger.league.agent(given.player_id or given.referee_id or "")
         if isinstance(agent, Player) and agent.form is None:
-            name = "RPC" if form is None else form.name
-            self._ledger.record(commands.learn_form(self._ledger.league, agent.id, name, self._now()))
+            self._learn_form(agent.id, "RPC" if form is None else form.name)
         return agent
+
+    def _learn_form(self, player_id: str, form: str) -> None:
+        self._ledger.record(commands.learn_form(self._ledger.league, player_id, form, self._now()))
 
     def _note(self, agent_id: str, broken: Iterable[m.BrokenRule]) -> None:
         """Keep what an agent got wrong; the more often it does, the more seldom that is written down."""

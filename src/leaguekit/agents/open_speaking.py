@@ -92,7 +92,8 @@ class OpenSpeaker:
             try:
                 found = await self._tried(side, made, request, kind, deadline)
             except Unreachable as error:
-                if known_form is not None:
+                # A form that others have reported may be wrong. One that was understood here is not.
+                if self._memory.forms.get(seat.player_id) == made.form:
                     raise
                 tries.hung_up = error
                 continue

@@ -22,7 +22,7 @@ from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.fields import RoundId, Url
+from leaguekit.protocol.fields import Count, RoundId, Url
 from leaguekit.protocol.messages import (
     MOST_STANDINGS,
     BrokenRule,
@@ -42,6 +42,8 @@ from leaguekit.transport.base import Unreachable
 METHOD = "operator"
 MOST_SEATS = 1_000
 MAX_TIES = 10
+# Anybody may ask for the schedule: so many bytes are given at once.
+MOST_OF_SCHEDULE = 60_000
 
 
 class Operation(msgspec.Struct, kw_only=True):
@@ -52,6 +54,8 @@ class Operation(msgspec.Struct, kw_only=True):
     player_id: str = ""
     match_id: str = ""
     round_id: RoundId | None = None
+    # So many matches of the schedule are left out.
+    offset: Count = 0
     reason: str = ""
     query_type: str = ""
     agent_id: str = ""
@@ -348,6 +352,18 @@ def _query(league: League, operation: Operation) -> dict[str, Any]:
     return {"success": not isinstance(found, QueryError), "data": msgspec.to_builtins(found)}
 
 
+def _schedule(league: League, operation: Operation) -> dict[str, Any]:
+    """The schedule from an offset on; ``next_offset`` if there is more of it."""
+    found: list[Any] = []
+    size = 0
+    for match in queries.schedule_from(league, operation.round_id, operation.offset):
+        size += len(msgspec.json.encode(match)) + 1
+        if size > MOST_OF_SCHEDULE:
+            return {"schedule": found, "next_offset": operation.offset + len(found)}
+        found.append(msgspec.to_builtins(match))
+    return {"schedule": found}
+
+
 Look = Callable[[League, Operation], dict[str, Any]]
 # These show where agents live, or who has a seat, and need the admin token.
 _GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
@@ -356,7 +372,5 @@ _LOOKS: dict[str, Look] = {
     # What an agent states may hold an address.
     "moves": lambda league, _operation: {"moves": without_places(msgspec.to_builtins(league.move_origins))},
     "standings": _standings,
-    "schedule": lambda league, operation: {
-        "schedule": msgspec.to_builtins(queries.schedule(league, operation.round_id))
-    },
+    "schedule": _schedule,
 }

@@ -27,7 +27,7 @@ from leaguekit.transport.addresses import (
 )
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, Peer, TlsFailed, Unreachable
 from leaguekit.transport.descriptors import is_broadcast
-from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.origins import UNKNOWN_HOST, neighbourhood
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,9 @@ def check_address(role: Role, url: str, peer: Peer) -> None:
         raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
     if (better := url_to_use(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
+        raise Rejected(role, "E048", detail)
+    if peer.host == UNKNOWN_HOST and is_loopback(_host(url)):
+        detail = f"{url} leads everybody to their own machine; register with an address that others can reach"
         raise Rejected(role, "E048", detail)
     if same_server(url, Url("http", *peer.server, "/").whole):
         raise Rejected(role, "E048", f"{url} leads to the manager itself; register with where the agent listens")

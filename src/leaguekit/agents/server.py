@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import DecodeError, Struct, json
@@ -30,7 +30,7 @@ def agent_server(
     handle: QuickHandler,
     sockets: Sequence[socket.socket],
     refuse: Refuse,
-    names: Iterable[str] = (),
+    endpoint: str = "",
     *,
     role: Literal["player", "referee"] = "player",
     admits: Admits | None = None,
@@ -38,7 +38,8 @@ def agent_server(
 ) -> Server:
     """A player's or a referee's: it takes more from its manager than the manager takes from it.
 
-    ``admits`` says of the beginning of a large body whether the rest is read, and ``caller`` whose token is in it.
+    ``endpoint`` is the URL at which others reach it. ``admits`` says of the beginning of a large body whether the rest
+    is read, and ``caller`` whose token is in it.
     """
     most = MOST_BYTES_FROM_ABOVE
     allowances = Allowances() if caller is None else Allowances(recognise=caller)
@@ -53,7 +54,8 @@ def agent_server(
         ),
         admits=admits,
         mcp=mcp_door(lambda: agent_surface(role, handler), allowances, most),
-        names=names,
+        names=names_of(endpoint),
+        endpoint=endpoint,
     )
 
 

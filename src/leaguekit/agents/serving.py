@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from leaguekit.agents.credentials import Known
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
-from leaguekit.agents.server import agent_server, names_of
+from leaguekit.agents.server import agent_server
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.methods import get_ready
 from leaguekit.protocol.refusals import Refuse
@@ -70,9 +70,14 @@ async def serve(
     To ``stay`` is to go on serving until ``stop``. ``tell`` hears how it goes. Raises RegistrationRefused.
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
-    names = names_of(agent.registrar.endpoint)
     server = agent_server(
-        agent.reply, [sock], refuse, names, role=agent.registrar.role, admits=agent.admits, caller=agent.caller
+        agent.reply,
+        [sock],
+        refuse,
+        agent.registrar.endpoint,
+        role=agent.registrar.role,
+        admits=agent.admits,
+        caller=agent.caller,
     )
     await server.start()
     try:

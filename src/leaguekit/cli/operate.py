@@ -7,6 +7,8 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +93,9 @@ def run(options: argparse.Namespace) -> int:
         params["admin_token"] = admin_token(options)
     if options.command == "start" and not options.yes:
         params |= _agreed(options.manager)
-    if options.command in ("withdraw", "disqualify"):
+    if options.command == "schedule":
+        shown = asyncio.run(_schedule(options.manager, params))
+    elif options.command in ("withdraw", "disqualify"):
         shown = asyncio.run(_put_out(options, params))
     elif options.command == "rematch":
         shown = asyncio.run(_rematch(options, params))
@@ -178,6 +182,26 @@ async def _call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
         return await ask_manager(caller, manager, params)
     finally:
         await caller.close()
+
+
+async def _schedule(manager: str, params: dict[str, Any]) -> dict[str, Any]:
+    caller = HttpCaller(AddressPolicy.only(manager))
+    try:
+        return await whole_schedule(partial(ask_manager, caller, manager), params)
+    finally:
+        await caller.close()
+
+
+async def whole_schedule(
+    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], params: dict[str, Any]
+) -> dict[str, Any]:
+    """The schedule, which a manager shows in parts."""
+    shown = part = await ask(params)
+    while part["schedule"] and "next_offset" in part:
+        part = await ask(params | {"offset": part["next_offset"]})
+        shown["schedule"] += part["schedule"]
+    shown.pop("next_offset", None)
+    return shown
 
 
 async def ask_manager(caller: HttpCaller, manager: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from leaguekit.agents.credentials import Known
 from leaguekit.agents.logs import log_to, silenced
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.agents.server import agent_server, names_of
+from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
 from leaguekit.agents.strategies import STRATEGIES, load
 from leaguekit.agents.world import World
@@ -131,8 +131,9 @@ class _Crowd:
     async def serve(self, stop: program.Stop) -> int:
         """Register all and serve them until their league is over, or until ``stop``; the exit code."""
         registrar = self._agents[0].registrar
-        names = names_of(registrar.endpoint)
-        server = agent_server(self.reply, self._sockets, player_refusal, names, admits=self.admits, caller=self.caller)
+        server = agent_server(
+            self.reply, self._sockets, player_refusal, registrar.endpoint, admits=self.admits, caller=self.caller
+        )
         await server.start()
         ports = sorted(self._by_port)
         in_a_row = ports == [*range(ports[0], ports[-1] + 1)]

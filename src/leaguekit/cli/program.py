@@ -80,7 +80,8 @@ def add_names(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         action="append",
         default=[],
-        help="a proxy on another machine that is believed whom it passes on (X-Forwarded-For)",
+        help="a proxy that is believed whom it passes on (X-Forwarded-For); one on this machine also is if --endpoint "
+        "leads elsewhere than to where it listens",
     )
 
 

@@ -8,6 +8,7 @@ import contextlib
 import shlex
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from leaguekit.agents.operator import ADMIN_TOKEN
 from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import check_limit, default_store, new_league_id
-from leaguekit.cli.operate import admin_token, ask_manager
+from leaguekit.cli.operate import admin_token, ask_manager, whole_schedule
 from leaguekit.cli.plans import RunPlan, resuming, run_plan
 from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.cli.screen import can_show
@@ -343,6 +344,12 @@ async def _asked(caller: HttpCaller, manager: str, params: dict[str, Any]) -> di
     return await ask_manager(caller, manager, params)
 
 
+async def _schedule(caller: HttpCaller, manager: str, **params: Any) -> list[dict[str, Any]]:
+    found = await whole_schedule(partial(_asked, caller, manager), {"command": "schedule", **params})
+    matches: list[dict[str, Any]] = found["schedule"]
+    return matches
+
+
 class _Show:
     """What is shown of a league in progress: a picture in a terminal, and plain lines elsewhere."""
 
@@ -406,8 +413,7 @@ async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], s
                 show.say(f"\n{standings_table(standings[:MOST_ROWS])}")
             show.round = round_id
             show.say(f"\nRound {round_id} of {status['total_rounds']}")
-        found = await _asked(caller, manager, {"command": "schedule", "round_id": round_id})
-        for match in found["schedule"]:
+        for match in await _schedule(caller, manager, round_id=round_id):
             if "result" in match and match["match_id"] not in show.told:
                 show.told.add(match["match_id"])
                 show.say(f"  {_sentence(match)}")
@@ -450,7 +456,7 @@ def _sentence(match: dict[str, Any]) -> str:
 async def _finish(league: _League, caller: HttpCaller, status: dict[str, Any], show: _Show) -> int:
     found = await _asked(caller, league.manager, {"command": "standings"})
     standings = found["standings"]
-    schedule = (await _asked(caller, league.manager, {"command": "schedule"}))["schedule"]
+    schedule = await _schedule(caller, league.manager)
     told_moves = (await _asked(caller, league.manager, {"command": "moves"}))["moves"]
     moves = msgspec.convert(told_moves, dict[str, MoveOrigins])
     technical = sum(one["result"]["details"].get("status") == "TECHNICAL_LOSS" for one in schedule)

@@ -42,6 +42,7 @@ def gateway_server(
         app=gateway_app(gateway, allowances),
         mcp=mcp_door(lambda: gateway_surface(gateway), allowances, most),
         names=[*names_of(gateway.endpoint), *names],
+        endpoint=gateway.endpoint,
         proxies=proxies,
         limits=Limits(requests=MOST_REQUESTS),
     )

@@ -10,6 +10,8 @@ from leaguekit.protocol.messages import BrokenRule
 
 # There are some hundred rules; nobody needs to see more of one agent's.
 MOST_RULES = 100
+# The names of the forms in which requests are written.
+FORMS = ("RPC", "RPC_CHOOSE_PARITY", "TYPE", "MESSAGE", "TOOLS", "ENVELOPE")
 
 
 def learn_form(league: League, player_id: str, form: str, at: str) -> list[Event]:

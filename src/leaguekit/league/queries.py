@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from itertools import islice
 
 from msgspec import UNSET
 
@@ -99,12 +100,15 @@ def final_standings(league: League, reader: str | None = None) -> list[FinalStan
 
 def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch]:
     """The matches of one round or of all; none before the start, or of a round that there is not."""
+    return list(schedule_from(league, round_id, 0))
+
+
+def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator[ScheduledMatch]:
+    """The matches of one round or of all but the first ``offset``, each made when it is asked for."""
     rounds = league.rounds if round_id is None else league.rounds[round_id - 1 : round_id]
-    return [
-        scheduled(league.settings.game_type, match, match.outcome)
-        for round_ in rounds
-        for match in (league.matches[name] for name in round_.matches)
-    ]
+    names = (name for round_ in rounds for name in round_.matches)
+    for match in map(league.matches.__getitem__, islice(names, offset, None)):
+        yield scheduled(league.settings.game_type, match, match.outcome)
 
 
 def scheduled(game_type: str, match: Match, outcome: Outcome | None) -> ScheduledMatch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import UNSET, structs
 
 from leaguekit.league.events import (
@@ -17,7 +19,7 @@ from leaguekit.league.events import (
     ResultFlagged,
     ResultRecorded,
 )
-from leaguekit.league.forgiveness import learn_form, note_broken_rules
+from leaguekit.league.forgiveness import FORMS, learn_form, note_broken_rules
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
 from leaguekit.league.rounds import closing
@@ -40,9 +42,13 @@ _STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
 }
 
 
-def record_result(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
+def record_result(
+    league: League, report: MatchResultReport, referee_id: str, at: str, *, misunderstood: Container[str] = ()
+) -> list[Event]:
     """Count a referee's report. Raises ProtocolError unless it is for that referee's open attempt, and fits itself and
     the rules.
+
+    ``misunderstood`` are the players that have refused messages in the form that is known of them.
     """
     _check_league(league, report.league_id)
     attempt = None if report.attempt is UNSET else report.attempt
@@ -50,7 +56,7 @@ def record_result(league: League, report: MatchResultReport, referee_id: str, at
     if (report.round_id, report.game_type) != (match.round_id, league.settings.game_type):
         raise ProtocolError("E056", f"{match.id} is a match of {league.settings.game_type} in round {match.round_id}.")
     result = checked(match, report.result)
-    learned = _learned(league, match, result.details, at)
+    learned = _learned(league, match, result.details, at, misunderstood)
     result.details.broken_rules = result.details.forms = UNSET
     doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _judged(league, match, result)]
     return [
@@ -179,12 +185,18 @@ def _judged(league: League, match: Match, result: MatchResult) -> list[str]:
     return judgement.doubts
 
 
-def _learned(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
-    """What a referee has learned of how its players speak; it is kept apart from the result, and changes none."""
+def _learned(
+    league: League, match: Match, details: ResultDetails, at: str, misunderstood: Container[str]
+) -> list[Event]:
+    """What a referee has learned of how its players speak; it is kept apart from the result, and changes none.
+
+    A report replaces a form only if the player itself has refused that form: other referees use it too.
+    """
     events: list[Event] = []
     for name in match.players:
-        if details.forms and name in details.forms:
-            events += learn_form(league, name, details.forms[name], at)
+        form = details.forms.get(name) if details.forms else None
+        if form in FORMS and (league.players[name].form is None or name in misunderstood):
+            events += learn_form(league, name, form, at)
         if details.broken_rules and name in details.broken_rules:
             events += note_broken_rules(league, name, details.broken_rules[name], at)
     return events

@@ -156,6 +156,16 @@ def is_loopback(host: str | Address) -> bool:
     return host == LOCALHOST or is_in(host, LOOPBACK)
 
 
+def is_passed_on(url: str, addresses: Iterable[tuple[str, int]]) -> bool:
+    """Whether a server that listens at these addresses is reached at a URL only through a proxy."""
+    try:
+        to = read_url(url)
+    except Unreachable:
+        return False
+    listening = [host for host, port in addresses if port == to.port]
+    return to.scheme == "https" or not listening or (all(map(is_loopback, listening)) and not is_loopback(to.host))
+
+
 def is_in(host: str | Address, networks: Iterable[Network]) -> bool:
     """Whether a host is an address in one of these networks."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +19,8 @@ from leaguekit.transport.begun import rest_of
 from leaguekit.transport.origins import Names
 from leaguekit.transport.rooms import Limits, Room
 from leaguekit.transport.turns import Admits, Place, Post, TooLarge, path_and_query
+
+log = logging.getLogger(__name__)
 
 # The name of the agent that sent a message, if it is known.
 Identify = Callable[[bytes], str | None]
@@ -52,8 +55,7 @@ class Endpoint:
     place: Place
     limits: Limits
     names: Names
-    # Proxies that are believed where a request comes from. One on this machine always is: what it passes on then
-    # counts as coming from elsewhere, and not from here.
+    # Proxies that are believed where a request comes from.
     proxies: tuple[Network, ...]
     room: Room
     # What answers MCP's requests at /mcp; without it they are the handler's like all others.
@@ -64,6 +66,18 @@ class Endpoint:
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    _has_warned: bool = False
+
+    def warn_of_proxy(self, address: str) -> None:
+        """Say once that a proxy on this machine is not believed."""
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "%s sent X-Forwarded-For and is not known as a proxy: all callers whom it passes on count as one. "
+                "If it is your proxy, start with --proxy %s",
+                address,
+                address,
+            )
 
 
 def begin(place: Place, body: bytes, peer: Peer) -> bytes | Work:

@@ -21,12 +21,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from leaguekit.transport import http_answers as answers
-from leaguekit.transport.addresses import is_in
+from leaguekit.transport.addresses import is_in, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
 from leaguekit.transport.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.mcp.routing import is_mcp
-from leaguekit.transport.origins import marks, neighbourhood, peer_address
+from leaguekit.transport.origins import UNKNOWN_HOST, marks, neighbourhood, peer_address
 from leaguekit.transport.request_heads import Head, plain_head
 from leaguekit.transport.rooms import Line
 from leaguekit.transport.turns import FREE_BYTES, Other, Post, Refusal, Turn, mcp_query, whole_cycle
@@ -79,6 +79,9 @@ class McpProtocol(HttpToolsProtocol):
         self._deaf = False
         self._stopping = False
         self._is_stream = False
+        self._waits_for_news = False
+        # The peer has said that it sends nothing more.
+        self._is_at_eof = False
         self._is_identified = False
         # The last word has been said, and what still comes is thrown away.
         self._has_parted = False
@@ -142,17 +145,37 @@ class McpProtocol(HttpToolsProtocol):
         self._endpoint.gone.set()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Whoever has said its last word still gets its answers; but the reader of a stream has gone."""
-        self._deaf = True
+        """The peer sends nothing more: it still gets its answers, but no stream and no news.
+
+        Whether it has gone cannot be told before that. So a page has ``linger_seconds``, MCP ``request_seconds``.
+        """
+        is_cut_off = self._in_message and self._post is None
+        self._deaf = self._is_at_eof = True
         self._in_message = False
         if self._post is not None:
             self._post = None
             self._turns.pop()
-        if not self._turns or any(isinstance(turn, Other) for turn in self._turns):
+        if not self._turns or is_cut_off or self._is_stream or self._waits_for_news:
             return False
-        if isinstance(self._turns[-1], Post):
-            self._turns[-1].keep_alive = False
+        first, last = self._turns[0], self._turns[-1]
+        # A page that has begun and not ended is a stream. MCP answers in events, also where it is no stream.
+        if isinstance(first, Other) and first.cycle.response_started and first.app is not self._endpoint.mcp:
+            return False
+        if isinstance(last, Post):
+            last.keep_alive = False
+        elif isinstance(last, Other):
+            last.cycle.keep_alive = False
+        others = [turn for turn in self._turns if isinstance(turn, Other)]
+        if others:
+            only_mcp = all(turn.app is self._endpoint.mcp for turn in others)
+            self._end_after(self._limits.request_seconds if only_mcp else self._limits.linger_seconds)
         return True
+
+    def _end_after(self, seconds: float) -> None:
+        """Close the connection after a time, and cut it off if its peer does not take what is left for it."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = self.loop.call_later(seconds, self._close)
 
     def shutdown(self) -> None:
         """Finish what is being answered, and nothing else."""
@@ -364,8 +387,8 @@ class McpProtocol(HttpToolsProtocol):
             return
         found, peer = marks(self.headers), self._peer
         refusal = self._endpoint.names.refusal(found)
-        if self._is_proxy and found.forwarded is not None and refusal is None:
-            peer = peer._replace(host=peer_address(found.forwarded))
+        if found.forwarded is not None and refusal is None and (self._is_proxy or is_loopback(peer.host)):
+            peer = self._passed_on_for(found.forwarded)
             refusal = self._count_as(neighbourhood(peer.host))
         if refusal is not None:
             self._refuse(refusal)
@@ -383,6 +406,15 @@ class McpProtocol(HttpToolsProtocol):
         else:
             self._post = Post(place, method, peer, self.headers, found.is_mcp)
             self._turns.append(self._post)
+
+    def _passed_on_for(self, address: str) -> Peer:
+        """Whom a proxy speaks for.
+
+        What another program of this machine passes on is not from here; from where is not known.
+        """
+        if not self._is_proxy:
+            self._endpoint.warn_of_proxy(self._peer.host)
+        return self._peer._replace(host=(self._is_proxy and peer_address(address)) or UNKNOWN_HOST)
 
     def _count_as(self, address: str) -> bytes | None:
         """Count this connection of a proxy's under the address that it speaks for; a refusal if there is no room."""
@@ -416,6 +448,9 @@ class McpProtocol(HttpToolsProtocol):
 
     def release(self) -> None:
         """The request waits for news: until it is answered, others may have the place of its connection."""
+        self._waits_for_news = True
+        if self._is_at_eof:
+            self.end()
         if self._address is not None:
             self._endpoint.room.release(self, self._address)
 
@@ -433,6 +468,8 @@ class McpProtocol(HttpToolsProtocol):
     def become_stream(self) -> None:
         """It no longer counts as a connection that is being answered, and does not hold up stopping."""
         self._is_stream = True
+        if self._is_at_eof:
+            self.end()
         if self._address is not None:
             self._endpoint.room.leave(self, self._address)
             self._address = None
@@ -616,7 +653,7 @@ class McpProtocol(HttpToolsProtocol):
         return answers.of_status(200 if post.place is self._endpoint.place else 500, answers.INTERNAL_ERROR)
 
     def on_response_complete(self) -> None:
-        self._answering = False
+        self._answering = self._waits_for_news = False
         if self.transport.is_closing():
             self._wait_for_end()
         else:

@@ -7,13 +7,15 @@ it loads without saying so (an image, a script) is marked by the browser (Sec-Fe
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from leaguekit.transport import http_answers as answers
-from leaguekit.transport.addresses import LOCALHOST, is_literal, meant
+from leaguekit.transport.addresses import LOCALHOST, PORTS, is_literal, meant, read_url
+from leaguekit.transport.base import Unreachable
 
 # Whatever HTML is served may load only what this server serves, and is shown in no other site's frame.
 PAGE_POLICY = (
@@ -26,6 +28,8 @@ HEADERS = [
     ("referrer-policy", "no-referrer"),
     ("content-security-policy", PAGE_POLICY),
 ]
+# The host of a caller whose address is not known.
+UNKNOWN_HOST = "unknown"
 _MOST_SEEN = 256
 _BRACKETED = re.compile(r"\[([0-9a-f:.]+)\](?::[0-9]*)?")
 
@@ -69,11 +73,20 @@ def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
 
 
 class Names:
-    """The names under which a server is known, beside every address: an address cannot be made to lead elsewhere."""
+    """The names under which a server is known, beside every address: an address cannot be made to lead elsewhere.
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
+    ``endpoint`` is the URL at which others reach it.
+    """
+
+    def __init__(self, names: Iterable[str] = (), endpoint: str = "") -> None:
         self._names = {LOCALHOST, *(name.lower().rstrip(".") for name in names)}
         self._seen: set[bytes] = set()
+        # The origin of its pages behind a proxy that passes a host without its port on, and that host.
+        self._own_page: tuple[bytes, bytes] | None = None
+        with contextlib.suppress(Unreachable):
+            own = read_url(endpoint)
+            host = own._replace(port=PORTS[own.scheme]).authority
+            self._own_page = f"{own.scheme}://{own.authority}".encode(), host.encode()
 
     def refusal(self, found: Marks) -> bytes | None:
         """How a request is refused, if it is not for this server or from a page of another's."""
@@ -87,9 +100,13 @@ class Names:
                 self._seen.add(host)
         elif found.is_ambiguous:
             return answers.BAD_REQUEST
-        if found.is_foreign or (found.origin is not None and not _is_own_page(found.origin, host)):
+        if found.is_foreign:
             return answers.FOREIGN_PAGE
-        return None
+        if found.origin is None or _is_own_page(found.origin, host) or (found.origin, host) == self._own_page:
+            return None
+        if host is not None and _host_of(found.origin.partition(b"://")[2]) == _host_of(host):
+            return answers.OTHER_PORT
+        return answers.FOREIGN_PAGE
 
     def _is_ours(self, authority: bytes) -> bool:
         text = authority.decode("latin-1").lower()
@@ -111,6 +128,10 @@ def _is_own_page(origin: bytes, host: bytes | None) -> bool:
     """A page that this server served comes from where the request goes to, with or without TLS before it."""
     scheme, separator, authority = origin.partition(b"://")
     return bool(host and separator) and scheme in (b"http", b"https") and authority.lower() == (host or b"").lower()
+
+
+def _host_of(authority: bytes) -> bytes:
+    return re.sub(rb":[0-9]*$", b"", authority).lower()
 
 
 def peer_address(text: str) -> str:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
-from leaguekit.transport.addresses import LOOPBACK, Network
+from leaguekit.transport.addresses import LOOPBACK, Network, is_passed_on
 from leaguekit.transport.descriptors import backlog
 from leaguekit.transport.endpoint import Beside, Endpoint, Identify
 from leaguekit.transport.http_protocol import McpProtocol
@@ -87,9 +87,11 @@ class Server:
 
     ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
     a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
-    addresses; ``proxies`` are believed whom they pass on. A body of more than ``FREE_BYTES`` is read only if ``admits``
-    takes its beginning; otherwise it is too large. ``stopping`` is called when it begins to stop. ``identify`` names
-    the known agent that sent a message: when all places are taken, the connections of known agents give way last.
+    addresses; ``endpoint`` is the URL at which others reach it. ``proxies`` are believed whom they pass on, and so is
+    this machine if the endpoint is not where the server listens. A body of more than ``FREE_BYTES`` is read only if
+    ``admits`` takes its beginning; otherwise it is too large. ``stopping`` is called when it begins to stop.
+    ``identify`` names the known agent that sent a message: when all places are taken, the connections of known agents
+    give way last.
     """
 
     def __init__(
@@ -105,19 +107,21 @@ class Server:
         beside: Beside | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
+        endpoint: str = "",
         proxies: Iterable[Network] = (),
         stopping: Callable[[], None] | None = None,
         identify: Identify | None = None,
     ) -> None:
         self._stopping = stopping
-        trusted = (*LOOPBACK, *proxies)
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
         place = Place(handler, most_bytes, too_large, admits)
-        self._endpoint = Endpoint(place, limits, Names(names), trusted, Room(limits), door, beside, identify)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
+        own = LOOPBACK if is_passed_on(endpoint, self._addresses) else ()
+        known = Names(names, endpoint)
+        self._endpoint = Endpoint(place, limits, known, (*own, *proxies), Room(limits), door, beside, identify)
         self._state = ServerState()
         self._config = uvicorn.Config(
             _unless_gone(app or _nothing_here),
