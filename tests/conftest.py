@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -16,6 +17,9 @@ for name, examples in (("fuzz", 100_000), ("soak", 10_000)):
         name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
     )
 settings.load_profile(os.environ.get("LEAGUEKIT_HYPOTHESIS", "suite"))
+
+# A shell that starts the suite in the background lets it ignore Ctrl-C. The programs under test must not inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
