@@ -755,8 +755,11 @@ async def test_a_url_means_the_same_whether_its_origin_is_known_or_not(
 @on_both_loops
 async def test_a_call_cancelled_at_any_step_leaves_the_pool_in_order(before: str) -> None:
     for steps in range(2_000):
-        async with serving(zoo.answers_when_told) as server, calling(most_connections=1) as caller:
-            url = server.url.replace("127.0.0.1", "localhost") if before == "a name to look up" else server.url
+        async with (
+            serving(zoo.answers_when_told) as server,
+            calling(most_connections=1, look_up=lambda _host, _port: ["127.0.0.1"]) as caller,
+        ):
+            url = server.url.replace("127.0.0.1", "peer.test") if before == "a name to look up" else server.url
             first = None
             if before == "a kept connection":
                 server.go_on.set()
