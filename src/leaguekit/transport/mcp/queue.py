@@ -1,7 +1,7 @@
 """The queue of MCP requests that are not begun yet.
 
-An MCP request takes a hundred times as long as a call of league.v2. The loop accepts one connection in each turn. So
-many MCP requests in a row would keep new connections waiting.
+An MCP request takes a hundred times as long as a call of league.v2, and uvloop accepts one connection in each turn of
+the loop. Many MCP requests in a row would keep new connections waiting.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable
 
-# After an MCP request has begun, the next one waits for so many turns of the loop. Without other work they take 1 ms.
+# After an MCP request has begun, the next one waits for so many turns of the loop. Without other work they take 0.1 ms.
 TURNS_BETWEEN = 64
 # Requests that wait, in all and of one address.
 MOST_WAITING = 400
