@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,30 @@ def test_a_private_authority_is_trusted_by_the_documented_variable(
 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[1]))
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("role", ["player", "referee"])
+@in_virtual_time
+async def test_endpoints_of_applicants_are_called_apart_from_those_of_registered_agents(
+    tmp_path: Path, role: str
+) -> None:
+    called: list[str] = []
+
+    class Noting(MemoryCaller):
+        async def post(self, url: str, *rest: Any) -> HttpAnswer:
+            called.append(url)
+            return await super().post(url, *rest)
+
+    async with Hall(tmp_path) as hall:
+        url = "http://127.0.0.1:8777/mcp"
+        hall.network.listen(url, answers)
+        admission = hall.manager._admission
+        noting = Noting(hall.network)
+        hall._callers[noting] = "manager"
+        admission._world = replace(admission._world, applicants_caller=noting)
+        query = f"referee={await hall.manager.provide_referee_code(None)}"
+        accepted = await register(hall, role, 1, url, "127.0.0.1", query)
+        assert (accepted["status"], called) == ("ACCEPTED", [url])
+        params = hall.registration(role, 1, {"contact_endpoint": url}) | {"auth_token": accepted["auth_token"]}
+        assert (await hall.post(f"register_{role}", params))["result"]["status"] == "ACCEPTED"
+        assert called == [url]

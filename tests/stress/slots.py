@@ -25,9 +25,8 @@ from tests.stress.lines import Line, Seen, post, registration
 CONNECTIONS = 1_000
 SOURCES = 5
 PINGS = 30
-# Who is refused or answered comes back so much later. MCP takes much longer than all else: it is to hold connections
-# here, and not to use up the processor.
-PAUSE, MCP_PAUSE = 0.5, 5.0
+# Who is refused or answered comes back so much later.
+PAUSE = 0.5
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
 
@@ -74,8 +73,17 @@ async def waits_by_mcp(target: Target, stack: AsyncExitStack) -> tuple[int, Sequ
     """The same by MCP, 45 seconds each."""
     code, _ = await joined(target.gateway, f"Chat {next(target.numbers)}")
     body = _call("tools/call", name="wait_for_turn", arguments={"code": code, "seconds": 45})
+    return target.gateway, [_by_mcp(body)]
+
+
+async def lists_by_mcp(target: Target, stack: AsyncExitStack) -> tuple[int, Sequence[bytes]]:
+    """Questions for the tools, which need no seat."""
+    return target.gateway, [_by_mcp(_call("tools/list"))]
+
+
+def _by_mcp(body: bytes) -> bytes:
     headers = b"accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
-    return target.gateway, [post(body).replace(b"content-length", headers + b"content-length", 1)]
+    return post(body).replace(b"content-length", headers + b"content-length", 1)
 
 
 async def relay_calls(target: Target, stack: AsyncExitStack) -> tuple[int, Sequence[bytes]]:
@@ -117,7 +125,7 @@ async def unfinished_bodies(target: Target, stack: AsyncExitStack) -> tuple[int,
 
 
 Attack = Callable[[Target, AsyncExitStack], Awaitable[tuple[int, Sequence[bytes]]]]
-ATTACKS: list[Attack] = [polls, waits_by_mcp, relay_calls, registrations, unfinished_bodies]
+ATTACKS: list[Attack] = [polls, waits_by_mcp, lists_by_mcp, relay_calls, registrations, unfinished_bodies]
 
 
 @asynccontextmanager
@@ -125,9 +133,9 @@ async def under(attack: Attack, target: Target) -> AsyncIterator[int]:
     """Hold connections as an attack does, for as long as this lasts; the port that is attacked."""
     async with AsyncExitStack() as stack:
         port, requests = await attack(target, stack)
-        sent, pause = asyncio.Semaphore(0), MCP_PAUSE if attack is waits_by_mcp else PAUSE
+        sent = asyncio.Semaphore(0)
         holders = [
-            asyncio.create_task(_hold(port, f"127.0.9.{1 + n % SOURCES}", requests[n % len(requests)], sent, pause))
+            asyncio.create_task(_hold(port, f"127.0.9.{1 + n % SOURCES}", requests[n % len(requests)], sent))
             for n in range(CONNECTIONS)
         ]
         try:
@@ -140,13 +148,13 @@ async def under(attack: Attack, target: Target) -> AsyncIterator[int]:
             await asyncio.gather(*holders, return_exceptions=True)
 
 
-async def _hold(port: int, source: str, request: bytes, sent: asyncio.Semaphore, pause: float) -> None:
+async def _hold(port: int, source: str, request: bytes, sent: asyncio.Semaphore) -> None:
     while True:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
         except ConnectionError:
             sent.release()
-            await asyncio.sleep(pause)
+            await asyncio.sleep(PAUSE)
             continue
         writer.write(request)
         sent.release()
@@ -155,7 +163,7 @@ async def _hold(port: int, source: str, request: bytes, sent: asyncio.Semaphore,
                 await reader.read(65_536)
         finally:
             writer.transport.abort()
-        await asyncio.sleep(pause)
+        await asyncio.sleep(PAUSE)
 
 
 async def pings(port: int, seconds: float = 0.0) -> Seen:

@@ -21,7 +21,7 @@ import pytest
 
 from leaguekit.transport import caller as caller_module
 from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, system_look_up
-from leaguekit.transport.base import CallerLate, CallFailed, HttpAnswer, TimedOut, TlsFailed, Unreachable
+from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.caller import HttpCaller
 from leaguekit.transport.connections import IDLE_SECONDS, MOST_HEAD_BYTES
 from leaguekit.transport.deadline import Deadlines
@@ -755,8 +755,11 @@ async def test_a_url_means_the_same_whether_its_origin_is_known_or_not(
 @on_both_loops
 async def test_a_call_cancelled_at_any_step_leaves_the_pool_in_order(before: str) -> None:
     for steps in range(2_000):
-        async with serving(zoo.answers_when_told) as server, calling(most_connections=1) as caller:
-            url = server.url.replace("127.0.0.1", "localhost") if before == "a name to look up" else server.url
+        async with (
+            serving(zoo.answers_when_told) as server,
+            calling(most_connections=1, look_up=lambda _host, _port: ["127.0.0.1"]) as caller,
+        ):
+            url = server.url.replace("127.0.0.1", "peer.test") if before == "a name to look up" else server.url
             first = None
             if before == "a kept connection":
                 server.go_on.set()
@@ -903,10 +906,10 @@ async def test_each_allowed_address_is_tried_in_turn() -> None:
         return ["::1", "127.9.9.9", "127.0.0.1"]
 
     async with serving(zoo.good) as server, calling(look_up=look_up) as caller:
-        assert await caller.post(f"http://localhost:{server.port}/mcp", b"{}", AMPLE) == GOOD
+        assert await caller.post(f"http://three.test:{server.port}/mcp", b"{}", AMPLE) == GOOD
     with zoo.refusing() as url:
         async with calling(look_up=look_up) as caller:
-            error = await failure(caller, url.replace("127.0.0.1", "localhost"))
+            error = await failure(caller, url.replace("127.0.0.1", "three.test"))
             assert str(error).endswith("could not be connected to: connection refused")
 
 
@@ -964,6 +967,87 @@ async def test_many_slow_names_are_looked_up_by_few_threads_each_in_its_turn() -
     assert await asyncio.gather(*asked) == [[name] for name in names] * 2
     assert max(at_once) <= 16
     assert len(at_once) == 100
+
+
+@on_both_loops
+async def test_a_look_up_that_nobody_waits_for_any_more_is_not_made() -> None:
+    release = threading.Event()
+    looked_up: list[str] = []
+
+    def look_up(host: str, port: int) -> list[str]:
+        looked_up.append(host)
+        release.wait(AMPLE)
+        return [host]
+
+    resolver = Resolver(look_up, most=2)
+    slow = [asyncio.create_task(resolver.resolve(f"slow-{number}", 80)) for number in range(20)]
+    shared = [asyncio.create_task(resolver.resolve("shared", 80)) for _ in range(2)]
+    await until(lambda: len(looked_up) == 2)
+    for call in (*slow, shared[0]):
+        call.cancel()
+    await asyncio.wait((*slow, shared[0]))
+    last = asyncio.create_task(resolver.resolve("last", 80))
+    release.set()
+    assert (await shared[1], await last) == (["shared"], ["last"])
+    assert sorted(looked_up) == ["last", "shared", "slow-0", "slow-1"]
+
+
+@on_both_loops
+async def test_localhost_and_literal_addresses_are_not_looked_up() -> None:
+    async with serving(zoo.good) as server, calling(look_up=no_look_up) as caller:
+        for host in ("localhost", "127.0.0.1"):
+            assert await caller.post(f"http://{host}:{server.port}/mcp", b"{}", AMPLE) == GOOD
+
+
+@on_both_loops
+async def test_a_name_that_this_machine_does_not_look_up_in_time_is_not_the_peers_failure() -> None:
+    release = threading.Event()
+
+    def look_up(host: str, port: int) -> list[str]:
+        if host == "slow.test":
+            release.wait(AMPLE)
+        return ["127.0.0.1"]
+
+    async with serving(zoo.good) as server, calling(look_up=look_up, most_look_ups=1) as caller:
+        url = f"http://slow.test:{server.port}/mcp"
+        slow = asyncio.create_task(failure(caller, url, SHORT))
+        await until(lambda: caller._resolver._threads)
+        with pytest.raises(CallerUnable, match="from this machine: too many names are being looked up"):
+            await caller.post(f"http://quick.test:{server.port}/mcp", b"{}", SHORT)
+        # Its own name is slow.
+        assert (await slow).code == "E001"
+        release.set()
+        assert await caller.post(f"http://quick.test:{server.port}/mcp", b"{}", AMPLE) == GOOD
+
+
+@on(SkippingLoop)
+async def test_the_time_for_which_a_look_up_waits_for_a_thread_is_not_the_peers() -> None:
+    release = {"first.test": threading.Event(), "second.test": threading.Event()}
+    looked_up: list[str] = []
+
+    def look_up(host: str, port: int) -> list[str]:
+        looked_up.append(host)
+        release[host].wait(AMPLE)
+        return ["127.0.0.1"]
+
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SkippingLoop)
+    async with serving(zoo.good) as server, calling(look_up=look_up, most_look_ups=1) as caller:
+        first, second = (
+            asyncio.create_task(caller.post(f"http://{host}:{server.port}/mcp", b"{}", seconds))
+            for host, seconds in zip(release, (10 * AMPLE, AMPLE), strict=True)
+        )
+        await until(lambda: caller._resolver._queue)
+        loop.skipped += AMPLE / 2
+        release["first.test"].set()
+        assert await first == GOOD
+        await until(lambda: looked_up == list(release))
+        # Nearly all of the time since the call was begun.
+        loop.skipped += AMPLE / 2 - SHORT / 2
+        with pytest.raises(CallerUnable):
+            await caller.post(f"http://third.test:{server.port}/mcp", b"{}", SHORT)
+        release["second.test"].set()
+        assert await second == GOOD
 
 
 def test_a_look_up_that_outlives_its_loop_harms_nobody() -> None:

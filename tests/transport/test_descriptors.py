@@ -60,7 +60,7 @@ async def test_without_descriptors_the_caller_is_at_fault_and_a_later_call_succe
 async def test_without_descriptors_a_name_cannot_be_looked_up_and_the_caller_is_at_fault() -> None:
     async with calling() as caller:
         with no_descriptors_left(), pytest.raises(CallerUnable):
-            await caller.post("http://localhost:9/mcp", b"{}", AMPLE)
+            await caller.post("http://peer.test:9/mcp", b"{}", AMPLE)
 
 
 class FailingLoop(asyncio.SelectorEventLoop):
@@ -78,7 +78,7 @@ async def _failure(*errors: int, addresses: int = 1) -> BaseException:
     found = [f"127.0.0.{number}" for number in range(1, addresses + 1)]
     async with calling(look_up=lambda _host, _port: found) as caller:
         try:
-            await caller.post("http://localhost:9/mcp", b"{}", AMPLE)
+            await caller.post("http://peer.test:9/mcp", b"{}", AMPLE)
         except Exception as error:  # noqa: BLE001 - which one is the question
             return error
     raise AssertionError("there was an answer")
@@ -154,14 +154,14 @@ async def test_without_threads_a_name_cannot_be_looked_up_and_the_caller_is_at_f
     def start(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async with calling() as caller:
+    async with calling(look_up=lambda _host, _port: ["127.0.0.1"]) as caller:
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", start)
             for _ in range(40):
                 with pytest.raises(CallerUnable, match="cannot allocate memory"):
-                    await caller.post("http://localhost:9/mcp", b"{}", AMPLE)
+                    await caller.post("http://peer.test:9/mcp", b"{}", AMPLE)
         with pytest.raises(Unreachable):
-            await caller.post("http://localhost:9/mcp", b"{}", AMPLE)
+            await caller.post("http://peer.test:9/mcp", b"{}", AMPLE)
 
 
 @contextmanager

@@ -35,8 +35,8 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
-from leaguekit.transport.addresses import Resolver, is_loopback
-from leaguekit.transport.base import CallerLate, CallFailed, Peer
+from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS, Resolver, is_loopback
+from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
 from leaguekit.transport.begun import in_a_task
 from leaguekit.transport.origins import neighbourhood, peer_address
 from leaguekit.transport.rates import Buckets
@@ -85,7 +85,7 @@ class Admission:
         self._given: dict[str, _Given] = {}
         # Of each referee that shows players its own token, the addresses from which that token counts.
         self._token_hosts: dict[str, frozenset[str]] = {}
-        self._resolver = Resolver()
+        self._resolver = Resolver(most=MOST_THREADS_FOR_APPLICANTS)
         # The time limits of the checks of strangers, the oldest first, each with its address.
         self._checks: dict[asyncio.Timeout, str] = {}
         # Players whose endpoints others have named, too.
@@ -248,7 +248,7 @@ class Admission:
         mark = mark_of(applicant.conversation_id, applicant.timestamp)
         async with self._checking(applicant, peer):
             try:
-                is_there = shows_mark(await reachable(self._world.caller, url, SECONDS), mark)
+                is_there = shows_mark(await reachable(self._caller(applicant), url, SECONDS), mark)
             except (CallFailed, CallerLate):
                 is_there = False
         if commands.contested(league, applicant, role, self._now()) != holder:
@@ -274,8 +274,12 @@ class Admission:
         if role == "player" and settings.profile == "open":
             # Many open their port only when they have the answer: who is there is looked at before the start.
             return applicant
-        says = await check_reachable(self._world.caller, role, url, settings.league_id)
+        says = await check_reachable(self._caller(applicant), role, url, settings.league_id)
         return applicant._replace(says_it_is=says)
+
+    def _caller(self, applicant: commands.Applicant[Any]) -> Caller:
+        is_known = applicant.returning_id is not None or applicant.seat is not None
+        return self._world.caller if is_known else self._world.applicants_caller or self._world.caller
 
     def _is_local(self, peer: Peer) -> bool:
         """Whether a caller is on this machine, and the manager is there for this machine only."""

@@ -38,6 +38,8 @@ class World:
     inline: bool = False
     # Whom the operator lets it call, for who must say so before it calls.
     policy: AddressPolicy | None = None
+    # Calls endpoints that are not registered, so that they hold up no call of others.
+    applicants_caller: Caller | None = None
 
     def timestamp(self) -> str:
         """The time as messages carry it."""

@@ -194,10 +194,12 @@ async def _serve(
     from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
+    from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS
     from leaguekit.transport.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
     policy = program.policy_for(options).trusting(*options.own)
+    for_applicants = HttpCaller(policy, most_look_ups=MOST_THREADS_FOR_APPLICANTS)
     caller = McpCaller(HttpCaller(policy))
     proxies = program.proxies_for(options)
     served, endpoint = program.opened(options, program.facing(options))
@@ -216,7 +218,7 @@ async def _serve(
         await log.close()
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
-        world = World(caller, options.data_dir, policy=policy)
+        world = World(caller, options.data_dir, policy=policy, applicants_caller=for_applicants)
         manager = Manager(
             world,
             log,
@@ -253,7 +255,7 @@ async def _serve(
         finally:
             await server.stop()
             await manager.close()
-            await world.caller.close()
+            await asyncio.gather(caller.close(), for_applicants.close())
             lock.release()
         return 0
 

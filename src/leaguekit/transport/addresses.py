@@ -10,7 +10,6 @@ import contextlib
 import errno
 import socket
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, NamedTuple
@@ -24,6 +23,8 @@ Network = IPv4Network | IPv6Network
 LookUp = Callable[[str, int], list[str]]
 
 MOST_THREADS = 16
+# For endpoints that are not registered: anybody can name a host whose look-up takes long.
+MOST_THREADS_FOR_APPLICANTS = 4
 PORTS = {"http": 80, "https": 443}
 _IN_A_PATH = "/%:@!$&'()*+,;=~-._"
 
@@ -31,6 +32,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 LOOPBACK: Final[tuple[Network, ...]] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 LOCALHOST = "localhost"
+LOCALHOST_ADDRESSES = ("127.0.0.1", "::1")
 # Whatever the operator allows, no agent lives here; some are where clouds hand out credentials.
 NEVER: Final[tuple[Network, ...]] = tuple(
     ip_network(text)
@@ -128,7 +130,7 @@ class AddressPolicy:
         Raises Unreachable for what is no URL that we call.
         """
         _, host, port, _ = read_url(url)
-        named = ("127.0.0.1", "::1") if host == LOCALHOST else (host,)
+        named = LOCALHOST_ADDRESSES if host == LOCALHOST else (host,)
         return (host == LOCALHOST or is_literal(host)) and not any(self.allows(ip, host, port) for ip in named)
 
 
@@ -202,37 +204,53 @@ def system_look_up(host: str, port: int) -> list[str]:
 
 
 class Resolver:
-    """Looks names up in threads of its own, one a name, so that a slow name keeps only its own callers waiting.
+    """Looks names up in at most ``most`` threads of its own, so that a slow name keeps only its own callers waiting.
 
     The threads are daemons: a look-up that hangs must not hold up the end of the program.
     """
 
-    def __init__(self, look_up: LookUp = system_look_up) -> None:
+    def __init__(self, look_up: LookUp = system_look_up, most: int = MOST_THREADS) -> None:
         self._look_up = look_up
-        self._under_way: dict[tuple[str, int], asyncio.Future[list[str] | Exception]] = {}
-        self._queue: deque[tuple[str, int]] = deque()
+        self._most = most
+        self._under_way: dict[tuple[str, int], _LookUp] = {}
+        # Those that have no thread yet, the oldest first.
+        self._queue: dict[tuple[str, int], _LookUp] = {}
         self._threads = 0
 
-    async def resolve(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, unchecked. Raises what the look-up raises: OSError or ValueError."""
-        if is_literal(host):
-            return [host]
-        found = self._under_way.get((host, port))
-        if found is None:
-            loop = asyncio.get_running_loop()
-            found = self._under_way[host, port] = loop.create_future()
-            self._queue.append((host, port))
+    async def resolve(self, host: str, port: int, begun: Callable[[], None] | None = None) -> list[str]:
+        """The addresses of a host, unchecked. Raises what the look-up raises: OSError or ValueError.
+
+        ``begun`` is called when the look-up has a thread. Literal addresses and localhost need none.
+        """
+        if host == LOCALHOST or is_literal(host):
+            if begun is not None:
+                begun()
+            return list(LOCALHOST_ADDRESSES) if host == LOCALHOST else [host]
+        name, loop = (host, port), asyncio.get_running_loop()
+        look_up = self._under_way.get(name)
+        if look_up is None:
+            look_up = self._under_way[name] = self._queue[name] = _LookUp(loop)
             self._start(loop)
-        # Shared by everybody who asks for this name: one who gives up must not end it for the others.
-        outcome = await asyncio.shield(found)
+        look_up.callers += 1
+        try:
+            # Shared by everybody who asks for this name: one who gives up must not end it for the others.
+            await asyncio.shield(look_up.begun)
+            if begun is not None:
+                begun()
+            outcome = await asyncio.shield(look_up.outcome)
+        finally:
+            look_up.callers -= 1
+            if not look_up.callers and self._queue.pop(name, None) is not None:
+                del self._under_way[name]
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._queue and self._threads < MOST_THREADS:
+        while self._queue and self._threads < self._most:
             self._threads += 1
-            name = self._queue.popleft()
+            name = next(iter(self._queue))
+            self._queue.pop(name).begun.set_result(None)
             thread = threading.Thread(target=self._run, args=(loop, name), name=f"look-up {name[0]}", daemon=True)
             try:
                 thread.start()
@@ -250,8 +268,19 @@ class Resolver:
 
     def _done(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int], outcome: list[str] | Exception) -> None:
         self._threads -= 1
-        self._under_way.pop(name).set_result(outcome)
+        self._under_way.pop(name).outcome.set_result(outcome)
         self._start(loop)
+
+
+class _LookUp:
+    """A name that is looked up, or waits for a thread."""
+
+    __slots__ = ("begun", "callers", "outcome")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.begun: asyncio.Future[None] = loop.create_future()
+        self.outcome: asyncio.Future[list[str] | Exception] = loop.create_future()
+        self.callers = 0
 
 
 class Url(NamedTuple):

@@ -13,7 +13,7 @@ import ssl
 from functools import partial
 from typing import NamedTuple
 
-from leaguekit.transport.addresses import AddressPolicy, LookUp, Resolver, read_url, system_look_up
+from leaguekit.transport.addresses import MOST_THREADS, AddressPolicy, LookUp, Resolver, read_url, system_look_up
 from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, NoRoute, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
@@ -40,11 +40,12 @@ class HttpCaller:
         *,
         most_connections: int = MOST_CONNECTIONS,
         look_up: LookUp = system_look_up,
+        most_look_ups: int = MOST_THREADS,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._policy = policy
         self._most_connections = most_connections
-        self._resolver = Resolver(look_up)
+        self._resolver = Resolver(look_up, most_look_ups)
         self._tls = tls
         self._targets: dict[tuple[str, Headers], _Target] = {}
         self._origins: dict[tuple[str, Headers], _Origin] = {}
@@ -150,8 +151,9 @@ class HttpCaller:
         return opening.result()
 
     async def _open(self, host: Host, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> Connection:
+        deadline.hold("too many names are being looked up")
         try:
-            found = await self._resolver.resolve(host.name, host.port)
+            found = await self._resolver.resolve(host.name, host.port, deadline.go_on)
         except (OSError, ValueError) as error:
             if (own := own_look_up_fault(error)) is not None:
                 raise CallerUnable(deadline.shown, own) from error

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from leaguekit.transport.base import CallerLate, HttpAnswer, TimedOut
+from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, TimedOut
 
 LATE_SECONDS = 0.05
 MOST_EXTENSIONS = 3
@@ -86,6 +86,21 @@ class Deadline(Struct, eq=False):
     failure: Exception | None = None
     extensions: int = 0
     late: float = 0.0
+    # Why the call waits for this machine and not for the peer, and since when.
+    held: str = ""
+    held_since: float = 0.0
+
+    def hold(self, why: str) -> None:
+        """The call waits for this machine. If the time is up before ``go_on``, that is our own fault."""
+        self.held, self.held_since = why, self.deadlines.loop.time()
+
+    def go_on(self) -> None:
+        """The call waits for the peer again, which gets as much more time as we took."""
+        waited = self.deadlines.loop.time() - self.held_since
+        self.held = ""
+        if waited > LATE_SECONDS:
+            self.late += waited
+            self.ends += waited
 
     def watch(
         self, waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None], connection: Arriving | None = None
@@ -99,6 +114,9 @@ class Deadline(Struct, eq=False):
     def ring(self, now: float) -> None:
         """The time has come, or is past already."""
         late = now - self.ends
+        if self.held:
+            self._look(CallerUnable(self.shown, self.held), MOST_LOOKS)
+            return
         if late <= LATE_SECONDS:
             self._look(TimedOut(self._told(), connected=self.connection is not None), MOST_LOOKS)
             return

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from functools import partial
 from typing import Any
 
 import httptools
@@ -63,6 +64,8 @@ class McpProtocol(HttpToolsProtocol):
         # What it counts as in the room, while it is there.
         self._address: str | None = None
         self._is_proxy = False
+        # The address for which an MCP request waits in the queue.
+        self._queued_for = ""
         # That of the last request to /mcp that came by itself.
         self._head: Head | None = None
         # What is to be answered, in order; of the last one the body may still be arriving.
@@ -137,6 +140,7 @@ class McpProtocol(HttpToolsProtocol):
         if self._address is not None:
             self._endpoint.room.leave(self, self._address)
             self._address = None
+        self._endpoint.mcp_queue.remove(self._queued_for, self)
         for turn in self._turns:
             if isinstance(turn, Other):
                 _disconnect(turn.cycle)
@@ -573,8 +577,11 @@ class McpProtocol(HttpToolsProtocol):
             self._endpoint.room.rests(self, self._address)
         self._due = self.loop.time() + seconds
 
-    def _start(self, other: Other) -> None:
-        if self._address is not None and not self._endpoint.room.has_room_for_page(self._address):
+    def _start(self, other: Other, queue_for: str | None = None) -> None:
+        """Let the application answer; with an address to ``queue_for``, when it is that one's turn."""
+        queue = self._endpoint.mcp_queue
+        has_room = self._address is None or self._endpoint.room.has_room_for_page(self._address)
+        if not has_room or (queue_for is not None and not queue.has_room(queue_for)):
             self._deaf = True
             self._in_message = False
             _disconnect(other.cycle)
@@ -583,14 +590,19 @@ class McpProtocol(HttpToolsProtocol):
         other.cycle.scope["extensions"] = {LINE: {LINE: self}}
         self._answering = True
         self._is_busy()
-        super()._start_asgi_task(other.cycle, other.app)
+        begin = partial(super()._start_asgi_task, other.cycle, other.app)
+        if queue_for is None:
+            begin()
+        else:
+            self._queued_for = queue_for
+            queue.add(queue_for, self, begin)
 
     def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""
         app, posted = self._endpoint.mcp if post.place is self._endpoint.place else None, post.method == b"POST"
         if app is not None and (is_mcp(post.body, post.marked) if posted else post.marked):
             self._turns[0] = other = Other(whole_cycle(self, post, keep_alive=not self._stopping), app)
-            self._start(other)
+            self._start(other, neighbourhood(post.peer.host))
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD

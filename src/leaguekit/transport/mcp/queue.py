@@ -1,0 +1,64 @@
+"""The queue of MCP requests that are not begun yet.
+
+An MCP request takes a hundred times as long as a call of league.v2, and uvloop accepts one connection in each turn of
+the loop. Many MCP requests in a row would keep new connections waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+
+# After an MCP request has begun, the next one waits for so many turns of the loop. Without other work they take 0.1 ms.
+TURNS_BETWEEN = 64
+# Requests that wait, in all and of one address.
+MOST_WAITING = 400
+MOST_WAITING_AN_ADDRESS = 100
+
+
+class McpQueue:
+    """Begins requests one after the other, with turns of the loop between them. The addresses take turns."""
+
+    def __init__(self) -> None:
+        # By address, in the order in which they are served.
+        self._waiting: dict[str, dict[Hashable, Callable[[], None]]] = {}
+        self._count = 0
+        self._runs = False
+
+    def has_room(self, address: str) -> bool:
+        """Whether one more may wait."""
+        return self._count < MOST_WAITING and len(self._waiting.get(address, ())) < MOST_WAITING_AN_ADDRESS
+
+    def add(self, address: str, key: Hashable, begin: Callable[[], None]) -> None:
+        """Call ``begin`` when it is its turn."""
+        self._waiting.setdefault(address, {})[key] = begin
+        self._count += 1
+        if not self._runs:
+            self._runs = True
+            self._wait(0)
+
+    def remove(self, address: str, key: Hashable) -> None:
+        """Do not begin it, if it has not begun."""
+        waiting = self._waiting.get(address, {})
+        if waiting.pop(key, None) is not None:
+            self._count -= 1
+            if not waiting:
+                del self._waiting[address]
+
+    def _wait(self, turns: int) -> None:
+        asyncio.get_running_loop().call_soon(self._turn, turns)
+
+    def _turn(self, turns: int) -> None:
+        if turns:
+            self._wait(turns - 1)
+        elif not self._waiting:
+            self._runs = False
+        else:
+            address = next(iter(self._waiting))
+            waiting = self._waiting.pop(address)
+            begin = waiting.pop(next(iter(waiting)))
+            self._count -= 1
+            if waiting:
+                self._waiting[address] = waiting
+            self._wait(TURNS_BETWEEN)
+            begin()
