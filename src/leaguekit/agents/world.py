@@ -45,6 +45,12 @@ class World:
         """The time as messages carry it."""
         return times.of_second(int(time())) if self.now is _utc_now else times.written(self.now())
 
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.caller.close()
+        if self.applicants_caller is not None:
+            await self.applicants_caller.close()
+
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do blocking work without holding up the loop."""
         return work(*arguments) if self.inline else await asyncio.to_thread(work, *arguments)

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.opening import open_log, shown
+
+if TYPE_CHECKING:
+    from leaguekit.agents.world import World
 
 FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
 EXAMPLES = """examples:
@@ -182,6 +185,17 @@ def _start_when(text: str | None) -> tuple[int, int] | None:
     return max(2, int(found[1])), max(1, int(found[2]))
 
 
+def _world(options: argparse.Namespace) -> World:
+    from leaguekit.agents.world import World
+    from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS
+    from leaguekit.transport.caller import HttpCaller
+    from leaguekit.transport.mcp.calling import McpCaller
+
+    policy = program.policy_for(options).trusting(*options.own)
+    for_applicants = HttpCaller(policy, most_look_ups=MOST_THREADS_FOR_APPLICANTS)
+    return World(McpCaller(HttpCaller(policy)), options.data_dir, policy=policy, applicants_caller=for_applicants)
+
+
 async def _serve(
     options: argparse.Namespace,
     settings: Settings,
@@ -193,14 +207,8 @@ async def _serve(
     from leaguekit.agents.manager_server import manager_server
     from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
-    from leaguekit.agents.world import World
-    from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS
-    from leaguekit.transport.caller import HttpCaller
-    from leaguekit.transport.mcp.calling import McpCaller
 
-    policy = program.policy_for(options).trusting(*options.own)
-    for_applicants = HttpCaller(policy, most_look_ups=MOST_THREADS_FOR_APPLICANTS)
-    caller = McpCaller(HttpCaller(policy))
+    world = _world(options)
     proxies = program.proxies_for(options)
     served, endpoint = program.opened(options, program.facing(options))
     store = options.store or default_store(options.data_dir, settings.league_id)
@@ -218,7 +226,6 @@ async def _serve(
         await log.close()
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
-        world = World(caller, options.data_dir, policy=policy, applicants_caller=for_applicants)
         manager = Manager(
             world,
             log,
@@ -255,7 +262,7 @@ async def _serve(
         finally:
             await server.stop()
             await manager.close()
-            await asyncio.gather(caller.close(), for_applicants.close())
+            await world.close()
             lock.release()
         return 0
 
