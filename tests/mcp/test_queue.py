@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,10 +17,16 @@ from starlette.responses import PlainTextResponse
 from leaguekit.transport.mcp import queue
 from leaguekit.transport.mcp.door import Door, Served
 from leaguekit.transport.mcp.queue import MOST_WAITING, MOST_WAITING_AN_ADDRESS, TURNS_BETWEEN, McpQueue
-from tests.transport.running import Run, post, serving
+from tests.transport.running import Client, Run, post, serving
 
 INITIALIZE = b'{"jsonrpc":"2.0","method":"initialize","params":{},"id":1}'
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
+
+
+def reset(client: Client) -> None:
+    """End a connection so that its server knows that nobody waits for an answer."""
+    client.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.writer.transport.abort()
 
 
 class House:
@@ -69,14 +77,14 @@ def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monke
             assert (await (await running.say(post(PING))).answer())[2] == PING
             # One that has gone leaves its place to another, and is not begun.
             mcp_queue = running.server._endpoint.mcp_queue
-            waiting[0].writer.transport.abort()
+            reset(waiting[0])
             while not mcp_queue.has_room("127.0.0.1"):  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             waiting.append(await running.say(post(INITIALIZE)))
             while mcp_queue.has_room("127.0.0.1"):  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
-            for client in waiting:
-                client.writer.transport.abort()
+            for client in waiting[1:]:
+                reset(client)
             while mcp_queue._waiting:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             assert house.begun == 1
