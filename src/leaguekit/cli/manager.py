@@ -136,6 +136,8 @@ def settings_from(options: argparse.Namespace) -> Settings:
         raise CommandError(f"the settings are wrong: {error}") from None
     for name in _LIMITS:
         check_limit(name, getattr(settings, name))
+    # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
+    msgspec.json.encode(settings)
     return settings
 
 

@@ -88,10 +88,8 @@ def run(options: argparse.Namespace) -> int:
     usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
     named = options.resume or options.store
     store = named or usual
-    try:
-        msgspec.json.encode(plan)
-    except UnicodeEncodeError as error:
-        raise CommandError(f"{error.object!r} cannot be kept in a store: it is not UTF-8") from None
+    # Raises UnicodeEncodeError for an argument that is not UTF-8, before anything is opened.
+    msgspec.json.encode(plan)
     program.check_files(FILES_A_PROCESS * (1 + plan.referees + plan.players))
     with Processes(forked=True) as processes:
         manager = _start_all(plan, named, _sockets(options, plan), processes)
