@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from leaguekit.cli import forks, program, run
 from tests.cli.conftest import Said
-from tests.programs import Program
 
 Command = Callable[..., Said]
 NOT_TEXT = "a\udcff"
@@ -113,3 +109,33 @@ def test_ctrl_c_before_a_coroutine_is_begun_leaves_no_warning(
     monkeypatch.setattr(asyncio, "run", interrupted)
     # Warnings are errors here.
     assert command("status", *NOWHERE) == (130, "", "")
+
+
+# Runs the command, and presses Ctrl-C at the n-th fork, where Python swallows what is raised.
+INTERRUPTED_FORK = """
+import os, runpy, signal, sys
+
+left = int(sys.argv.pop(1))
+
+def press():
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGINT)
+
+os.register_at_fork(before=press)
+runpy.run_module("leaguekit", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are not forked there")
+@pytest.mark.parametrize("fork", [1, 2, 3, 4])
+def test_ctrl_c_while_processes_are_started_ends_them_all(fork: int, tmp_path: Path) -> None:
+    many = ["--players", "2", "--referees", "1", "--announce-lead", "60"]
+    options = ["--port", "0", "--data-dir", str(tmp_path), *many]
+    command = [sys.executable, "-c", INTERRUPTED_FORK, str(fork), "run", *options]
+    # Its end is seen only when all of its processes have closed their output.
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    # When the last has been started, the league is there, and it is said how to go on with it.
+    assert ("Go on with: league run --resume" in done.stdout) == (fork == 4)

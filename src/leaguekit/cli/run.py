@@ -222,6 +222,7 @@ async def _referees_registered(plan: RunPlan, manager: str, processes: Processes
             try:
                 # A manager that has ended does not answer, but its socket is open.
                 while not asking.done():
+                    processes.raise_interrupt()
                     processes.check()
                     await asyncio.wait([asking], timeout=STARTING_POLL_SECONDS)
             finally:
@@ -268,6 +269,8 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
     show.begin(league.manager)
     caller = HttpCaller(AddressPolicy.local())
     following = asyncio.ensure_future(_watch(league, caller, show))
+    if processes.is_interrupted:
+        stop.set()
     stopping = asyncio.ensure_future(stop.wait())
     try:
         while not (following.done() or stopping.done()):
