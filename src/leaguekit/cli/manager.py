@@ -28,7 +28,6 @@ from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.opening import open_log, shown
 
-FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
 EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
   league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
@@ -196,6 +195,7 @@ async def _serve(
     from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
+    from leaguekit.cli.operate import read_admin_token
     from leaguekit.transport.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
@@ -210,8 +210,9 @@ async def _serve(
         start = await plans.start_plan(log, when, options.start_at)
         folder = default_store(options.data_dir, settings.league_id).parent
         keep = _keeper(folder)
-        known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
-        admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
+        known = read_admin_token(folder / ADMIN_TOKEN)
+        admin_token = known or new_admin_token(secrets.token_bytes)
+        kept_code = DISK.read(folder / REFEREE_CODE) or b""
         lock = _locked(folder, settings.league_id)
     except (CommandError, StoreError) as error:
         served.close()
@@ -232,7 +233,7 @@ async def _serve(
         )
         # The token is kept when there is a league: a token without one shows that the log was lost.
         await _take_up(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
-        referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
+        referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
         manager.conductor.start_when = start.when
         manager.conductor.start_at = start.at
         server = manager_server(manager, served, names=options.host_name, proxies=proxies, web=_dashboard)
@@ -262,10 +263,11 @@ async def _serve(
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
     """The secrets on a terminal. Anything else may be a file that others read."""
+    lost = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
     if not sys.stderr.isatty():
-        return f"  referee code: {code_file if referee_code else FORGOTTEN}"
+        return f"  referee code: {code_file if referee_code else lost}"
     shown_once = f"  admin token (shown once): {new_admin_token}\n" if new_admin_token else ""
-    return f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
+    return f"{shown_once}  referee code: {referee_code or lost}"
 
 
 async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:
