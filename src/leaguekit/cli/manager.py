@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError, plans, program, read_input
+from leaguekit.cli.operate import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
@@ -195,7 +196,6 @@ async def _serve(
     from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
-    from leaguekit.cli.operate import read_admin_token
     from leaguekit.transport.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
@@ -210,9 +210,8 @@ async def _serve(
         start = await plans.start_plan(log, when, options.start_at)
         folder = default_store(options.data_dir, settings.league_id).parent
         keep = _keeper(folder)
-        known = read_admin_token(folder / ADMIN_TOKEN)
+        known, kept_code = read_admin_token(folder / ADMIN_TOKEN), DISK.read(folder / REFEREE_CODE) or b""
         admin_token = known or new_admin_token(secrets.token_bytes)
-        kept_code = DISK.read(folder / REFEREE_CODE) or b""
         lock = _locked(folder, settings.league_id)
     except (CommandError, StoreError) as error:
         served.close()
