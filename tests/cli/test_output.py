@@ -100,8 +100,3 @@ def test_a_name_that_is_too_long_is_an_error_of_one_line(
 def test_a_file_without_an_end_is_not_read_for_ever(arguments: tuple[str, ...], command: Callable[..., Said]) -> None:
     why = f"league {arguments[0]}: cannot read /dev/zero: it is larger than 67,108,864 bytes\n"
     assert command(*arguments) == (2, "", why)
-
-
-def test_a_name_that_no_store_can_keep_is_an_error_of_one_line(command: Callable[..., Said]) -> None:
-    done = command("run", "--port", "0", "--data-dir", "/tmp/\udcff")
-    assert done == (2, "", "league run: '/tmp/\\udcff' cannot be kept in a store: it is not UTF-8\n")

@@ -374,7 +374,7 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
     nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
     why = f"league pause: there is no admin token under {tmp_path}; name its file: --admin-token-file\n"
     assert nowhere == (2, "", why)
-    (tmp_path / "token").write_text("adm-wrong")
+    (tmp_path / "token").write_text("adm-wrong-but-long-enough")
     wrong = command("pause", *shared.here, "--admin-token-file", tmp_path / "token")
     assert wrong == (2, "", "league pause: This is not the admin token of this league.\n")
     assert json.loads(command("status", *shared.here, "--json").out)["paused"] is False

@@ -323,6 +323,29 @@ def test_a_second_writer_is_told_who_has_the_store_and_what_to_do(path: Path) ->
     asyncio.run(main())
 
 
+def test_a_store_with_a_second_name_is_refused_because_its_journal_has_only_one(path: Path) -> None:
+    """A manager under the other name saw neither the lock nor the journal, and began a new league in the same file."""
+
+    async def main() -> None:
+        log = await SqliteLog.open(path)
+        await log.append([b"1"])
+        other = path.with_name("other.db")
+        other.hardlink_to(path)
+        before = other.read_bytes()
+        with pytest.raises(StoreError) as refused:
+            await SqliteLog.open(other)
+        assert str(refused.value) == (
+            f"{other} has 2 names (hard links), and its journal belongs to one of them only. Remove the others, which "
+            "`find FOLDER -samefile other.db` shows, and use `league backup` for copies."
+        )
+        assert (other.read_bytes(), await log.append([b"2"])) == (before, 2), "the first is not disturbed"
+        await log.close()
+        other.unlink()
+        await opened_and_closed(path)
+
+    asyncio.run(main())
+
+
 @pytest.mark.proves("003-L0017", "002-L0032")
 def test_the_lock_holds_between_processes_and_is_free_when_its_holder_is_killed(path: Path) -> None:
     with subprocess.Popen([sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE) as writer:

@@ -58,6 +58,7 @@ MOST_TEXT = 500
 WRITE_AGAIN_SECONDS = 5.0
 
 T = TypeVar("T")
+Role = Literal["player", "referee"]
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
 # Who an agent was before in a league of this name: nobody that it knows of, the same, or somebody whom this league does
 # not know. A league that is kept nowhere may be begun again under its name.
@@ -107,7 +108,7 @@ class Identity(Struct, frozen=True, kw_only=True, dict=True):
 class Kind(NamedTuple):
     """What differs between players and referees that register."""
 
-    role: Literal["player", "referee"]
+    role: Role
     request: Callable[..., m.Request]
     response: type[Response]
 
@@ -166,6 +167,8 @@ class Registrar:
         self._prepare = prepare
         # Not among the files of its league, which a manager that was slow to say has not named.
         self._asked_file = self.folder(None) / "asked.json"
+        # Why what an earlier run wrote cannot be read.
+        self._unread = ""
         self._unanswered_pings = 0
         self._slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or kind.role
         self._sender = sender_of(kind.role, wanted_id or self._slug)
@@ -191,8 +194,7 @@ class Registrar:
 
     def folder(self, league_id: str | None) -> Path:
         """Where this agent's own files of a league lie."""
-        own = f"{self._kind.role}-{safe_name(self.name)}"
-        return self._world.data_root / "agents" / safe_name(league_id or UNNAMED) / own
+        return folder_of(self._world.data_root, league_id or UNNAMED, self._kind.role, self.name)
 
     async def register(self) -> Identity:
         """Be taken on, for as long as it takes. Raises RegistrationRefused."""
@@ -260,6 +262,14 @@ class Registrar:
             self._settled.clear()
         try:
             return await self._ask_until_taken_on()
+        except RegistrationRefused as refused:
+            if not self._unread:
+                raise
+            remedy = (
+                "Put the file back, or ask the operator for `league token rotate`, whose code brings the agent back."
+            )
+            reason = f"{refused.reason.rstrip('.')}. {self._unread}"
+            raise RegistrationRefused(reason, remedy, refused.code) from refused
         finally:
             self._settled.set()
 
@@ -336,8 +346,10 @@ class Registrar:
             return None if content is None else msgspec.json.decode(content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             log.warning("%s is left aside: %s", path, error)
+            self._unread = f"{path} cannot be read: {error}."
         except StoreError as error:
             log.warning("%s", error)
+            self._unread = str(error)
         return None
 
     async def _request(self, token: str | UnsetType, league_id: str | None) -> m.Request:
@@ -409,6 +421,11 @@ class Registrar:
 
     def _state_file(self, league_id: str) -> Path:
         return self.folder(league_id) / "state.json"
+
+
+def folder_of(data_root: Path, league_id: str, role: Role, name: str) -> Path:
+    """Where an agent's own files of a league lie."""
+    return data_root / "agents" / safe_name(league_id) / f"{role}-{safe_name(name)}"
 
 
 def pause_after(failures: int) -> float:

@@ -6,8 +6,11 @@ import argparse
 import contextlib
 import io
 import os
+import re
 import sys
+import warnings
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import leaguekit
@@ -87,9 +90,34 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; 0 if all is well, 1 if what was looked at is not, 2 if the command cannot be carried out."""
     arguments = sys.argv[1:] if argv is None else argv
     _open_streams()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Not every terminal and pipe has every sign: such a one is written out, as Python does on stderr.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    called = next((argument for argument in arguments if argument in COMMANDS), None)
+    try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Not every terminal and pipe has every sign: such a one is written out, as Python does on stderr.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        options = _parser(called).parse_args(arguments)
+        code = int(options.run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; closing stderr keeps Python from complaining at exit.
+        sys.stderr.close()
+        return 0
+    except (CommandError, OSError) as error:
+        # An OSError is about a file that the user named, or about the output itself.
+        return _failed(called, error)
+    except UnicodeEncodeError as error:
+        return _failed(called, _not_text(arguments, error))
+    except KeyboardInterrupt as interrupt:
+        with warnings.catch_warnings():
+            # Coroutines that were not yet begun are dropped with the traceback.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            interrupt.__traceback__ = None
+        return 130
+    return code
+
+
+def _parser(called: str | None) -> argparse.ArgumentParser:
+    """A parser that knows the options of the command that is called."""
     parser = argparse.ArgumentParser(
         prog="league",
         description="Leagues of AI agents that speak league.v2.",
@@ -98,38 +126,36 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"leaguekit {leaguekit.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
-    called = next((argument for argument in arguments if argument in COMMANDS), None)
     for name, (text, module) in COMMANDS.items():
         subparser = subparsers.add_parser(
             name, help=text, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if name == called:
             import_module(f"leaguekit.cli.{module}").configure(subparser)
-    options = parser.parse_args(arguments)
-    try:
-        code = int(options.run(options))
-        sys.stdout.flush()
-    except CommandError as error:
-        return _failed(options.command, error)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; closing stderr keeps Python from complaining at exit.
-        sys.stderr.close()
-        return 0
-    except OSError as error:
-        # A file that the user named, or the output itself.
-        return _failed(options.command, error)
-    except KeyboardInterrupt:
-        return 130
-    return code
+    return parser
 
 
-def _failed(command: str, error: Exception) -> int:
+def _not_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:
+    """What to say of a text that is not UTF-8: it came as an argument, or else from the environment."""
+    named = repr(error.object)
+    for before, argument in pairwise(["", *arguments]):
+        if re.search("[\ud800-\udfff]", argument):
+            named = f"{before} {argument!r}" if before.startswith("--") else repr(argument)
+    return CommandError(f"{named} is not UTF-8, and can be neither kept nor sent. Write it in UTF-8")
+
+
+def _failed(command: str | None, error: Exception) -> int:
     """Say why a command cannot be carried out, if anything can be said; its exit code."""
     from leaguekit.protocol.plain import harmless_lines
 
+    why = str(error)
+    try:
+        Path.cwd()
+    except OSError:
+        why = f"{why}. The working folder was removed: change to another with cd"
     with contextlib.suppress(OSError):
         # It may be in somebody else's words.
-        print(f"league {command}: {harmless_lines(error)}", file=sys.stderr, flush=True)
+        print(f"league {command}: {harmless_lines(why)}", file=sys.stderr, flush=True)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

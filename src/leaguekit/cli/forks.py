@@ -89,6 +89,7 @@ def _go_on(arguments: Sequence[str], kept: Sequence[int], said: int | None) -> N
     try:
         # Ctrl-C goes to the parent alone, which then ends the others in order.
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         null = os.open(os.devnull, os.O_RDWR)
         for number, file in enumerate((null, null, 2 if said is None else said)):
             os.dup2(file, number)

@@ -124,7 +124,7 @@ def _referees(options: argparse.Namespace) -> list[socket.socket]:
 
 
 async def _watch(processes: Processes, stop: program.Stop) -> int:
-    while not stop.is_set():
+    while not (stop.is_set() or processes.is_interrupted):
         for news in processes.check():
             program.say(news)
         with contextlib.suppress(TimeoutError):

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaguekit.cli import CommandError, plans, program, read_input
+from leaguekit.cli.operate import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.league.schedule import MOST_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
-from leaguekit.store.addresses import MEMORY
+from leaguekit.store.addresses import MEMORY, is_postgres
 from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
@@ -31,7 +32,6 @@ from leaguekit.store.opening import open_log, shown
 if TYPE_CHECKING:
     from leaguekit.agents.world import World
 
-FORGOTTEN = "the one that was shown before; `league token rotate --referee-code` makes a new one"
 EXAMPLES = """examples:
   league manager --start-when players=4,referees=2      start as soon as they are there
   league manager --start-at 18:00 --game tic_tac_toe    start at six, today or tomorrow
@@ -139,6 +139,8 @@ def settings_from(options: argparse.Namespace) -> Settings:
         raise CommandError(f"the settings are wrong: {error}") from None
     for name in _LIMITS:
         check_limit(name, getattr(settings, name))
+    # Raises UnicodeEncodeError for an argument that is not UTF-8, before there is a store.
+    msgspec.json.encode(settings)
     return settings
 
 
@@ -218,9 +220,10 @@ async def _serve(
         start = await plans.start_plan(log, when, options.start_at)
         folder = default_store(options.data_dir, settings.league_id).parent
         keep = _keeper(folder)
-        known, kept_code = (DISK.read(folder / name) for name in (ADMIN_TOKEN, REFEREE_CODE))
-        admin_token = known.decode() if known else new_admin_token(secrets.token_bytes)
-        lock = _locked(folder, settings.league_id)
+        known, kept_code = read_admin_token(folder / ADMIN_TOKEN), DISK.read(folder / REFEREE_CODE) or b""
+        admin_token = known or new_admin_token(secrets.token_bytes)
+        # In PostgreSQL, a manager that takes over ends the one before it.
+        lock = None if is_postgres(store) else _locked(folder, settings.league_id)
     except (CommandError, StoreError) as error:
         served.close()
         await log.close()
@@ -239,7 +242,7 @@ async def _serve(
         )
         # The token is kept when there is a league: a token without one shows that the log was lost.
         await _take_up(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
-        referee_code = await manager.provide_referee_code(kept_code.decode() if kept_code else None)
+        referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
         manager.conductor.outages.gateways = frozenset(options.own)
         manager.conductor.start_when, manager.conductor.start_at = start.when, start.at
         server = manager_server(manager, served, names=options.host_name, proxies=proxies, web=_dashboard)
@@ -263,16 +266,18 @@ async def _serve(
             await server.stop()
             await manager.close()
             await world.close()
-            lock.release()
+            if lock is not None:
+                lock.release()
         return 0
 
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
     """The secrets on a terminal. Anything else may be a file that others read."""
+    lost = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
     if not sys.stderr.isatty():
-        return f"  referee code: {code_file if referee_code else FORGOTTEN}"
+        return f"  referee code: {code_file if referee_code else lost}"
     shown_once = f"  admin token (shown once): {new_admin_token}\n" if new_admin_token else ""
-    return f"{shown_once}  referee code: {referee_code or FORGOTTEN}"
+    return f"{shown_once}  referee code: {referee_code or lost}"
 
 
 async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:

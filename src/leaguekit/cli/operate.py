@@ -31,6 +31,8 @@ MANAGER = "http://127.0.0.1:8000/mcp"
 LOOKS = ("status", "standings", "schedule")
 # So many matches take hours: 100 players have 4,950.
 ASK_ABOVE = 5_000
+# The shortest admin token. An operator may write one of its own into the file.
+MIN_TOKEN = 20
 EXAMPLES = """examples:
   league status
   league standings --json
@@ -234,14 +236,27 @@ def admin_token(options: argparse.Namespace) -> str:
         files = [options.admin_token_file]
     else:
         files = sorted(options.data_dir.glob("agents/*/manager/admin_token"), key=lambda file: file.stat().st_mtime)
+    if not files:
+        raise CommandError(f"there is no admin token under {options.data_dir}; name its file: --admin-token-file")
+    if (token := read_admin_token(files[-1])) is None:
+        raise CommandError(f"cannot read the admin token: there is none in {files[-1]}")
+    return token
+
+
+def read_admin_token(file: Path) -> str | None:
+    """The admin token in a file; None if there is no file, or nothing in it. Raises CommandError."""
     try:
-        return files[-1].read_text().strip()
-    except IndexError:
-        raise CommandError(
-            f"there is no admin token under {options.data_dir}; name its file: --admin-token-file"
-        ) from None
+        content = file.read_bytes().strip()
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise CommandError(f"cannot read the admin token: {error}") from None
+    if content and re.fullmatch(rb"[!-~]{%d,}" % MIN_TOKEN, content) is None:
+        raise CommandError(
+            f"{file} holds no admin token: that is {MIN_TOKEN} printable characters or more, without spaces. Write it "
+            "there again. If it is lost, remove the file, and the manager makes a new one at its next start"
+        )
+    return content.decode() or None
 
 
 def _as_text(command: str, shown: dict[str, Any]) -> str:

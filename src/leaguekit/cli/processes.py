@@ -56,11 +56,16 @@ class Processes:
         self._forked = forked
         self._children: dict[str, _Child] = {}
         self._read, self._write = os.pipe()
+        # Whether Ctrl-C came before an event loop took it over.
+        self.is_interrupted = False
 
     def __enter__(self) -> Self:
+        # Noted and not raised: Python swallows what is raised at a fork.
+        self._on_interrupt = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._on_interrupt)
         os.close(self._write)
         deadline = time.monotonic() + 10
         for child in self._children.values():
@@ -73,6 +78,14 @@ class Processes:
             child.said.close()
         os.close(self._read)
 
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        self.is_interrupted = True
+
+    def raise_interrupt(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C has come."""
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+
     def start(
         self,
         name: str,
@@ -83,8 +96,10 @@ class Processes:
     ) -> None:
         """Start one; it is started again only if it comes back as what it was.
 
-        ``secrets`` go into its environment: arguments can be read by everybody on the machine.
+        ``secrets`` go into its environment: arguments can be read by everybody on the machine. Raises CommandError,
+        and KeyboardInterrupt if Ctrl-C has come.
         """
+        self.raise_interrupt()
         secrets = secrets or {}
         process: subprocess.Popen[bytes] | Fork
         try:

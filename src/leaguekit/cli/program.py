@@ -217,8 +217,14 @@ async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int 
 
 
 def manager_url(url: str, purpose: Purpose) -> str:
-    """The manager's URL with the seat or referee code that the environment has, if it has one."""
-    code = os.environ.get(SEAT if purpose == "seat" else REFEREE_CODE)
+    """The manager's URL with the seat or referee code that the environment has, if it has one.
+
+    A seat code brings a referee back whose token was rotated.
+    """
+    if code := os.environ.get(SEAT):
+        purpose = "seat"
+    elif purpose == "referee":
+        code = os.environ.get(REFEREE_CODE)
     return with_code(without_codes(url), purpose, code) if code else url
 
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import structs
 
 from leaguekit.agents.operator import ADMIN_TOKEN
+from leaguekit.agents.registration import Identity, Role, folder_of
 from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import check_limit, default_store, new_league_id
@@ -50,8 +51,8 @@ EXAMPLES = """examples:
   league run --resume SHARED/agents/…/manager/league.db     go on with a league that was broken off
 
 The n-th player is always P0n. --strategies are given out in turn. Ctrl-C ends every process, and says how to resume;
-a process that is killed is started again. What is resumed, with which players, is all in the store. --resume plays
-matches again that waited for the operator.
+a process that is killed is started again. What is resumed, with which players, is all in the store; an agent whose
+own token is lost (state.json) gets a new one. --resume plays matches again that waited for the operator.
 """
 
 
@@ -89,13 +90,12 @@ def run(options: argparse.Namespace) -> int:
     usual = default_store(options.data_dir or Path(plan.data_dir if options.resume else "SHARED"), plan.league_id)
     named = options.resume or options.store
     store = named or usual
-    try:
-        msgspec.json.encode(plan)
-    except UnicodeEncodeError as error:
-        raise CommandError(f"{error.object!r} cannot be kept in a store: it is not UTF-8") from None
+    # Raises UnicodeEncodeError for an argument that is not UTF-8, before anything is opened.
+    msgspec.json.encode(plan)
     program.check_files(FILES_A_PROCESS * (1 + plan.referees + plan.players))
     with Processes(forked=True) as processes:
-        manager = _start_all(plan, named, _sockets(options, plan), processes)
+        token_file = usual.with_name(ADMIN_TOKEN) if options.resume else None
+        manager = _start_all(plan, named, _sockets(options, plan), processes, token_file)
         show = _Show(quiet=options.json, paced=plan.announce_lead > 0, resumed=options.resume is not None)
         league = _League(plan, store, usual.parent, manager, options.stay, options.resume is not None)
         code = program.run(lambda stop: _follow(league, processes, show, stop))
@@ -183,8 +183,14 @@ def _sockets(options: argparse.Namespace, plan: RunPlan) -> dict[str, socket.soc
     return served
 
 
-def _start_all(plan: RunPlan, store: str | None, served: dict[str, socket.socket], processes: Processes) -> str:
-    """Start every process; the manager's URL."""
+def _start_all(
+    plan: RunPlan,
+    store: str | None,
+    served: dict[str, socket.socket],
+    processes: Processes,
+    token_file: Path | None = None,
+) -> str:
+    """Start every process; the manager's URL. ``token_file`` holds the admin token of a league that is resumed."""
     ports = {name: sock.getsockname()[1] for name, sock in served.items()}
     manager = f"http://127.0.0.1:{ports['manager']}/mcp"
     seed = [] if plan.seed is None else ["--seed", str(plan.seed)]
@@ -197,21 +203,89 @@ def _start_all(plan: RunPlan, store: str | None, served: dict[str, socket.socket
         "--run-plan", msgspec.json.encode(structs.replace(plan, ports=ports)).decode(),
         comes_back=store != MEMORY,
     )  # fmt: skip
+    names = {f"referee {number}": f"Referee {number}" for number in range(1, plan.referees + 1)}
+    strategies = {number: plan.strategies[(number - 1) % len(plan.strategies)] for number in range(1, plan.players + 1)}
+    names |= {f"player {number}": f"{one.rpartition(':')[2]} {number}" for number, one in strategies.items()}
+    lost = {} if token_file is None else _lost_tokens(plan, names)
+    seats = asyncio.run(_new_seats(manager, processes, lost, names, token_file)) if lost and token_file else {}
     for number in range(1, plan.referees + 1):
         name = f"referee {number}"
         processes.start(
-            name, served[name], "referee", *shared, "--manager", manager, "--name", f"Referee {number}",
-            "--max-concurrent", str(plan.max_concurrent),
+            name, served[name], "referee", *shared, "--manager", manager, "--name", names[name],
+            "--max-concurrent", str(plan.max_concurrent), secrets=seats.get(name),
         )  # fmt: skip
     asyncio.run(_referees_registered(plan, manager, processes))
-    for number in range(1, plan.players + 1):
+    for number, strategy in strategies.items():
         name = f"player {number}"
-        strategy = plan.strategies[(number - 1) % len(plan.strategies)]
         processes.start(
             name, served[name], "player", *shared, *seed, "--manager", manager, "--strategy", strategy,
-            "--name", f"{strategy.rpartition(':')[2]} {number}", "--wanted-id", f"P{number:02d}",
+            "--name", names[name], "--wanted-id", f"P{number:02d}", secrets=seats.get(name),
         )  # fmt: skip
     return manager
+
+
+def _lost_tokens(plan: RunPlan, names: dict[str, str]) -> dict[str, str]:
+    """The agents whose tokens cannot be read, and why."""
+    lost = {}
+    for name, display_name in names.items():
+        role: Role = "referee" if name.startswith("referee ") else "player"
+        file = folder_of(Path(plan.data_dir), plan.league_id, role, display_name) / "state.json"
+        try:
+            if not msgspec.json.decode(file.read_bytes(), type=Identity).auth_token:
+                lost[name] = f"{file} holds no token"
+        except OSError as error:
+            lost[name] = f"{file} cannot be read: {error.strerror}"
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            lost[name] = f"{file} cannot be read: {error}"
+    return lost
+
+
+async def _new_seats(
+    manager: str, processes: Processes, lost: dict[str, str], names: dict[str, str], token_file: Path
+) -> dict[str, dict[str, str]]:
+    """Rotate the tokens that were lost; what brings each of these agents back."""
+    caller = HttpCaller(AddressPolicy.local())
+    seats = {}
+    try:
+        await _status(caller, manager, processes)
+        params = {"admin_token": admin_token(argparse.Namespace(admin_token_file=token_file))}
+        agents = (await ask_manager(caller, manager, params | {"command": "agents"}))["agents"]
+        for name, why in lost.items():
+            is_referee = name.startswith("referee ")
+            wanted = names[name] if is_referee else f"P{int(name.split()[1]):02d}"
+            kinds = (one for one in agents if one["id"].startswith("REF") == is_referee)
+            found = next((one for one in kinds if one["display_name" if is_referee else "id"] == wanted), None)
+            # One that had not come yet registers.
+            if found is not None:
+                params["agent_id"] = found["id"]
+                seat = (await ask_manager(caller, manager, params | {"command": "token_rotate"}))["seat"]
+                if seat["code"] is None:
+                    # It has come back so before, and nobody knows the code any more.
+                    await ask_manager(caller, manager, params | {"command": "seats_revoke", "seat": seat["id"]})
+                    seat = (await ask_manager(caller, manager, params | {"command": "token_rotate"}))["seat"]
+                seats[name] = {program.SEAT: seat["code"]}
+                program.say(f"{why}. {found['id']} gets a new token")
+    finally:
+        await caller.close()
+    return seats
+
+
+async def _status(caller: HttpCaller, manager: str, processes: Processes) -> dict[str, Any]:
+    """Where the league stands, as soon as the manager answers. Raises CommandError if a process has failed."""
+    while True:
+        await asyncio.sleep(STARTING_POLL_SECONDS)
+        asking = asyncio.ensure_future(ask_manager(caller, manager, {"command": "status"}))
+        try:
+            # A manager that has ended does not answer, but its socket is open.
+            while not asking.done():
+                processes.raise_interrupt()
+                processes.check()
+                await asyncio.wait([asking], timeout=STARTING_POLL_SECONDS)
+        finally:
+            asking.cancel()
+        # The manager may not be there yet.
+        with contextlib.suppress(CommandError):
+            return await asking
 
 
 async def _referees_registered(plan: RunPlan, manager: str, processes: Processes) -> None:
@@ -220,18 +294,7 @@ async def _referees_registered(plan: RunPlan, manager: str, processes: Processes
     try:
         count = 0
         while count < plan.referees:
-            await asyncio.sleep(STARTING_POLL_SECONDS)
-            asking = asyncio.ensure_future(ask_manager(caller, manager, {"command": "status"}))
-            try:
-                # A manager that has ended does not answer, but its socket is open.
-                while not asking.done():
-                    processes.check()
-                    await asyncio.wait([asking], timeout=STARTING_POLL_SECONDS)
-            finally:
-                asking.cancel()
-            # The manager may not be there yet.
-            with contextlib.suppress(CommandError):
-                count = (await asking)["referees"]
+            count = (await _status(caller, manager, processes))["referees"]
     finally:
         await caller.close()
 
@@ -271,6 +334,8 @@ async def _follow(league: _League, processes: Processes, show: _Show, stop: prog
     show.begin(league.manager)
     caller = HttpCaller(AddressPolicy.local())
     following = asyncio.ensure_future(_watch(league, caller, show))
+    if processes.is_interrupted:
+        stop.set()
     stopping = asyncio.ensure_future(stop.wait())
     try:
         while not (following.done() or stopping.done()):

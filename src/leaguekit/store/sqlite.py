@@ -203,10 +203,18 @@ def _open_writer(path: Path) -> tuple[sqlite3.Connection, int]:
     """The writing connection, and the number of the last event."""
     # Made here and not by SQLite, because a log holds the keys that tokens are derived under.
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        names = os.fstat(descriptor).st_nlink
+        os.close(descriptor)
     except PermissionError as error:
         remedy = "Make the file and its folder writable for this user, or name another file."
         raise StoreError(f"{path} cannot be opened as a store: {error.strerror}. {remedy}") from None
+    if names > 1:
+        # SQLite finds the journal by the name, and so do we the lock.
+        raise StoreError(
+            f"{path} has {names} names (hard links), and its journal belongs to one of them only. Remove the others, "
+            f"which `find FOLDER -samefile {path.name}` shows, and use `league backup` for copies."
+        )
     connection = sqlite_schema.connect(path)
     try:
         check_version(str(path), sqlite_schema.version_of(connection, path), len(sqlite_schema.MIGRATIONS))
