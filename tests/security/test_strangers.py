@@ -94,8 +94,17 @@ def _from_manager(me: Identity, number: int) -> bytes:
     return strangers.call("update_standings", message)
 
 
-@pytest.mark.parametrize("flood", strangers.STRANGERS, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("kind", [relayed, seated], ids=lambda one: one.__name__)
+# One of each kind in every run; the others take long.
+FLOODS = [
+    pytest.param(
+        kind, flood, id=f"{kind.__name__}-{flood.__name__}", marks=[pytest.mark.long] * (flood.__name__ != often)
+    )
+    for kind, often in ((relayed, "wrong_tokens"), (seated, "pings"))
+    for flood in strangers.STRANGERS
+]
+
+
+@pytest.mark.parametrize(("kind", "flood"), FLOODS)
 def test_a_flood_of_strangers_costs_a_player_at_a_gateway_no_call(
     tmp_path: Path, kind: Any, flood: strangers.Strangers
 ) -> None:

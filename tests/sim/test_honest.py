@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.sim.honest import checks, most_wrong
 
 
+@pytest.mark.long
 def test_what_a_comparison_claims_is_true() -> None:
     found = [*checks(lambda _done, _whole: None, short=True)]
     assert len(found) == 9

@@ -98,6 +98,7 @@ EVIDENCE: list[Any] = [
 ]
 
 
+@pytest.mark.long
 def test_whatever_stands_in_a_referees_evidence_the_page_of_the_match_is_shown(
     browser: Browser, tmp_path: Path
 ) -> None:
