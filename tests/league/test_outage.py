@@ -63,11 +63,14 @@ def test_players_at_one_host_are_an_outage_only_if_all_of_them_are_gone() -> Non
     assert not outage.is_on
 
 
-def test_players_that_agree_to_hide_are_no_outage_unless_they_have_most_hosts() -> None:
+def test_players_that_agree_to_hide_are_no_outage_unless_they_are_the_most_and_have_most_hosts() -> None:
     outage = Outage()
     gone(outage, "P01", "P02", "P03")
     assert not outage.judge({"P01": "10.0.0.1", "P02": "10.0.0.1", "P03": "10.0.0.1", "P04": "10.0.0.4"}, 1.0)
-    assert outage.judge({"P01": "10.0.0.1", "P02": "10.0.0.2", "P03": "10.0.0.2", "P04": "10.0.0.4"}, 1.0)
+    # Two at two hosts hide from three others at one.
+    two = {"P02": "10.0.0.1", "P03": "10.0.0.2"}
+    assert not outage.judge(two | dict.fromkeys(["P04", "P05", "P06"], "10.0.0.4"), 1.0)
+    assert outage.judge(two | {"P01": "10.0.0.1", "P04": "10.0.0.4"}, 1.0)
 
 
 def test_players_that_went_long_before_the_others_are_not_counted() -> None:

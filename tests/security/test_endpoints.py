@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from leaguekit.agents.admission import CONTESTS_AT_ONCE
 from leaguekit.agents.calls import mark_of
 from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.referee import RefereeAgent
@@ -63,6 +64,40 @@ async def test_the_program_at_an_endpoint_gets_it_back_from_one_who_registered_i
             assert refused["result"]["status"] == "REJECTED"
         assert hall.league.agent(identity.agent_id) is not None
         assert list(hall.league.endpoints.values()) == [identity.agent_id]
+
+
+@in_virtual_time
+async def test_a_program_at_another_loopback_address_takes_no_place_from_one_that_is_there(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        victim, elsewhere = (
+            listening(hall, "player", 1, "Victim"),
+            url_of("player", 1).replace("127.0.0.1", "127.0.0.2"),
+        )
+        await victim.register()
+        attacker = PlayerAgent(Player("Attacker", at_random), hall.world("Attacker"), MANAGER_URL, elsewhere)
+        hall.players.append(attacker)
+        hall.network.listen(elsewhere, attacker.handle)
+        with pytest.raises(RegistrationRefused, match="P01 \\('Victim'\\) has already registered"):
+            await attacker.register()
+        assert hall.league.players["P01"].out is None
+
+
+@in_virtual_time
+async def test_one_who_gets_an_endpoint_back_again_and_again_is_stopped(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        url, mark = url_of("player", 1), ""
+
+        async def pong(_body: bytes, _peer: Peer) -> bytes:
+            return json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"registering": mark}}).encode()
+
+        hall.network.listen(url, pong)
+        answers = []
+        for number in range(60):
+            params = {"conversation_id": f"again-{number}"}
+            mark = mark_of(params["conversation_id"], hall.registration("player", 9)["timestamp"])
+            answers.append(await squat(hall, url, f"Name {'abcdefghij'[number % 10]}{'x' * (number // 10)}", **params))
+        accepted = [one for one in answers if one.get("result", {}).get("status") == "ACCEPTED"]
+        assert 2 < len(accepted) <= 1 + CONTESTS_AT_ONCE
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])

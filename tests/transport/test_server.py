@@ -215,6 +215,24 @@ def test_an_endless_body_is_cut_off_when_its_request_has_been_answered_and_holds
     assert 60_000 < sum(sizes) < 600_000
 
 
+@pytest.mark.parametrize(
+    "beginning", [b"", b"POST /mcp HT", b"POST /upload HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nab"]
+)
+def test_all_whole_requests_of_a_client_that_has_closed_its_side_are_answered(run: Run, beginning: bytes) -> None:
+    async def main() -> None:
+        async with serving(app=application()) as running:
+            get = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+            posts = [post(b"%d" % number) for number in range(200)]
+            client = await running.say(b"".join(posts) + get + b"".join(posts) + beginning)
+            client.writer.write_eof()
+            for expected in [*range(200), None, *range(200)]:
+                status, _, body = await client.answer()
+                assert (status, body) == (200, b'{"status":"ok"}' if expected is None else b"%d" % expected)
+            assert await client.ends()
+
+    run(main())
+
+
 @pytest.mark.parametrize("size", [1, 2, 7, 50])
 def test_a_request_may_come_in_pieces_of_any_size(run: Run, size: int) -> None:
     async def main() -> None:

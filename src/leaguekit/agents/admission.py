@@ -50,6 +50,8 @@ MOST_CHECKS_AN_AGENT = 2
 MOST_WRONG_REPEATS = 5
 # How often an agent that is registered may register again. Each time takes a line in the log.
 RETURNS_AT_ONCE, RETURNS_A_SECOND = 30.0, 0.5
+# How often somebody at an address may show that an endpoint is its own. Each time a player is withdrawn.
+CONTESTS_AT_ONCE, CONTESTS_A_SECOND = 20.0, 0.1
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +96,7 @@ class Admission:
         self._wrong_repeats: Counter[str] = Counter()
         self._checks_of_agents = Waits(sys.maxsize, MOST_CHECKS_AN_AGENT)
         self._returns = Buckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        self._contests = Buckets(CONTESTS_A_SECOND, CONTESTS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def recover(self) -> None:
@@ -241,10 +244,12 @@ class Admission:
         Anybody can register any endpoint. A program of ours shows in its answer to a ping which registration it has
         sent. So an applicant that is not there takes nobody's endpoint away.
         """
-        league, url = self._ledger.league, applicant.meta.contact_endpoint
+        league = self._ledger.league
         holder = commands.contested(league, applicant, role, self._now())
-        if holder is None:
+        if holder is None or self._contests.take(neighbourhood(peer.host)):
             return
+        # Where the holder is called: the applicant's own address may lead to another program.
+        url = league.players[holder].meta.contact_endpoint
         mark = mark_of(applicant.conversation_id, applicant.timestamp)
         async with self._checking(applicant, peer):
             try:

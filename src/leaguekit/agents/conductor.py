@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
@@ -73,6 +74,8 @@ class Conductor:
         self._to_announce: dict[str, list[str]] = {}
         # Matches that are not given out yet, because their last attempt was void.
         self._resting: dict[str, None] = {}
+        # How many attempts at a match were void and not counted.
+        self._outages_of: Counter[str] = Counter()
         self._changed = asyncio.Event()
         self.outages = Outages(world.caller, ledger, recipient, self._changed.set)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -413,16 +416,16 @@ class Conductor:
         self._changed.set()
 
     def _rest(self, match_id: str, *, outage: bool = False) -> None:
-        """Let a match wait before its next attempt.
-
-        That of a lost referee goes to another one at once. After an outage the league has waited already.
-        """
+        """Let a match wait before its next attempt. That of a lost referee goes to another one at once."""
         league = self._ledger.league
         match = league.matches[match_id]
-        if outage or match.held or league.referees[match.referee_id or ""].lost:
+        if match.held or league.referees[match.referee_id or ""].lost:
             return
+        self._outages_of[match_id] += outage
+        number = self._outages_of[match_id] if outage else match.voids
         self._resting[match_id] = None
-        asyncio.get_running_loop().call_later(VOID_PAUSES[match.voids - 1], self._end_rest, match_id)
+        pause = VOID_PAUSES[min(number, len(VOID_PAUSES)) - 1]
+        asyncio.get_running_loop().call_later(pause, self._end_rest, match_id)
 
     def _end_rest(self, match_id: str) -> None:
         self._resting.pop(match_id, None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -49,6 +50,9 @@ log = logging.getLogger(__name__)
 # What a handler gives: an answer, at once where nobody has to be waited for.
 Given = m.Message | Raw | Awaitable[m.Message]
 OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
+# So often in a match an attempt is void and not counted because only the referee had no connection to its players.
+MOST_EXCUSES = 10
+MOST_EXCUSES_OF_ONE = 1
 
 
 class Manager:
@@ -93,7 +97,7 @@ class Manager:
         # As they were when they registered last.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
         # The matches that are played again because their referee alone had no answer.
-        self._repeated: set[str] = set()
+        self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
         self.conductor = Conductor(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Given]] = {
@@ -213,30 +217,36 @@ class Manager:
         """Count a loss of a player that did not answer, unless the network was at fault.
 
         That is so if most players could not be reached at that time, or if players answer the manager to whom the
-        referee had no connection. The latter is taken as an excuse once in a match.
+        referee had no connection. A player alone is excused once in a match: it may have hidden from the referee.
         """
-        if (reason := await self._excuse(report, referee)) is not None:
+        if (excuse := await self._excuse(report, referee)) is not None:
+            reason, outage = excuse
             league, attempt = self.ledger.league, None if report.attempt is UNSET else report.attempt
             events = commands.void_attempt(
-                league, report.match_id, attempt, reason, self._now(), referee_id=referee.id, outage=True
+                league, report.match_id, attempt, reason, self._now(), referee_id=referee.id, outage=outage
             )
             self.ledger.record(events)
             await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {reason}."))
         given = self._count(report, referee)
         return given if isinstance(given, m.Message) else await given
 
-    async def _excuse(self, report: m.MatchResultReport, referee: Player | Referee) -> str | None:
-        """Why players that did not answer are not at fault, in words; None if they are."""
+    async def _excuse(self, report: m.MatchResultReport, referee: Player | Referee) -> tuple[str, bool] | None:
+        """Why players that did not answer are not at fault, in words; None if they are.
+
+        With it, whether the attempt is not counted.
+        """
         outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
         if await outages.touched(report.match_id):
-            return outages.latest
-        if match is None or not match.in_play or match.id in self._repeated:
+            return outages.latest, True
+        if match is None or not match.in_play:
             return None
-        reached = await outages.reached(unheard(report.result))
-        if not reached or match.id in self._repeated:
+        silent = unheard(report.result)
+        reached = await outages.reached(silent)
+        is_excused = self._excused[match.id] < (MOST_EXCUSES if len(silent) == 2 else MOST_EXCUSES_OF_ONE)
+        if not reached or (len(silent) == 1 and not is_excused):
             return None
-        self._repeated.add(match.id)
-        return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one"
+        self._excused[match.id] += 1
+        return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one", is_excused
 
     def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
         league = self.ledger.league
@@ -293,7 +303,9 @@ class Manager:
             events = commands.rule_unreachable(league, match.id, report.attempt, losers, now, referee_id=referee.id)
             self.ledger.record(events)
             return self._void_ack(report)
-        ack = self._void(report, referee, outage=not any(one.has_moved for one in told.values()))
+        self._excused[match.id] += 1
+        is_excused = self._excused[match.id] <= MOST_EXCUSES and not any(one.has_moved for one in told.values())
+        ack = self._void(report, referee, outage=is_excused)
         why = report.reason.partition(": ")[2]
         outages.note_unable(match.id, referee.id, f"{referee.id} cannot call {player_id}" + (f": {why}" if why else ""))
         return ack

@@ -9,14 +9,14 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
 
 from leaguekit.agents.broadcasts import Recipients
 from leaguekit.agents.calls import reachable
 from leaguekit.agents.ledger import Ledger
+from leaguekit.agents.reachability import addresses_of
 from leaguekit.league import events as e
 from leaguekit.league.outage import Outage
-from leaguekit.transport.addresses import is_loopback
+from leaguekit.transport.addresses import Resolver
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, TimedOut
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,9 @@ class Outages:
         self._changed = changed
         self._outage = Outage()
         self._turn = 0
+        self._resolver = Resolver()
+        # The address of each player that has answered.
+        self._hosts: dict[str, str] = {}
         # Whether a message to a player was not delivered since the last look.
         self._suspected = False
         # The host's own gateways, if they are known, those of them that do not answer, and when the last was back.
@@ -128,7 +131,8 @@ class Outages:
             await self._call(rest)
         await self._look_at_gateways()
         now = asyncio.get_running_loop().time()
-        if self._outage.judge({player: self._host(player) for player in players}, now):
+        # Those that have never answered count as one host.
+        if self._outage.judge({player: self._hosts.get(player, "") for player in players}, now):
             if self._outage.is_on:
                 self.latest = SENTENCE
                 log.warning("%s; the league waits until they can be", SENTENCE)
@@ -162,10 +166,11 @@ class Outages:
     def _endpoint(self, player_id: str) -> str:
         return self._ledger.league.players[player_id].meta.contact_endpoint
 
-    def _host(self, player_id: str) -> str:
-        """The host of a player; all loopback addresses are one."""
-        host = urlsplit(self._endpoint(player_id)).hostname or ""
-        return "localhost" if is_loopback(host) else host
+    async def _note_host(self, player_id: str) -> None:
+        """Note at which address a player that answers is: one host may have many names."""
+        addresses = await addresses_of(self._endpoint(player_id), self._resolver)
+        if addresses:
+            self._hosts[player_id] = min(addresses)
 
     async def _call(self, players: Sequence[str]) -> None:
         there = await asyncio.gather(*map(self._is_there, players))
@@ -173,6 +178,8 @@ class Outages:
         for player, is_there in zip(players, there, strict=True):
             if is_there is not None:
                 self._outage.note(player, now, there=is_there)
+        unknown = [player for player, is_there in zip(players, there, strict=True) if is_there]
+        await asyncio.gather(*(self._note_host(player) for player in unknown if player not in self._hosts))
 
     def _players(self) -> list[str]:
         return [one.id for one in self._ledger.league.players.values() if one.out is None]

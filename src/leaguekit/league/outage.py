@@ -51,7 +51,7 @@ class Outage:
         """Whether the outage began or ended now, with these players in the league, each with the host that it is at.
 
         A host at which one player can be connected to is there. So players that agree to hide together make an
-        outage only if they have most hosts.
+        outage only if they are the most and have most hosts.
         """
         was_on = self.is_on
         if was_on:
@@ -61,7 +61,7 @@ class Outage:
         gone = self.gone(expected)
         there = {hosts[player] for player in expected if player not in gone}
         hosts_gone = {hosts[player] for player in gone} - there
-        is_on = len(gone) >= LEAST_PLAYERS and len(hosts_gone) > len(there)
+        is_on = len(gone) >= LEAST_PLAYERS and 2 * len(gone) > len(expected) and len(hosts_gone) > len(there)
         self._affected = frozenset(expected) if is_on else frozenset()
         if was_on and not is_on:
             self._ended = now

@@ -75,6 +75,8 @@ class McpProtocol(HttpToolsProtocol):
         # What was received and is not read yet, and whether more is soon read and answered.
         self._unread = b""
         self._continues = False
+        # The peer has sent all that it sends, and some of it is not read yet.
+        self._ends = False
         self._in_message = False
         # The request to /mcp that is arriving; uvicorn's self.cycle is the same for other requests.
         self._post: Post | None = None
@@ -149,11 +151,17 @@ class McpProtocol(HttpToolsProtocol):
         self._endpoint.gone.set()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The peer sends nothing more: it still gets its answers, but no stream and no news.
+        """The peer sends nothing more. What it has sent is read first."""
+        self._ends = bool(self._unread)
+        return self._ends or self._end_of_input()
+
+    def _end_of_input(self) -> bool:
+        """Whether the peer still gets something: it gets its answers, but no stream and no news.
 
         Whether it has gone cannot be told before that. So a page has ``linger_seconds``, MCP ``request_seconds``.
         """
-        is_cut_off = self._in_message and self._post is None
+        arriving = self.cycle if self._in_message and self._post is None else None
+        is_cut_off = arriving is not None and not self._drop(arriving)
         self._deaf = self._is_at_eof = True
         self._in_message = False
         if self._post is not None:
@@ -174,6 +182,14 @@ class McpProtocol(HttpToolsProtocol):
             only_mcp = all(turn.app is self._endpoint.mcp for turn in others)
             self._end_after(self._limits.request_seconds if only_mcp else self._limits.linger_seconds)
         return True
+
+    def _drop(self, cycle: RequestResponseCycle) -> bool:
+        """Forget a request whose body does not come, if it has not begun."""
+        last = self._turns[-1] if len(self._turns) > 1 else None
+        is_waiting = isinstance(last, Other) and last.cycle is cycle
+        if is_waiting:
+            self._turns.pop()
+        return is_waiting
 
     def _end_after(self, seconds: float) -> None:
         """Close the connection after a time, and cut it off if its peer does not take what is left for it."""
@@ -293,7 +309,13 @@ class McpProtocol(HttpToolsProtocol):
             data, self._unread = self._unread, b""
             self._read(data)
         self._go_on()
-        if not self._unread and len(self._turns) <= 1 and not self.flow.write_paused:
+        if self._unread:
+            return
+        if self._ends:
+            self._ends = False
+            if not self._end_of_input():
+                self._close()
+        elif len(self._turns) <= 1 and not self.flow.write_paused:
             self.flow.resume_reading()
 
     def _wait_for(self, work: Work, peer: Peer) -> None:
