@@ -21,6 +21,7 @@ from leaguekit.transport.descriptors import (
     SERVERS_SHARE,
     SHARE,
     backlog,
+    has_route,
     is_broadcast,
     is_scarce,
     own_fault,
@@ -88,12 +89,23 @@ async def _failure(*errors: int, addresses: int = 1) -> BaseException:
 async def test_which_errors_of_connecting_are_the_callers_and_which_the_peers() -> None:
     own = (
         "EMFILE ENFILE ENOBUFS ENOMEM",
-        "EADDRNOTAVAIL ENETDOWN ENETUNREACH EPERM",
-        "ECONNREFUSED ECONNRESET ETIMEDOUT EHOSTUNREACH EHOSTDOWN EPIPE ECONNABORTED EACCES EAFNOSUPPORT",
+        "EADDRNOTAVAIL ENETDOWN EPERM",
+        "ENETUNREACH ECONNREFUSED ECONNRESET ETIMEDOUT EHOSTUNREACH EHOSTDOWN EPIPE ECONNABORTED EACCES EAFNOSUPPORT",
     )
     for names, kind in zip(own, (CallerUnable, NoRoute, Unreachable), strict=True):
         for name in names.split():
             assert type(await _failure(getattr(errno, name))) is kind, name
+
+
+@on(FailingLoop)
+async def test_an_unreachable_network_is_the_callers_fault_only_without_a_route(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # With a route, another machine has said so, which may be the peer's firewall.
+    assert has_route("127.0.0.1")
+    assert not has_route("127.255.255.255")
+    monkeypatch.setattr("leaguekit.transport.caller.has_route", lambda _address: False)
+    assert type(await _failure(errno.ENETUNREACH)) is NoRoute
 
 
 def test_a_broadcast_address_is_recognised_and_nothing_else_is() -> None:
@@ -115,7 +127,7 @@ async def test_who_names_a_broadcast_address_cannot_be_called_and_the_caller_is_
 
 @on(FailingLoop)
 async def test_of_several_addresses_one_that_is_the_peers_fault_decides() -> None:
-    unreachable, refused = errno.ENETUNREACH, errno.ECONNREFUSED
+    unreachable, refused = errno.ENETDOWN, errno.ECONNREFUSED
     assert type(await _failure(unreachable, unreachable, addresses=2)) is NoRoute
     assert type(await _failure(unreachable, errno.EMFILE, addresses=2)) is CallerUnable
     for errors in ((unreachable, refused), (refused, unreachable)):

@@ -65,9 +65,10 @@ class Outages:
     @property
     def trouble(self) -> str | None:
         """What is wrong with the network, in words; None if nothing is."""
-        if self.is_on:
-            return self.latest
-        return "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
+        now = [SENTENCE] if self._outage.is_on else []
+        if self._silent_gateways:
+            now.append(_silent(self._silent_gateways))
+        return "; ".join(now) or "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
 
     def note_unable(self, match_id: str, referee_id: str, sentence: str) -> None:
         """A referee could not call a player: say so until another has the match, or it has ended."""
@@ -79,10 +80,12 @@ class Outages:
         self._suspected = True
 
     async def watch(self) -> None:
-        """Look while a match takes long, and after a message was not delivered, for ever."""
+        """Look while a match takes long, and after a message was not delivered, until the league is over."""
         while True:
             latest = asyncio.get_running_loop().time()
             await asyncio.sleep(LOOK_EVERY)
+            if self._ledger.league.state == "LEAGUE_COMPLETED":
+                return
             if self.is_on or self._suspected or any(since <= latest for since in self._since.values()):
                 await self._look()
 
@@ -146,7 +149,7 @@ class Outages:
         silent = [url for url in sorted(urls) if not await self._answers(url)]
         if bool(silent) != bool(self._silent_gateways):
             if silent:
-                self.latest = f"the gateway at {', '.join(silent)} does not answer"
+                self.latest = _silent(silent)
                 log.warning("%s; the league waits until it does", self.latest)
             else:
                 self._gateway_back = asyncio.get_running_loop().time()
@@ -204,3 +207,7 @@ class Outages:
             # A connection that was kept may lead nowhere by now.
             return None if isinstance(failure, TimedOut) and failure.connected else False
         return True
+
+
+def _silent(gateways: Sequence[str]) -> str:
+    return f"the gateway at {', '.join(gateways)} does not answer"

@@ -17,7 +17,16 @@ from leaguekit.transport.addresses import MOST_THREADS, AddressPolicy, LookUp, R
 from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, NoRoute, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.deadline import Deadline, Deadlines
-from leaguekit.transport.descriptors import SHARE, is_broadcast, is_of_route, is_scarce, own_fault, own_look_up_fault
+from leaguekit.transport.descriptors import (
+    SHARE,
+    has_route,
+    is_broadcast,
+    is_of_route,
+    is_scarce,
+    is_unreachable,
+    own_fault,
+    own_look_up_fault,
+)
 
 MOST_CONNECTIONS = 32  # to one host and port
 MOST_TARGETS = 4_096
@@ -276,7 +285,11 @@ def _failure(shown: str, addresses: list[str], failures: list[Exception]) -> Unr
         return _unreachable(shown, theirs)
     if all(map(is_broadcast, addresses)):
         return Unreachable(f"{shown} leads to a broadcast address, where nobody can be called")
-    return (NoRoute if all(map(is_of_route, failures)) else CallerUnable)(shown, own)
+    if not all(map(is_of_route, failures)):
+        return CallerUnable(shown, own)
+    # A message of another machine, which may be the peer's own firewall, gives the same error as a missing route.
+    is_theirs = is_unreachable(failures[-1]) and all(map(has_route, addresses))
+    return _unreachable(shown, failures) if is_theirs else NoRoute(shown, own)
 
 
 def _told(error: Exception) -> str:

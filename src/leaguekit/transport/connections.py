@@ -115,6 +115,7 @@ class Connection(asyncio.Protocol):
         self.session = b""
         self.parts: list[bytes] = []
         self.size = 0
+        self.trailers = 0
 
     def ask(self, waiter: asyncio.Future[HttpAnswer], request: bytes, most_bytes: int, shown: str) -> None:
         self.waiter = waiter
@@ -236,10 +237,15 @@ class Connection(asyncio.Protocol):
         self.content_type = b""
         self.session = b""
         self.parts = []
-        self.size = 0
+        self.size = self.trailers = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.in_head:
+        if not self.in_head:
+            # Behind the body there may be further headers, which are of no use.
+            self.trailers += 1
+            if self.trailers > MOST_PIECES:
+                self.fail(f"sent more than {MOST_PIECES} headers behind its answer")
+        else:
             name = name.lower()
             if name == b"content-type":
                 self.content_type = value

@@ -65,14 +65,29 @@ def is_of_route(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in ROUTE_ERRORS
 
 
+def is_unreachable(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.ENETUNREACH
+
+
 def is_broadcast(address: str) -> bool:
-    """Whether an address means all hosts of a network, so that nobody can be connected to there. Nothing is sent."""
+    """Whether an address means all hosts of a network, so that nobody can be connected to there."""
+    return _route_error(address) == errno.EACCES
+
+
+def has_route(address: str) -> bool:
+    """Whether this machine has a route to an address. Then a network that is unreachable is not its own."""
+    return _route_error(address) is None
+
+
+def _route_error(address: str) -> int | None:
+    """The error of a look at the table of routes: nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((address, 9))
     except OSError as error:
-        return error.errno == errno.EACCES
-    return False
+        return error.errno
+    return None
 
 
 def own_look_up_fault(error: Exception) -> str | None:
