@@ -247,10 +247,15 @@ class House:
     def _id_of(self, name: str) -> str:
         """The id of an agent that has been registered."""
         role, _, number = name.partition(" ")
-        if role == "player":
-            return player_id(int(number))
-        referees = self.manager.ledger.league.referees.values() if self.manager is not None else ()
-        return next((one.id for one in referees if one.meta.display_name == f"Referee {number}"), "")
+        if self.manager is None:
+            return ""
+        league = self.manager.ledger.league
+        if role == "referee":
+            called = f"Referee {number}"
+            return next((one.id for one in league.referees.values() if one.meta.display_name == called), "")
+        # A player that has forgotten its registration gets its endpoint back, and another id.
+        players = [one for one in league.players.values() if one.meta.display_name == self._player_name(int(number))]
+        return next((one.id for one in players if one.out is None), "")
 
     def _manager_url(self, name: str) -> str:
         seat = self._seats.get(name)
