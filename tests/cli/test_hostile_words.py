@@ -97,7 +97,7 @@ def only_seen(text: str) -> bool:
 def test_what_a_manager_shows_does_not_move_the_terminal(
     manager: str, command: Command, tmp_path: Path, arguments: list[str], form: list[str]
 ) -> None:
-    (tmp_path / "admin").write_text("adm-x")
+    (tmp_path / "admin").write_text("adm-" + "x" * 20)
     said = command(*arguments, *form, "--manager", manager, "--admin-token-file", tmp_path / "admin")
     assert said.code == 0
     assert only_seen(said.out)
@@ -109,7 +109,7 @@ def test_what_a_manager_shows_does_not_move_the_terminal(
 
 
 def test_nor_does_what_it_refuses_with(manager: str, command: Command, tmp_path: Path) -> None:
-    (tmp_path / "admin").write_text("adm-x")
+    (tmp_path / "admin").write_text("adm-" + "x" * 20)
     said = command("resume", "--manager", manager, "--admin-token-file", tmp_path / "admin")
     assert said.code == 2
     assert "owned" in said.err
