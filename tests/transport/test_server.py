@@ -673,15 +673,23 @@ def test_half_a_request_gets_408(run: Run, part: bytes) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [post(b"x", b"a: " + b"b" * 200), post(b"x" * 300), chunked(*[b"x"] * 100), post(b"x" * 300, target=b"/upload")],
+    [
+        post(b"x" * 300, b"a: " + b"b" * 200),
+        post(b"x" * 300),
+        chunked(*[b"x"] * 100),
+        post(b"x" * 300, target=b"/upload"),
+    ],
 )
-def test_a_request_that_drips_gets_408_at_the_same_moment(run: Run, data: bytes) -> None:
+@pytest.mark.parametrize("only_body", [False, True])
+def test_a_request_that_drips_gets_408_at_the_same_moment(run: Run, data: bytes, only_body: bool) -> None:
     async def main() -> None:
         async with serving(limits=QUICK, app=application()) as running:
             client = await running.connect()
             began = asyncio.get_running_loop().time()
             answer = asyncio.ensure_future(client.answer())
-            for byte in data:
+            at_once = data.index(b"\r\n\r\n") + 4 if only_body else 0
+            await client.send(data[:at_once])
+            for byte in data[at_once:]:
                 await client.send(bytes([byte]))
                 if (await asyncio.wait((answer,), timeout=0.01))[0]:
                     break

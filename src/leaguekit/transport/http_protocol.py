@@ -585,13 +585,17 @@ class McpProtocol(HttpToolsProtocol):
             if self._turns:
                 self._continue_soon()
                 return
-        if self.flow.write_paused or self.transport.is_closing():
-            return
+        if not self.flow.write_paused and not self.transport.is_closing():
+            self._wait_for_more()
+
+    def _wait_for_more(self) -> None:
         if self._unread:
             self._read_on()
-        else:
+            return
+        # The time of a request that is arriving runs from its first byte, unless it was we who did not read.
+        if not self._in_message or self._due is None or self.flow.read_paused:
             self._rest(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
-            self.flow.resume_reading()
+        self.flow.resume_reading()
 
     def _rest(self, seconds: float) -> None:
         """Wait for the peer, and for so long at most."""
