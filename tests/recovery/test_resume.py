@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -146,6 +147,42 @@ def test_a_process_that_ends_again_and_again_is_given_up(tmp_path: Path, monkeyp
     done = league("run", "--port", "0", "--players", "2", "--strategies", "broken:choose", "--data-dir", tmp_path)
     assert done.process.returncode == 2
     assert re.search(r"^league run: player \d failed 6 times within a minute: exit code 3$", done.stderr, re.MULTILINE)
+
+
+def test_a_run_goes_on_without_players_that_left_when_one_is_killed_and_when_it_is_resumed(
+    command: Command,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    with Program("run", *LEAGUE, "--data-dir", tmp_path) as program:
+        told = program.said(r"if it is broken off: (.*)")[1]
+        program.said("Round 2 of 5")
+        url = program.said(r"manager: (\S+)")[1]
+        (token,) = tmp_path.glob("agents/*/manager/admin_token")
+        here = ("--manager", url, "--admin-token-file", token)
+        assert command("pause", *here).code == 0
+        assert command("withdraw", "P02", "--reason", "two\nlines", *here).code == 0
+        assert command("disqualify", "P03", *here).code == 0
+        agents = json.loads(command("agents", *here, "--json").out)["agents"]
+        endpoint = urlsplit(next(one["endpoint"] for one in agents if one["id"] == "P02"))
+        next(one for one in _children(program) if endpoint.port in _listened_at(one)).kill()
+        program.said("player 2 ended unexpectedly")
+        program.said("player 2 has left the league and is not started again\n")
+        assert command("resume", *here).code == 0
+        program.process.send_signal(signal.SIGINT)
+        assert program.ended() == 130
+    (state,) = tmp_path.glob("agents/*/player-*%203/state.json")
+    # Nobody asks for a new token of a player that is out.
+    state.unlink()
+    done = league(*shlex.split(told)[1:], "--json", seconds=90)
+    assert done.process.returncode == 0
+    assert done.stderr == "".join(
+        f"player {number} is not started: P0{number} has left the league\n" for number in (2, 3)
+    )
+    assert json.loads(done.stdout)["matches"] == 15
+
+
+def _listened_at(process: psutil.Process) -> set[int]:
+    return {one.laddr.port for one in process.net_connections("tcp") if one.status == psutil.CONN_LISTEN}
 
 
 def _children(program: Program) -> list[psutil.Process]:

@@ -277,6 +277,7 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
         "paused": league.paused,
         "seed_commitment": settings.seed_commitment,
         "held": [*league.held],
+        "players_out": [player.id for player in league.players.values() if player.out is not None],
     }
     if league.is_open:
         # How many matches there would be if it started now.

@@ -21,6 +21,7 @@ from typing import IO, Self
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.forks import Fork, can_fork
+from leaguekit.league.registration import HAS_LEFT
 from leaguekit.protocol.plain import harmless
 
 # One that ends more often than so within so many seconds would do so for ever.
@@ -133,16 +134,21 @@ class Processes:
     def check(self) -> list[str]:
         """Start again whoever has ended, and say so; CommandError if that would not help.
 
-        A player or a referee that ended well has heard of the league's end.
+        A player or a referee that ended well has heard of the league's end. A player that was withdrawn or disqualified
+        is not started again.
         """
         news = []
         for name, child in self._children.items():
             code = child.process.poll()
-            if code is None:
+            if code is None or child.served.fileno() < 0:
                 continue
             if code == 0 and name != "manager":
                 # Nobody is to wait for an answer there.
                 child.served.close()
+                continue
+            if code == IMPOSSIBLE and HAS_LEFT in self._said(child):
+                child.served.close()
+                news.append(f"{name} has left the league and is not started again")
                 continue
             why = self._why(child, code)
             if code == IMPOSSIBLE or not child.comes_back:
@@ -165,6 +171,9 @@ class Processes:
             # Most real-time signals have no name.
             names = {one.value: one.name for one in signal.Signals}
             return f"killed by {names.get(-code, f'signal {-code}')}"
-        child.said.seek(0)
-        last = child.said.read().decode(errors="replace").strip().rpartition("\n")[2]
+        last = self._said(child).strip().rpartition("\n")[2]
         return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {code}"
+
+    def _said(self, child: _Child) -> str:
+        child.said.seek(0)
+        return child.said.read().decode(errors="replace")

@@ -52,7 +52,8 @@ EXAMPLES = """examples:
 
 The n-th player is always P0n. --strategies are given out in turn. Ctrl-C ends every process, and says how to resume;
 a process that is killed is started again. What is resumed, with which players, is all in the store; an agent whose
-own token is lost (state.json) gets a new one. --resume plays matches again that waited for the operator.
+own token is lost (state.json) gets a new one. --resume plays matches again that waited for the operator. Players that
+were withdrawn or disqualified are not started again.
 """
 
 
@@ -214,12 +215,16 @@ def _start_all(
             name, served[name], "referee", *shared, "--manager", manager, "--name", names[name],
             "--max-concurrent", str(plan.max_concurrent), secrets=seats.get(name),
         )  # fmt: skip
-    asyncio.run(_referees_registered(plan, manager, processes))
+    out = asyncio.run(_referees_registered(plan, manager, processes))["players_out"]
     for number, strategy in strategies.items():
-        name = f"player {number}"
+        name, wanted = f"player {number}", f"P{number:02d}"
+        if wanted in out:
+            served[name].close()
+            program.say(f"{name} is not started: {wanted} has left the league")
+            continue
         processes.start(
             name, served[name], "player", *shared, *seed, "--manager", manager, "--strategy", strategy,
-            "--name", names[name], "--wanted-id", f"P{number:02d}", secrets=seats.get(name),
+            "--name", names[name], "--wanted-id", wanted, secrets=seats.get(name),
         )  # fmt: skip
     return manager
 
@@ -247,7 +252,7 @@ async def _new_seats(
     caller = HttpCaller(AddressPolicy.local())
     seats = {}
     try:
-        await _status(caller, manager, processes)
+        out = (await _status(caller, manager, processes))["players_out"]
         params = {"admin_token": admin_token(argparse.Namespace(admin_token_file=token_file))}
         agents = (await ask_manager(caller, manager, params | {"command": "agents"}))["agents"]
         for name, why in lost.items():
@@ -255,8 +260,8 @@ async def _new_seats(
             wanted = names[name] if is_referee else f"P{int(name.split()[1]):02d}"
             kinds = (one for one in agents if one["id"].startswith("REF") == is_referee)
             found = next((one for one in kinds if one["display_name" if is_referee else "id"] == wanted), None)
-            # One that had not come yet registers.
-            if found is not None:
+            # One that had not come yet registers, and one that has left is not started.
+            if found is not None and found["id"] not in out:
                 params["agent_id"] = found["id"]
                 seat = (await ask_manager(caller, manager, params | {"command": "token_rotate"}))["seat"]
                 if seat["code"] is None:
@@ -288,13 +293,14 @@ async def _status(caller: HttpCaller, manager: str, processes: Processes) -> dic
             return await asking
 
 
-async def _referees_registered(plan: RunPlan, manager: str, processes: Processes) -> None:
-    """Wait until the manager has its referees: players register after them."""
+async def _referees_registered(plan: RunPlan, manager: str, processes: Processes) -> dict[str, Any]:
+    """Where the league stands when the manager has its referees: players register after them."""
     caller = HttpCaller(AddressPolicy.local())
     try:
-        count = 0
-        while count < plan.referees:
-            count = (await _status(caller, manager, processes))["referees"]
+        while True:
+            status = await _status(caller, manager, processes)
+            if status["referees"] >= plan.referees:
+                return status
     finally:
         await caller.close()
 

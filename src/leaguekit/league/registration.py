@@ -29,6 +29,8 @@ from leaguekit.protocol.tokens import SCHEME
 Role = Literal["player", "referee"]
 # How long after a registration its repeat is known as such.
 REPEAT_SECONDS = 60.0
+# The reason for which a player is refused that was withdrawn or disqualified; what was said about it follows.
+HAS_LEFT = "This player has left the league"
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
 AnyMetaT = TypeVar("AnyMetaT", bound=PlayerMeta | RefereeMeta)
 
@@ -105,7 +107,7 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
             full = {"max_players": most, "current_players": count}
             raise Rejected("player", "E020", f"{count} of {most} places are taken", full)
     elif league.players[known].out is not None:
-        raise Rejected("player", "E058", f"This player has left the league: {league.players[known].out_reason}")
+        raise Rejected("player", "E058", f"{HAS_LEFT}: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta, league.players.get(known or ""))
     _check_unlike_others(league, names.normal(applicant.meta.display_name), known)
     stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
