@@ -30,7 +30,7 @@ LAB = Peer("192.168.1.23", "", ("0.0.0.0", 8000))
 def allowances() -> Allowances:
     """As the manager has them, in a moment that does not end."""
     made = Allowances(KNOWN.get)
-    for buckets in (made._strangers, made._players, made._referees):
+    for buckets in (made._strangers, made._players, made._referees, made._tries, made._tries_of_endpoints):
         buckets._clock = lambda: 1.0
     return made
 
@@ -73,6 +73,26 @@ def test_strangers_cannot_use_up_what_agents_at_their_address_may_ask_for() -> N
     assert taken(made, call("league_query", "q")) == players
     assert taken(made, call("report_match_result", "r")) > 10 * players
     assert taken(made, json.dumps({"method": "operator", "params": {"admin_token": "admin"}}).encode(), most=100) == 100
+
+
+def registration(endpoint: str, role: str = "player") -> bytes:
+    params = {f"{role}_meta": {"contact_endpoint": endpoint}}
+    return json.dumps({"jsonrpc": "2.0", "method": f"register_{role}", "params": params, "id": 1}).encode()
+
+
+def test_a_flood_of_registrations_keeps_out_no_other_endpoint_at_its_address() -> None:
+    made, flood = allowances(), registration("http://127.0.0.1:31999/mcp")
+    assert taken(made, flood) == 2_000 // module.REGISTRATION_COST + 3
+    assert taken(made, registration("http://127.0.0.1:31999/other?x=1"), most=1) == 0
+    assert taken(made, registration("http://127.0.0.1:8101/mcp"), most=1) == 1
+    assert taken(made, registration("http://127.0.0.1:8001/mcp", "referee"), most=1) == 1
+    # Only registrations have that, and of one address only so many, whatever they name.
+    assert taken(made, call("ping"), most=1) == 0
+    for odd in ("", "http://[/mcp", f"http://{'a' * 300}/mcp"):
+        assert taken(made, registration(odd), most=1) == 0
+    further = [taken(made, registration(f"http://127.0.0.1:{port}/mcp"), most=1) for port in range(9_000, 9_060)]
+    assert sum(further) == 40 - 5
+    assert taken(made, registration("http://127.0.0.1:8102/mcp"), LAB._replace(host="192.168.1.24"), most=1) == 1
 
 
 def test_addresses_and_the_ports_that_they_call_are_counted_apart_and_neighbours_together() -> None:

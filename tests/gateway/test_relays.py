@@ -198,7 +198,9 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     with pytest.raises(NoAnswer):
         await house.forward(place, CALL)
     for number in range(MOST_RELAYS_AN_ADDRESS - 1):
-        await house.take(Take(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
+        await house.take(Take(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        calls.append(asyncio.ensure_future(house.forward(place_of("relay", secret), CALL)))
+    await asyncio.sleep(0)
     with pytest.raises(ProtocolError, match="Too many players"):
         await house.take(Take(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
     await house.take(Take(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
@@ -206,6 +208,72 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(house) == 0
     assert all(isinstance(one, NoAnswer) for one in await asyncio.gather(*calls, return_exceptions=True))
+
+
+async def answer_a_call(house: Relays, secret: str) -> None:
+    calling = asyncio.ensure_future(house.forward(place_of("relay", secret), PING))
+    await asyncio.sleep(0)
+    (passed,) = (await house.take(Take(secret=secret, seconds=0.0), HERE)).calls
+    assert house.give(Give(secret=secret, number=passed.number, body=b"{}")).in_time
+    await calling
+
+
+@pytest.mark.parametrize("limit", ["MOST_RELAYS_AN_ADDRESS", "MOST_RELAYS"])
+@in_virtual_time
+async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first(
+    monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(f"leaguekit.gateway.relays.{limit}", 4)
+    house = relays()
+    secrets = [letter * 2 * SECRET_BYTES for letter in "abcdefg"]
+    known, called, *idle, first, second, third = secrets
+    for secret in (known, called):
+        await house.take(Take(secret=secret, seconds=0.0), HERE)
+    await answer_a_call(house, known)
+    call = asyncio.ensure_future(house.forward(place_of("relay", called), CALL))
+    waiting = [asyncio.ensure_future(house.take(Take(secret=secret), HERE)) for secret in idle]
+    await asyncio.sleep(0)
+    assert len(house) == 4
+    await house.take(Take(secret=first, seconds=0.0), HERE)
+    # It is refused, so that it does not ask again at once.
+    with pytest.raises(ProtocolError, match="Too many players"):
+        await waiting[0]
+    assert not waiting[1].done()
+    await answer_a_call(house, first)
+    await house.take(Take(secret=second, seconds=0.0), HERE)
+    await answer_a_call(house, second)
+    assert [house.is_one(secret) for secret in secrets] == [True, True, False, False, True, True, False]
+    with pytest.raises(ProtocolError, match="Too many players"):
+        await house.take(Take(secret=third, seconds=0.0), HERE)
+    house.close()
+    await asyncio.gather(call, *waiting, return_exceptions=True)
+
+
+@in_virtual_time
+async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaguekit.gateway.relays.MOST_RELAYS", 4)
+    monkeypatch.setattr("leaguekit.gateway.relays.MOST_RELAYS_AN_ADDRESS", 3)
+    house = relays()
+    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    await answer_a_call(house, SECRET)
+    await asyncio.sleep(GRACE_SECONDS + 1)
+    assert len(house) == 0
+
+    async def flood(began: int) -> None:
+        for number in range(began, began + 6):
+            await house.take(Take(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
+
+    await flood(0)
+    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    await flood(6)
+    assert house.is_one(SECRET)
+    # Only so many are remembered.
+    for number in range(20, 25):
+        await house.take(Take(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        await answer_a_call(house, secret)
+        await asyncio.sleep(GRACE_SECONDS + 1)
+    assert len(house._known_gone) == 4
+    house.close()
 
 
 @in_virtual_time

@@ -112,7 +112,7 @@ def test_the_addresses_take_turns_and_others_have_theirs_between(run: Run) -> No
 
         count()
         for name in ("a1", "a2", "a3", "b1", "gone", "c1"):
-            waiting.add(name[0], name, lambda name=name: begin(name))
+            waiting.add(name[0], name, lambda name=name: begin(name), lambda: None)
         waiting.remove("g", "gone")
         waiting.remove("a", "unknown")
         await everything.wait()
@@ -121,7 +121,7 @@ def test_the_addresses_take_turns_and_others_have_theirs_between(run: Run) -> No
         # The next is begun at once.
         while waiting._runs:  # noqa: ASYNC110 - there is no event for that
             await asyncio.sleep(0)
-        waiting.add("d", "d1", lambda: begin("d1"))
+        waiting.add("d", "d1", lambda: begin("d1"), lambda: None)
         await asyncio.sleep(0)
         assert begun[-1] == "d1"
 
@@ -130,16 +130,70 @@ def test_the_addresses_take_turns_and_others_have_theirs_between(run: Run) -> No
 
 def test_so_many_wait_in_all_and_of_each_address(run: Run) -> None:
     async def main() -> None:
-        waiting, added = McpQueue(), Counter[str]()
-        for address in "abcdef":
+        waiting, added, gave_way = McpQueue(), Counter[str](), list[str]()
+
+        def add(address: str) -> None:
+            name = f"{address}{added[address]}"
+            waiting.add(address, name, lambda: None, lambda: gave_way.append(name))
+            added[address] += 1
+
+        for address in "abcd":
             while waiting.has_room(address):
-                waiting.add(address, added[address], lambda: None)
-                added[address] += 1
+                add(address)
         assert set(added.values()) == {MOST_WAITING_AN_ADDRESS}
         assert added.total() == MOST_WAITING
-        for number in range(MOST_WAITING_AN_ADDRESS):
-            waiting.remove("a", number)
+        assert not gave_way
+        # For another address, the newest of those that have most give way, until all have as many as it.
+        while waiting.has_room("e"):
+            add("e")
+        assert gave_way[:5] == ["d99", "c99", "b99", "a99", "d98"]
+        assert len(gave_way) == added["e"] == MOST_WAITING // 5
+        assert {len(of_address) for of_address in waiting._waiting.values()} == {MOST_WAITING // 5}
+        assert not any(waiting.has_room(address) for address in "abcde")
         assert waiting.has_room("f")
-        assert not waiting.has_room("b")
+        waiting.remove("a", "a0")
+        assert waiting.has_room("b")
+
+    run(main())
+
+
+def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    # None is begun meanwhile.
+    monkeypatch.setattr(queue, "TURNS_BETWEEN", 1_000_000)
+    monkeypatch.setattr(queue, "MOST_WAITING", 4)
+
+    async def main() -> None:
+        house = House()
+        async with serving(mcp=Door(house.load)) as running:
+            assert (await (await running.say(post(INITIALIZE))).answer())[0] == 200
+            mcp_queue = running.server._endpoint.mcp_queue
+
+            async def waits(source: str, more: bytes = b"") -> Client:
+                client = await running.say(post(INITIALIZE) + more, source=source)
+                waiting: Any = mcp_queue._waiting
+                known = {one for of_address in waiting.values() for one in of_address}
+                while not {one for of_address in waiting.values() for one in of_address} - known:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                return client
+
+            first, second = await waits("127.0.0.2"), await waits("127.0.0.2")
+            third = await waits("127.0.0.3")
+            # Half of a further request has come with it.
+            fourth = await waits("127.0.0.3", post(PING)[:-1])
+            # The newest gives way, and is answered.
+            honest = await running.say(post(INITIALIZE), source="127.0.0.4")
+            gives_way, served = (asyncio.ensure_future(client.answer()) for client in (fourth, honest))
+            await asyncio.wait({gives_way, served}, return_when=asyncio.FIRST_COMPLETED)
+            assert not served.done()
+            assert gives_way.result()[0] == 429
+            assert await fourth.ends()
+            assert (await (await running.say(post(INITIALIZE), source="127.0.0.3")).answer())[0] == 429
+            # The others are begun.
+            monkeypatch.setattr(queue, "TURNS_BETWEEN", 1)
+            mcp_queue._turn(0)
+            assert (await served)[0] == 200
+            for client in (first, second, third):
+                assert (await client.answer())[0] == 200
+            assert house.begun == 5
 
     run(main())

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Coroutine, MutableMapping
 from functools import lru_cache
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.types import Send
@@ -38,6 +39,8 @@ REGISTRATION_COST = 5
 PART_BYTES = 2_048
 # The same for pages, which come from memory.
 PAGE_BYTES = 65_536
+# Longer names of hosts do not exist.
+_MOST_HOST_LENGTH = 260
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
@@ -53,12 +56,26 @@ class _Shown(msgspec.Struct):
     admin_token: str = ""
 
 
+class _Meta(msgspec.Struct):
+    contact_endpoint: str = ""
+
+
+class _Applied(msgspec.Struct):
+    player_meta: _Meta | None = None
+    referee_meta: _Meta | None = None
+
+
+class _Registration(msgspec.Struct):
+    params: _Applied
+
+
 class _Asked(msgspec.Struct):
     method: str = ""
     params: _Shown = msgspec.field(default_factory=_Shown)
 
 
 _asked = msgspec.json.Decoder(_Asked)
+_registration = msgspec.json.Decoder(_Registration)
 _shown = msgspec.json.Decoder(_Shown)
 _NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NOTHING_SHOWN = _Asked()
@@ -80,6 +97,9 @@ class Allowances:
         self._identify = identify
         self._recognise = recognise
         self._strangers = Buckets(1_000, 2_000)
+        # An address that has asked too often still has a few registrations, and few of them for one endpoint.
+        self._tries = Buckets(20, 40)
+        self._tries_of_endpoints = Buckets(0.2, 3)
         self._players = Buckets(200, 400)
         # A referee reports every match, how it stands, and what was said in it.
         self._referees = Buckets(5_000, 10_000)
@@ -184,7 +204,8 @@ class Allowances:
                 buckets, name = account
             if seconds := buckets.take(name, cost):
                 buckets, name = self._of_known(body, peer) or (buckets, name)
-                if seconds := buckets.take(name, cost):
+                seconds = buckets.take(name, cost)
+                if seconds and not (cost == REGISTRATION_COST and self._may_try(body, peer)):
                     self._tell(name)
                     return refuse_too_many(body, seconds, refuse, most_bytes)
             given = handler(body, peer)
@@ -195,6 +216,11 @@ class Allowances:
             return given
 
         return guarded
+
+    def _may_try(self, body: bytes, peer: Peer) -> bool:
+        """Whether a registration is taken although its address has asked too often. Then it has been counted."""
+        host, address = _host_in(body), _stranger(peer)
+        return bool(host) and not self._tries_of_endpoints.take((address, host)) and not self._tries.take(address)
 
     def _of_known(self, body: bytes, peer: Peer) -> _Account | None:
         """The account of a caller that is known by its token, where that was not looked at before."""
@@ -231,6 +257,17 @@ async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, most_byte
 
 def too_many(seconds: float) -> str:
     return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
+
+
+def _host_in(body: bytes) -> str:
+    """Host and port of the endpoint in a registration; empty if there is none."""
+    try:
+        applied = _registration.decode(body).params
+        meta = applied.player_meta or applied.referee_meta or _Meta()
+        host = urlsplit(meta.contact_endpoint).netloc.lower()
+    except (*_NOT_READABLE, ValueError):
+        return ""
+    return host if len(host) <= _MOST_HOST_LENGTH else ""
 
 
 @lru_cache(maxsize=1_024)

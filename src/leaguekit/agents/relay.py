@@ -158,10 +158,10 @@ class Line:
                 raise _no_gateway(self.gateway_url, error.detail) from None
             else:
                 if failures:
-                    log.info("The gateway answers again.")
+                    log.info("The gateway passes calls on again.")
                 return taken
             if not failures:
-                log.warning("The gateway does not answer (%s). Trying until it does.", why)
+                log.warning("The gateway passes no calls on (%s). Trying until it does.", why)
             await asyncio.sleep(min(pause_after(failures), LONGEST_PAUSE))
             failures += 1
 

@@ -38,6 +38,7 @@ from leaguekit.transport.waits import TooManyWait, Waits
 GRACE_SECONDS = 3.0
 # Every caller has a limit of its own, and none waits as long as this.
 MOST_SECONDS = 900.0
+# When there are as many as may be, those give way that have answered no call, the oldest first.
 MOST_RELAYS = 2_000
 MOST_RELAYS_AN_ADDRESS = 200
 # Of one relay, and of those the calls that show the same token.
@@ -88,6 +89,9 @@ class _Call:
 @dataclass(slots=True, eq=False)
 class _Relay:
     address: str
+    # It has answered a call.
+    is_known: bool
+    gave_way: bool = False
     calls: dict[int, _Call] = field(default_factory=dict)
     # Set when there is something to take, or when another question took the place of the one that waits.
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -113,6 +117,8 @@ class Relays:
         self._numbers = count(int.from_bytes(entropy(6)))
         self._relays: dict[str, _Relay] = {}
         self._addresses: Counter[str] = Counter()
+        # The places of known relays that have gone.
+        self._known_gone: dict[str, bool] = {}
         # Set when the relay at a place has come.
         self._awaited: dict[str, set[asyncio.Event]] = {}
         self._calls = Waits(sys.maxsize, MOST_CALLS)
@@ -293,6 +299,8 @@ class Relays:
             if relay.question is question and self._relays.get(place) is relay:
                 loop = asyncio.get_running_loop()
                 relay.leaving = loop.call_later(GRACE_SECONDS, self._drop, place)
+        if relay.gave_way:
+            raise _too_many_relays()
         calls = [Passed(number, call.body) for number, call in relay.calls.items() if number not in has]
         return Taken(endpoint=self._endpoint(place), calls=calls if relay.question is question else [])
 
@@ -300,8 +308,9 @@ class Relays:
         """Pass an answer on to whoever waits for it."""
         relay = self._relays.get(_place(given.secret))
         call = None if relay is None else relay.calls.get(given.number)
-        if call is None or call.answer.done():
+        if relay is None or call is None or call.answer.done():
             return Given(in_time=False)
+        relay.is_known = True
         call.answer.set_result(given.body)
         return Given(in_time=True)
 
@@ -315,16 +324,31 @@ class Relays:
     def _relay(self, place: str, host: str) -> _Relay:
         relay, address = self._relays.get(place), neighbourhood(host)
         if relay is None:
-            if len(self._relays) >= MOST_RELAYS or self._addresses[address] >= MOST_RELAYS_AN_ADDRESS:
-                raise ProtocolError("E059", "Too many players are called through this gateway.")
-            relay = self._relays[place] = _Relay(address)
+            if self._addresses[address] >= MOST_RELAYS_AN_ADDRESS:
+                self._make_room(address)
+            elif len(self._relays) >= MOST_RELAYS:
+                self._make_room(None)
+            relay = self._relays[place] = _Relay(address, is_known=self._known_gone.pop(place, False))
             self._addresses[address] += 1
             for came in self._awaited.get(place, ()):
                 came.set()
         return relay
 
+    def _make_room(self, address: str | None) -> None:
+        """Drop the oldest relay that had no call, at that address or at any. Raises ProtocolError if there is none."""
+        for place, relay in self._relays.items():
+            if address in (None, relay.address) and not relay.is_known and not relay.calls:
+                relay.gave_way = True
+                self._drop(place)
+                return
+        raise _too_many_relays()
+
     def _drop(self, place: str) -> None:
         relay = self._relays.pop(place)
+        if relay.is_known:
+            self._known_gone[place] = True
+            if len(self._known_gone) > MOST_RELAYS:
+                del self._known_gone[next(iter(self._known_gone))]
         self._addresses[relay.address] -= 1
         if not self._addresses[relay.address]:
             del self._addresses[relay.address]
@@ -358,6 +382,10 @@ def _with_id(pong: bytes, call_id: int | str) -> bytes:
         return pong
     answer.id = call_id
     return msgspec.json.encode(answer)
+
+
+def _too_many_relays() -> ProtocolError:
+    return ProtocolError("E059", "Too many players are called through this gateway.")
 
 
 def _place(secret: str) -> str:

@@ -608,10 +608,7 @@ class McpProtocol(HttpToolsProtocol):
         queue = self._endpoint.mcp_queue
         has_room = self._address is None or self._endpoint.room.has_room_for_page(self._address)
         if not has_room or (queue_for is not None and not queue.has_room(queue_for)):
-            self._deaf = True
-            self._in_message = False
-            _disconnect(other.cycle)
-            self._part(answers.TOO_MANY)
+            self._turn_down(other)
             return
         other.cycle.scope["extensions"] = {LINE: {LINE: self}}
         self._answering = True
@@ -621,7 +618,16 @@ class McpProtocol(HttpToolsProtocol):
             begin()
         else:
             self._queued_for = queue_for
-            queue.add(queue_for, self, begin)
+            queue.add(queue_for, self, begin, partial(self._turn_down, other))
+
+    def _turn_down(self, other: Other) -> None:
+        """Refuse a request that has not begun, because too many wait."""
+        self._answering = False
+        self._post = None
+        _disconnect(other.cycle)
+        if not self.transport.is_closing():
+            self._rest(self._limits.linger_seconds)
+            self._part(answers.TOO_MANY)
 
     def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 # After an MCP request has begun, the next one waits for so many turns of the loop. Without other work they take 0.1 ms.
 TURNS_BETWEEN = 64
@@ -16,22 +17,39 @@ MOST_WAITING = 400
 MOST_WAITING_AN_ADDRESS = 100
 
 
+class _Request(NamedTuple):
+    begin: Callable[[], None]
+    give_way: Callable[[], None]
+
+
 class McpQueue:
     """Begins requests one after the other, with turns of the loop between them. The addresses take turns."""
 
     def __init__(self) -> None:
         # By address, in the order in which they are served.
-        self._waiting: dict[str, dict[Hashable, Callable[[], None]]] = {}
+        self._waiting: dict[str, dict[Hashable, _Request]] = {}
         self._count = 0
         self._runs = False
 
     def has_room(self, address: str) -> bool:
-        """Whether one more may wait."""
-        return self._count < MOST_WAITING and len(self._waiting.get(address, ())) < MOST_WAITING_AN_ADDRESS
+        """Whether one more may wait, perhaps because one of another address gives way."""
+        waiting = len(self._waiting.get(address, ()))
+        if waiting >= MOST_WAITING_AN_ADDRESS:
+            return False
+        # Afterwards the other address must not have fewer than this one.
+        return self._count < MOST_WAITING or len(self._waiting[self._busiest()]) > waiting + 1
 
-    def add(self, address: str, key: Hashable, begin: Callable[[], None]) -> None:
-        """Call ``begin`` when it is its turn."""
-        self._waiting.setdefault(address, {})[key] = begin
+    def add(self, address: str, key: Hashable, begin: Callable[[], None], give_way: Callable[[], None]) -> None:
+        """Call ``begin`` when it is its turn, or ``give_way`` if another takes its place.
+
+        If all places are taken, the newest request of the address that has most of them gives way.
+        """
+        if self._count >= MOST_WAITING:
+            busiest = self._busiest()
+            newest, request = next(reversed(self._waiting[busiest].items()))
+            self.remove(busiest, newest)
+            request.give_way()
+        self._waiting.setdefault(address, {})[key] = _Request(begin, give_way)
         self._count += 1
         if not self._runs:
             self._runs = True
@@ -45,6 +63,10 @@ class McpQueue:
             if not waiting:
                 del self._waiting[address]
 
+    def _busiest(self) -> str:
+        """The address that has most; of several, the one that is served last."""
+        return max(reversed(self._waiting), key=lambda address: len(self._waiting[address]))
+
     def _wait(self, turns: int) -> None:
         asyncio.get_running_loop().call_soon(self._turn, turns)
 
@@ -56,9 +78,9 @@ class McpQueue:
         else:
             address = next(iter(self._waiting))
             waiting = self._waiting.pop(address)
-            begin = waiting.pop(next(iter(waiting)))
+            request = waiting.pop(next(iter(waiting)))
             self._count -= 1
             if waiting:
                 self._waiting[address] = waiting
             self._wait(TURNS_BETWEEN)
-            begin()
+            request.begin()
