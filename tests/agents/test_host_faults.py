@@ -150,3 +150,13 @@ async def test_the_match_of_a_lost_referee_goes_to_another_without_a_pause(tmp_p
         hall.network.close(first.url)
         await hall.until(lambda: hall.league.referees[first.id].lost)
         await hall.until(lambda: second.got("MATCH_ASSIGNMENT"), seconds=1)
+
+
+@in_virtual_time
+async def test_a_match_that_is_corrected_in_its_pause_is_not_waited_for_any_more(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        referee, *_ = await hall.scripted_league(players=2)
+        await _void(hall, referee, 1)
+        assert any("a pause to end" in one for one in (await hall.operate("status"))["waits_for"])
+        await hall.operate("correct", match_id="R1M1", outcome="P01", reason="agreed")
+        assert not any("a pause to end" in one for one in (await hall.operate("status"))["waits_for"])

@@ -73,7 +73,7 @@ class Conductor:
         # Matches of referees that begin on the announcement, until it is sent.
         self._to_announce: dict[str, list[str]] = {}
         # Matches that are not given out yet, because their last attempt was void.
-        self._resting: dict[str, None] = {}
+        self._resting: dict[str, asyncio.TimerHandle] = {}
         # How many attempts at a match were void and not counted.
         self._outages_of: Counter[str] = Counter()
         self._changed = asyncio.Event()
@@ -396,6 +396,7 @@ class Conductor:
                 self._give(event.match_id, event.referee_id)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
                 self.progress.pop(event.match_id, None)
+                self._end_rest(event.match_id)
                 self._publish_standings()
             case e.AttemptVoided():
                 self.progress.pop(event.match_id, None)
@@ -423,13 +424,14 @@ class Conductor:
             return
         self._outages_of[match_id] += outage
         number = self._outages_of[match_id] if outage else match.voids
-        self._resting[match_id] = None
+        self._end_rest(match_id)
         pause = VOID_PAUSES[min(number, len(VOID_PAUSES)) - 1]
-        asyncio.get_running_loop().call_later(pause, self._end_rest, match_id)
+        self._resting[match_id] = asyncio.get_running_loop().call_later(pause, self._end_rest, match_id)
 
     def _end_rest(self, match_id: str) -> None:
-        self._resting.pop(match_id, None)
-        self._changed.set()
+        if (timer := self._resting.pop(match_id, None)) is not None:
+            timer.cancel()
+            self._changed.set()
 
     def _give(self, match_id: str, referee_id: str) -> None:
         """Let a referee begin a match: by an assignment, or by the announcement if it knows only that."""
