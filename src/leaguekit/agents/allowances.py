@@ -79,6 +79,8 @@ _registration = msgspec.json.Decoder(_Registration)
 _shown = msgspec.json.Decoder(_Shown)
 _NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NOTHING_SHOWN = _Asked()
+# A call whose id is null, which ends its answer.
+_ANY_CALL = b'{"jsonrpc":"2.0","method":"batch","id":null}'
 
 
 def nobody(_token: str) -> None:
@@ -252,7 +254,12 @@ async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, most_byte
     def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", too_many(seconds))
 
-    raise TooOften(await answer(body, too_early, refuse, most_bytes) or b"", seconds)
+    if not _is_batch(body):
+        raise TooOften(await answer(body, too_early, refuse, most_bytes) or b"", seconds)
+    # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
+    made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
+    ids = [call.id for call in parse(body, most_bytes).calls if call.id is not None]
+    raise TooOften(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
 
 
 def too_many(seconds: float) -> str:
