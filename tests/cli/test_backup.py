@@ -465,6 +465,7 @@ def test_a_league_does_not_go_on_without_the_end_of_its_log(
     )
 
 
+@pytest.mark.long
 def test_a_copy_of_a_league_that_is_served_gets_no_manager_of_its_own(store: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     shutil.copy(store, copy)

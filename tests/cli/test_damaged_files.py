@@ -70,6 +70,7 @@ def test_a_referee_code_that_is_none_does_not_stop_a_manager_which_says_what_to_
     assert told == (str(file) if is_good else lost)
 
 
+@pytest.mark.long
 def test_agents_whose_tokens_are_lost_come_back_when_their_league_is_resumed(tmp_path: Path) -> None:
     many = ("--players", "2", "--referees", "1", "--announce-lead", "60")
     with Program("run", "--port", "0", "--league-id", "kept", "--data-dir", tmp_path, *many) as program:

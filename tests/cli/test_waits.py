@@ -44,6 +44,7 @@ async def _hold(store: Path, match_id: str) -> None:
     await log.close()
 
 
+@pytest.mark.long
 def test_a_run_that_is_resumed_plays_held_matches_again(tmp_path: Path) -> None:
     with Program("run", *FOUR, "--data-dir", tmp_path) as program:
         program.said("Round 1 of 3")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
+from leaguekit.transport.base import Peer
 from leaguekit.transport.mcp import queue
 from leaguekit.transport.mcp.door import Door, Served
 from leaguekit.transport.mcp.queue import MOST_WAITING, MOST_WAITING_AN_ADDRESS, TURNS_BETWEEN, McpQueue
@@ -57,6 +58,24 @@ def test_a_new_connection_is_served_before_the_mcp_requests_that_came_earlier(ru
             assert house.begun < 41
             assert {(await client.answer())[0] for client in clients} == {200}
             assert house.begun == 81
+
+    run(main())
+
+
+def test_a_new_connection_is_served_before_the_batches_that_came_earlier(run: Run) -> None:
+    served = 0
+
+    async def counted(body: bytes, peer: Peer) -> bytes:
+        nonlocal served
+        served += body.startswith(b"[")
+        return body
+
+    async def main() -> None:
+        async with serving(counted) as running:
+            clients = [await running.say(post(b"[%d]" % number)) for number in range(80)]
+            assert (await (await running.say(post(PING))).answer())[2] == PING
+            assert served < 41
+            assert [(await client.answer())[2] for client in clients] == [b"[%d]" % number for number in range(80)]
 
     run(main())
 

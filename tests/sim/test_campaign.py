@@ -86,8 +86,8 @@ def test_leagues_with_crashes_leave_no_event_loop_open() -> None:
     assert done.stdout == "True 0\n"
 
 
-@pytest.mark.parametrize("seed", [701745, 710382])
-def test_an_outage_that_began_between_two_rounds_and_ended_before_the_report_costs_nobody_a_match(seed: int) -> None:
+@pytest.mark.parametrize("seed", [701745, 710382, 2510773])
+def test_an_outage_at_an_odd_moment_costs_nobody_a_match(seed: int) -> None:
     trial = varied(seed)
     assert trial.faults == "outage"
     assert try_out(trial).violations == []

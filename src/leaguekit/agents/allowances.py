@@ -24,7 +24,7 @@ from leaguekit.agents.credentials import Known, Recognise, credentials_in
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import Call, Reply, answer, parse
+from leaguekit.protocol.rpc import Call, Reply, answer, is_batch, parse
 from leaguekit.transport.base import Peer, QuickHandler, TooOften
 from leaguekit.transport.origins import neighbourhood
 from leaguekit.transport.rates import Buckets
@@ -254,7 +254,7 @@ async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, most_byte
     def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", too_many(seconds))
 
-    if not _is_batch(body):
+    if not is_batch(body):
         raise TooOften(await answer(body, too_early, refuse, most_bytes) or b"", seconds)
     # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
     made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
@@ -293,16 +293,12 @@ def token_in(message: bytes) -> str:
 
 def _cost_alone(body: bytes) -> tuple[str, float]:
     """No token, and what a request costs a server that knows none, where nobody registers either."""
-    return "", len(parse(body).calls) if _is_batch(body) else 1.0
-
-
-def _is_batch(body: bytes) -> bool:
-    return body.lstrip(b" \t\n\r").startswith(b"[")
+    return "", len(parse(body).calls) if is_batch(body) else 1.0
 
 
 def _token_and_cost(body: bytes) -> tuple[str, float]:
     """The token that a request shows, and what it costs; of a batch, and of other forms, the first token counts."""
-    if _is_batch(body):
+    if is_batch(body):
         return credentials_in(body).auth_token, sum(_cost(call.method) for call in parse(body).calls)
     try:
         asked = _asked.decode(body)

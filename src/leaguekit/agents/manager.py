@@ -296,6 +296,9 @@ class Manager:
         if await outages.touched(match.id):
             return self._void(report, referee, outage=True)
         gone, told = await outages.gone(match.players), evidence_of(report.evidence)
+        # An outage may have begun while the first players were called.
+        if player_id in gone and await outages.touched(match.id):
+            return self._void(report, referee, outage=True)
         if player_id in gone:
             others = [one for one in gone if one in told and not told[one].has_answered]
             losers = [one for one in match.players if one == player_id or one in others]

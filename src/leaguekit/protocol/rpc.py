@@ -10,6 +10,7 @@ with care, so that its sender hears what is wrong with it.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal, NamedTuple, Union
 
@@ -32,6 +33,7 @@ MOST_ANSWERED = 65_536
 _SHORT, _LONG = 250, 16_384
 
 NULL = b"null"
+_BATCH = re.compile(rb"[ \t\n\r]*\[")
 # How JSON begins that is no id: an object, a list, true or false.
 _NO_IDS = (b"{", b"[", b"t", b"f")
 _ABSENT = Raw(b"")
@@ -124,6 +126,11 @@ def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
     return Call(call_id, request.method, body, message)
 
 
+def is_batch(body: bytes | bytearray) -> bool:
+    """Whether a body is a list, if it is JSON."""
+    return _BATCH.match(body) is not None
+
+
 def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
     """Take a body apart. Whatever is wrong with it becomes a ``Refused``; nothing is raised."""
     if len(body) > most_bytes:
@@ -131,7 +138,7 @@ def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
         return Parsed([Refused(NULL, None, too_large)], is_batch=False)
     try:
         check_text(body)
-        if not body.lstrip(b" \t\n\r").startswith(b"["):
+        if not is_batch(body):
             return Parsed([_one(body)], is_batch=False)
         members = [raw for raw in msgspec.structs.astuple(_members.decode(body)) if bytes(raw)]
     except msgspec.DecodeError as error:

@@ -21,6 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from leaguekit.protocol.rpc import is_batch
 from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import is_in, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
@@ -264,7 +265,8 @@ class McpProtocol(HttpToolsProtocol):
             # The next request with the same head is passed on without a look at the rest.
             endpoint = self._endpoint
             body = head.body_in(data, self._free_bytes)
-            if body is not None and (endpoint.mcp is None or not is_mcp(body, marked=False)):
+            is_plain = body is not None and not is_batch(body)
+            if body is not None and is_plain and (endpoint.mcp is None or not is_mcp(body, marked=False)):
                 came = begin(endpoint.place, body, head.peer)
                 if isinstance(came, bytes):
                     self._rest(self._limits.idle_seconds)
@@ -608,7 +610,7 @@ class McpProtocol(HttpToolsProtocol):
         queue = self._endpoint.mcp_queue
         has_room = self._address is None or self._endpoint.room.has_room_for_page(self._address)
         if not has_room or (queue_for is not None and not queue.has_room(queue_for)):
-            self._turn_down(other)
+            self._turn_down(other.cycle)
             return
         other.cycle.scope["extensions"] = {LINE: {LINE: self}}
         self._answering = True
@@ -618,13 +620,25 @@ class McpProtocol(HttpToolsProtocol):
             begin()
         else:
             self._queued_for = queue_for
-            queue.add(queue_for, self, begin, partial(self._turn_down, other))
+            queue.add(queue_for, self, begin, partial(self._turn_down, other.cycle))
 
-    def _turn_down(self, other: Other) -> None:
+    def _queue(self, post: Post, address: str) -> None:
+        """Answer a batch when it is the turn of its address: it may take as long as an MCP request."""
+        queue = self._endpoint.mcp_queue
+        if not queue.has_room(address):
+            self._turn_down()
+            return
+        self._answering = True
+        self._is_busy()
+        self._queued_for = address
+        queue.add(address, self, partial(self._finish, post, None), self._turn_down)
+
+    def _turn_down(self, cycle: RequestResponseCycle | None = None) -> None:
         """Refuse a request that has not begun, because too many wait."""
         self._answering = False
         self._post = None
-        _disconnect(other.cycle)
+        if cycle is not None:
+            _disconnect(cycle)
         if not self.transport.is_closing():
             self._rest(self._limits.linger_seconds)
             self._part(answers.TOO_MANY)
@@ -640,6 +654,9 @@ class McpProtocol(HttpToolsProtocol):
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
         if not self._is_identified:
             self._identify(post)
+        if is_batch(post.body):
+            self._queue(post, neighbourhood(post.peer.host))
+            return None
         came = begin(post.place, bytes(post.body), post.peer) if at_once else None
         if isinstance(came, bytes):
             return came
