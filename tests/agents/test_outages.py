@@ -106,7 +106,7 @@ def _announced(hall: Hall, round_id: int) -> Callable[[], bool]:
 @pytest.mark.parametrize(
     ("lead", "when"), [(0.0, _playing), (5.0, _playing), (60.0, _playing), (5.0, _announced), (60.0, _announced)]
 )
-@pytest.mark.parametrize("seconds", [10.0, 25.0, 90.0])
+@pytest.mark.parametrize("seconds", [10.0, pytest.param(25.0, marks=pytest.mark.long), 90.0])
 @in_virtual_time
 async def test_without_a_route_to_the_players_nobody_loses_but_the_one_that_is_really_gone(
     tmp_path: Path, seconds: float, lead: float, how: How, when: Any, caplog: pytest.LogCaptureFixture
