@@ -230,7 +230,8 @@ class Allowances:
         return None if known is None else self._of(known)
 
     def _owe(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
-        known = self._of_known(body, peer)
+        # To look at a token takes longer than to answer a short message.
+        known = self._of_known(body, peer) if size > FREE_BYTES else None
         buckets, name = known or account
         buckets.owe(name, size / PART_BYTES)
         if known is not None:

@@ -128,7 +128,7 @@ def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
 
 def is_batch(body: bytes | bytearray) -> bool:
     """Whether a body is a list, if it is JSON."""
-    return _BATCH.match(body) is not None
+    return not body.startswith(b"{") and _BATCH.match(body) is not None
 
 
 def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:

@@ -38,9 +38,10 @@ log = logging.getLogger(__name__)
 # Under this name an ASGI application finds its connection among its scope's extensions: that of this name has it.
 LINE = "leaguekit.line"
 
-# Data goes to the parser in pieces, one in each turn of the loop: a megabyte of tiny requests or chunks takes seconds.
-# A limit is noticed at most two pieces late.
+# Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 4_096
+# So much is read in one turn of the loop: a megabyte of tiny requests or chunks takes seconds.
+_AT_ONCE = 16_384
 # With more requests than these to answer, what was received waits.
 _MOST_TURNS = 32
 # Of a body that its application has not read, so much is read after the answer.
@@ -285,10 +286,16 @@ class McpProtocol(HttpToolsProtocol):
             self._go_on(at_once=True)
 
     def _read(self, data: bytes) -> None:
-        """Read one piece of the data, and the rest when others have had their turn."""
-        self._feed(data[:_PIECE])
-        if len(data) > _PIECE and not self._deaf:
-            self._unread = data[_PIECE:]
+        """Read some pieces of the data, and the rest when others have had their turn."""
+        if len(data) <= _PIECE:
+            self._feed(data)
+            return
+        start = 0
+        while start < min(len(data), _AT_ONCE) and len(self._turns) <= _MOST_TURNS and not self._deaf:
+            self._feed(data[start : start + _PIECE])
+            start += _PIECE
+        if start < len(data) and not self._deaf:
+            self._unread = data[start:]
             self.flow.pause_reading()
             self._read_on()
 
