@@ -16,8 +16,8 @@ from leaguekit.transport import http_answers as answers
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.begun import rest_of
-from leaguekit.transport.mcp.queue import McpQueue
 from leaguekit.transport.origins import Names
+from leaguekit.transport.request_queue import RequestQueue
 from leaguekit.transport.rooms import Limits, Room
 from leaguekit.transport.turns import Admits, Place, Post, TooLarge, path_and_query
 
@@ -63,7 +63,7 @@ class Endpoint:
     mcp: ASGI3Application | None = None
     beside: Beside | None = None
     identify: Identify | None = None
-    mcp_queue: McpQueue = field(default_factory=McpQueue)
+    queue: RequestQueue = field(default_factory=RequestQueue)
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -66,7 +67,7 @@ class McpProtocol(HttpToolsProtocol):
         # What it counts as in the room, while it is there.
         self._address: str | None = None
         self._is_proxy = False
-        # The address for which an MCP request waits in the queue.
+        # The address for which a request waits in the queue.
         self._queued_for = ""
         # That of the last request to /mcp that came by itself.
         self._head: Head | None = None
@@ -144,7 +145,7 @@ class McpProtocol(HttpToolsProtocol):
         if self._address is not None:
             self._endpoint.room.leave(self, self._address)
             self._address = None
-        self._endpoint.mcp_queue.remove(self._queued_for, self)
+        self._endpoint.queue.remove(self._queued_for, self)
         for turn in self._turns:
             if isinstance(turn, Other):
                 _disconnect(turn.cycle)
@@ -614,31 +615,28 @@ class McpProtocol(HttpToolsProtocol):
 
     def _start(self, other: Other, queue_for: str | None = None) -> None:
         """Let the application answer; with an address to ``queue_for``, when it is that one's turn."""
-        queue = self._endpoint.mcp_queue
-        has_room = self._address is None or self._endpoint.room.has_room_for_page(self._address)
-        if not has_room or (queue_for is not None and not queue.has_room(queue_for)):
+        if self._address is not None and not self._endpoint.room.has_room_for_page(self._address):
             self._turn_down(other.cycle)
             return
         other.cycle.scope["extensions"] = {LINE: {LINE: self}}
+        begin = partial(super()._start_asgi_task, other.cycle, other.app)
+        if queue_for is not None:
+            self._queue(queue_for, begin, other.cycle)
+            return
         self._answering = True
         self._is_busy()
-        begin = partial(super()._start_asgi_task, other.cycle, other.app)
-        if queue_for is None:
-            begin()
-        else:
-            self._queued_for = queue_for
-            queue.add(queue_for, self, begin, partial(self._turn_down, other.cycle))
+        begin()
 
-    def _queue(self, post: Post, address: str) -> None:
-        """Answer a batch when it is the turn of its address: it may take as long as an MCP request."""
-        queue = self._endpoint.mcp_queue
+    def _queue(self, address: str, begin: Callable[[], None], cycle: RequestResponseCycle | None = None) -> None:
+        """Begin to answer a request when it is the turn of its address, if one more may wait."""
+        queue = self._endpoint.queue
         if not queue.has_room(address):
-            self._turn_down()
+            self._turn_down(cycle)
             return
         self._answering = True
         self._is_busy()
         self._queued_for = address
-        queue.add(address, self, partial(self._finish, post, None), self._turn_down)
+        queue.add(address, self, begin, partial(self._turn_down, cycle))
 
     def _turn_down(self, cycle: RequestResponseCycle | None = None) -> None:
         """Refuse a request that has not begun, because too many wait."""
@@ -662,7 +660,7 @@ class McpProtocol(HttpToolsProtocol):
         if not self._is_identified:
             self._identify(post)
         if is_batch(post.body):
-            self._queue(post, neighbourhood(post.peer.host))
+            self._queue(neighbourhood(post.peer.host), partial(self._finish, post, None))
             return None
         came = begin(post.place, bytes(post.body), post.peer) if at_once else None
         if isinstance(came, bytes):

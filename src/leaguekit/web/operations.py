@@ -43,7 +43,7 @@ def exposition(
 ) -> bytes:
     """The text of /metrics."""
     league, meters, text = shown.league, manager.meters, Exposition()
-    tallies = list(shown.tallies.values())
+    tallies, asked = list(shown.tallies.values()), list(shown.league.requests.values())
     of_league: Labels = {}
     text.counter(
         "league_http_requests_total",
@@ -81,17 +81,17 @@ def exposition(
         [({"code": code}, sum(one.failed(code) for one in tallies)) for code in (TIMEOUT, UNREACHABLE)],
     )
     text.counter(
-        "league_match_wrong_answers_total", "Answers that did not count", [({}, sum(t.requests.wrong for t in tallies))]
+        "league_match_wrong_answers_total", "Answers that did not count", [({}, sum(one.wrong for one in asked))]
     )
     text.counter(
         "league_match_retries_total",
         "Errors after which a player was asked again",
-        [({}, sum(t.requests.retried for t in tallies))],
+        [({}, sum(one.retried for one in asked))],
     )
     text.counter(
         "league_match_recoveries_total",
         "Of those, overcome by a retry",
-        [({}, sum(t.requests.recovered for t in tallies))],
+        [({}, sum(one.recovered for one in asked))],
     )
     text.histogram(
         "league_answer_seconds", "How long players took to answer", [({}, together([t.times for t in tallies]))]

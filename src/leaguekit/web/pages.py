@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from itertools import islice
 
+from msgspec import structs
+
 from leaguekit.league.figures import Figures, mark, matches_of, points_after_rounds
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
-from leaguekit.protocol.messages import MoveOrigins
+from leaguekit.protocol.messages import MoveOrigins, RequestCounts
 from leaguekit.protocol.plain import without_places
 from leaguekit.protocol.tokens import redacted
 from leaguekit.web import lines
@@ -19,6 +21,7 @@ from leaguekit.web.page_shapes import (
     AgentPage,
     AgentsPage,
     Cell,
+    Counts,
     CrossTable,
     FiguresPage,
     LeaguePage,
@@ -232,7 +235,7 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
         registered_at=found.registered.at,
         out_reason=found.out_reason or None if isinstance(found, Player) else None,
         record=_record(shown, agent_id),
-        counts=tally.counts() if is_player else None,
+        counts=_counts(state.requests.get(agent_id, RequestCounts()), tally.missed) if is_player else None,
         moves=None if (origins := state.move_origins.get(agent_id)) is None else lines.moves(origins),
         times=times_of(tally.times) if is_player else None,
         times_bounds=list(BOUNDS),
@@ -275,6 +278,10 @@ def _violations(state: League, agent_id: str) -> list[ViolationLine]:
         )
         for rule, breach in state.broken_rules.get(agent_id, {}).items()
     ]
+
+
+def _counts(requests: RequestCounts, missed: int) -> Counts:
+    return Counts(asked=requests.asked, **structs.asdict(requests), missed=missed)
 
 
 def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:

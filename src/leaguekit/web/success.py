@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from leaguekit.agents.meters import Histogram, Meters
-from leaguekit.league.evidence import TIMEOUT
 from leaguekit.web.page_shapes import Metric, MetricsPage
 from leaguekit.web.projection import Projection
 from leaguekit.web.tallies import INVALID_CHOICES, Tally, together
@@ -31,15 +30,15 @@ class Counted(NamedTuple):
 
 def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> MetricsPage:
     tallies = list(shown.tallies.values())
-    answers = _sum(tallies, lambda tally: tally.requests.answered + tally.requests.wrong)
-    asked = _sum(tallies, lambda tally: tally.counts().asked)
+    requests = shown.league.requests
+    wrong = sum(one.wrong for one in requests.values())
+    answers = wrong + sum(one.answered for one in requests.values())
     calls = sum(histogram.count for histogram in meters.answered.values()) + sum(meters.refused.values())
     malformed = sum(count for (_, code), count in meters.refused.items() if code in MALFORMED)
     wrong_types = sum(count for (_, code), count in meters.refused.items() if code == WRONG_TYPE)
     chosen = _sum(tallies, lambda tally: tally.good["moved"] + tally.failed(*INVALID_CHOICES))
     invalid = _sum(tallies, lambda tally: tally.failed(*INVALID_CHOICES))
-    wrong = _sum(tallies, lambda tally: tally.requests.wrong)
-    heard = [tally for tally in tallies if tally.requests.answered or tally.requests.wrong]
+    heard = [shown.tallies.of(player) for player, one in requests.items() if one.answered or one.wrong]
     round_trips, queries = (
         together([tally.times for tally in tallies]),
         meters.answered.get("league_query", Histogram()),
@@ -51,7 +50,6 @@ def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> M
     both = f"{HERE}, and {IN_LOG}"
     valid = Counted(answers - wrong + calls - malformed, answers + calls)
     wrong_types += _sum(tallies, lambda tally: tally.failed(WRONG_TYPE))
-    retried = _sum(tallies, lambda tally: tally.requests.retried)
     return MetricsPage(
         seq=shown.number,
         metrics=[
@@ -61,14 +59,14 @@ def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> M
                 "000-L1547",
                 "Errors overcome by a retry",
                 0.80,
-                Counted(_sum(tallies, lambda tally: tally.requests.recovered), retried),
+                Counted(sum(one.recovered for one in requests.values()), sum(one.retried for one in requests.values())),
                 IN_LOG,
             ),
             _below(
                 "000-L1548",
                 "Requests that ran out of time",
                 0.05,
-                Counted(_sum(tallies, lambda tally: tally.failed(TIMEOUT)), asked),
+                Counted(sum(one.timeouts for one in requests.values()), sum(one.asked for one in requests.values())),
                 IN_LOG,
             ),
             _below("000-L1549", "Choices that are invalid", 0.05, Counted(invalid, chosen), IN_LOG),

@@ -1,4 +1,4 @@
-"""What became of the requests that players were sent, counted from the evidence in referees' reports."""
+"""What the evidence in referees' reports says about players beside what the league counts: errors and times."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msgspec import structs
-
 from leaguekit.agents.meters import Histogram
 from leaguekit.league.events import ResultRecorded
-from leaguekit.league.evidence import GOOD, TIMEOUT, UNREACHABLE, Told, count_requests, evidence_in
+from leaguekit.league.evidence import GOOD, TIMEOUT, UNREACHABLE, Told, evidence_in
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.messages import RequestCounts
 from leaguekit.protocol.plain import without_places
-from leaguekit.web.page_shapes import Counts, ErrorLine, Times
+from leaguekit.web.page_shapes import ErrorLine, Times
 
 # Seconds: players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
@@ -37,7 +34,6 @@ class Tally:
     good: Counter[str] = field(default_factory=Counter)
     errors: dict[str, _Error] = field(default_factory=dict)
     times: Histogram = field(default_factory=lambda: Histogram(BOUNDS))
-    requests: RequestCounts = field(default_factory=RequestCounts)
     # Notices of the manager that it left unanswered.
     missed: int = 0
     # Since when each of its matches has had a wrong answer in it, and how long it took to mend that.
@@ -52,11 +48,6 @@ class Tally:
     def has_all(self) -> bool:
         """Whether it has answered every kind of request well, and its latest match too."""
         return self.good["joined"] > 0 and self.good["moved"] > 0 and self.broken_since is None
-
-    def counts(self) -> Counts:
-        found = self.requests
-        asked = found.answered + found.timeouts + found.unreachable + found.wrong
-        return Counts(asked=asked, **structs.asdict(found), missed=self.missed)
 
     def error_lines(self) -> list[ErrorLine]:
         """Its errors, the most frequent first."""
@@ -76,7 +67,6 @@ class Tally:
 
     def take(self, told: Told, at: str, match_id: str) -> None:
         """Count what a referee tells of one match."""
-        count_requests(self.requests, told)
         for noted in told.events:
             if noted.what in GOOD:
                 self.good[noted.what] += 1

@@ -154,6 +154,11 @@ class RequestCounts(Struct, kw_only=True):
     retried: Annotated[Count, said("Failures after which it could be asked again", "000-L1090")] = 0
     recovered: Annotated[Count, said("Of those, how many were then answered well", "000-L1090")] = 0
 
+    @property
+    def asked(self) -> int:
+        """All requests."""
+        return self.answered + self.timeouts + self.unreachable + self.wrong
+
 
 class PastResult(Struct, kw_only=True):
     """How a match ended for a player."""

@@ -1,7 +1,7 @@
-"""The queue of MCP requests that are not begun yet.
+"""The queue of MCP requests and batches that are not begun yet.
 
-An MCP request takes a hundred times as long as a call of league.v2, and uvloop accepts one connection in each turn of
-the loop. Many MCP requests in a row would keep new connections waiting.
+Each may take a hundred times as long as a call of league.v2, and uvloop accepts one connection in each turn of the
+loop. Many of them in a row would keep new connections waiting.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-# After an MCP request has begun, the next one waits for so many turns of the loop. Without other work they take 0.1 ms.
+# After a request has begun, the next one waits for so many turns of the loop. Without other work they take 0.1 ms.
 TURNS_BETWEEN = 64
 # Requests that wait, in all and of one address.
 MOST_WAITING = 400
@@ -22,7 +22,7 @@ class _Request(NamedTuple):
     give_way: Callable[[], None]
 
 
-class McpQueue:
+class RequestQueue:
     """Begins requests one after the other, with turns of the loop between them. The addresses take turns."""
 
     def __init__(self) -> None:

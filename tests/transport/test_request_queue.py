@@ -1,4 +1,4 @@
-"""MCP requests wait in a queue, so that they hold up no others."""
+"""MCP requests and batches wait in a queue, so that they hold up no others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
+from leaguekit.transport import request_queue
 from leaguekit.transport.base import Peer
-from leaguekit.transport.mcp import queue
 from leaguekit.transport.mcp.door import Door, Served
-from leaguekit.transport.mcp.queue import MOST_WAITING, MOST_WAITING_AN_ADDRESS, TURNS_BETWEEN, McpQueue
+from leaguekit.transport.request_queue import MOST_WAITING, MOST_WAITING_AN_ADDRESS, TURNS_BETWEEN, RequestQueue
 from tests.transport.running import Client, Run, post, serving
 
 INITIALIZE = b'{"jsonrpc":"2.0","method":"initialize","params":{},"id":1}'
@@ -82,8 +82,8 @@ def test_a_new_connection_is_served_before_the_batches_that_came_earlier(run: Ru
 
 def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # None is begun meanwhile.
-    monkeypatch.setattr(queue, "TURNS_BETWEEN", 1_000_000)
-    monkeypatch.setattr(queue, "MOST_WAITING_AN_ADDRESS", 3)
+    monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)
+    monkeypatch.setattr(request_queue, "MOST_WAITING_AN_ADDRESS", 3)
 
     async def main() -> None:
         house = House()
@@ -95,16 +95,16 @@ def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monke
             # Pages and calls of the league are answered.
             assert (await (await running.say(post(PING))).answer())[2] == PING
             # One that has gone leaves its place to another, and is not begun.
-            mcp_queue = running.server._endpoint.mcp_queue
+            queue = running.server._endpoint.queue
             reset(waiting[0])
-            while not mcp_queue.has_room("127.0.0.1"):  # noqa: ASYNC110 - there is no event for that
+            while not queue.has_room("127.0.0.1"):  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             waiting.append(await running.say(post(INITIALIZE)))
-            while mcp_queue.has_room("127.0.0.1"):  # noqa: ASYNC110 - there is no event for that
+            while queue.has_room("127.0.0.1"):  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             for client in waiting[1:]:
                 reset(client)
-            while mcp_queue._waiting:  # noqa: ASYNC110 - there is no event for that
+            while queue._waiting:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             assert house.begun == 1
 
@@ -113,7 +113,7 @@ def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monke
 
 def test_the_addresses_take_turns_and_others_have_theirs_between(run: Run) -> None:
     async def main() -> None:
-        waiting, begun, turns, at = McpQueue(), [], 0, []
+        waiting, begun, turns, at = RequestQueue(), [], 0, []
         loop = asyncio.get_running_loop()
         everything = asyncio.Event()
 
@@ -149,7 +149,7 @@ def test_the_addresses_take_turns_and_others_have_theirs_between(run: Run) -> No
 
 def test_so_many_wait_in_all_and_of_each_address(run: Run) -> None:
     async def main() -> None:
-        waiting, added, gave_way = McpQueue(), Counter[str](), list[str]()
+        waiting, added, gave_way = RequestQueue(), Counter[str](), list[str]()
 
         def add(address: str) -> None:
             name = f"{address}{added[address]}"
@@ -178,18 +178,18 @@ def test_so_many_wait_in_all_and_of_each_address(run: Run) -> None:
 
 def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # None is begun meanwhile.
-    monkeypatch.setattr(queue, "TURNS_BETWEEN", 1_000_000)
-    monkeypatch.setattr(queue, "MOST_WAITING", 4)
+    monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)
+    monkeypatch.setattr(request_queue, "MOST_WAITING", 4)
 
     async def main() -> None:
         house = House()
         async with serving(mcp=Door(house.load)) as running:
             assert (await (await running.say(post(INITIALIZE))).answer())[0] == 200
-            mcp_queue = running.server._endpoint.mcp_queue
+            queue = running.server._endpoint.queue
 
             async def waits(source: str, more: bytes = b"") -> Client:
                 client = await running.say(post(INITIALIZE) + more, source=source)
-                waiting: Any = mcp_queue._waiting
+                waiting: Any = queue._waiting
                 known = {one for of_address in waiting.values() for one in of_address}
                 while not {one for of_address in waiting.values() for one in of_address} - known:  # noqa: ASYNC110
                     await asyncio.sleep(0)
@@ -208,8 +208,8 @@ def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monke
             assert await fourth.ends()
             assert (await (await running.say(post(INITIALIZE), source="127.0.0.3")).answer())[0] == 429
             # The others are begun.
-            monkeypatch.setattr(queue, "TURNS_BETWEEN", 1)
-            mcp_queue._turn(0)
+            monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1)
+            queue._turn(0)
             assert (await served)[0] == 200
             for client in (first, second, third):
                 assert (await client.answer())[0] == 200
