@@ -46,7 +46,7 @@ from leaguekit.transport.waits import TooManyWait, Waits
 # a seat code, are counted by themselves.
 MOST_CHECKS, MOST_CHECKS_AN_ADDRESS = 500, 200
 MOST_CHECKS_AN_AGENT = 2
-# After so many requests that are not the right repeat of a registration, no repeat of it counts.
+# The number of wrong repeats of a registration after which no repeat of it counts.
 MOST_WRONG_REPEATS = 5
 # How often an agent that is registered may register again. Each time takes a line in the log.
 RETURNS_AT_ONCE, RETURNS_A_SECOND = 30.0, 0.5

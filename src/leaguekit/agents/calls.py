@@ -38,7 +38,7 @@ class _Refused(msgspec.Struct):
     error: Error
 
 
-# Where any answer will do, so many bytes are taken: the error page of a framework may be long.
+# The maximum size of an answer where any answer will do: the error page of a framework may be long.
 MOST_OF_ANY = 131_072
 
 

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 # What a handler gives: an answer, at once where nobody has to be waited for.
 Given = m.Message | Raw | Awaitable[m.Message]
 OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
-# So often in a match an attempt is void and not counted because only the referee had no connection to its players.
+# The number of attempts in a match that are void and not counted because only the referee had no connection to players.
 MOST_EXCUSES = 10
 MOST_EXCUSES_OF_ONE = 1
 

@@ -42,7 +42,7 @@ from leaguekit.transport.base import Unreachable
 METHOD = "operator"
 MOST_SEATS = 1_000
 MAX_TIES = 10
-# Anybody may ask for the schedule: so many bytes are given at once.
+# The maximum size of a part of the schedule, which anybody may ask for.
 MOST_OF_SCHEDULE = 60_000
 
 
@@ -54,7 +54,7 @@ class Operation(msgspec.Struct, kw_only=True):
     player_id: str = ""
     match_id: str = ""
     round_id: RoundId | None = None
-    # So many matches of the schedule are left out.
+    # The number of matches at the beginning of the schedule that are left out.
     offset: Count = 0
     reason: str = ""
     query_type: str = ""

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY = 2.0
 LOOK_SECONDS = 2.0
-# So many players are called first; all are only if most of these are gone.
+# The number of players that are called first. All are called if most of these are gone.
 SAMPLE = 8
 SENTENCE = "most players cannot be reached: the network of this machine seems to be down"
 

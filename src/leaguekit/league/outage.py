@@ -15,7 +15,7 @@ from msgspec import UNSET
 from leaguekit.league.evidence import evidence_in
 from leaguekit.protocol.messages import MatchResult
 
-# Players that became unreachable within so many seconds did so together.
+# The time within which players become unreachable together.
 TOGETHER_SECONDS = 60.0
 # One player alone may be at fault itself.
 LEAST_PLAYERS = 2

@@ -20,9 +20,9 @@ MOST_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
 # Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
 WIRE_BYTES_A_BODY_BYTE = 8
-# An answer comes in at most so many pieces, and one more for each so many bytes that are taken. To read one takes 3 µs.
+# The maximum number of pieces of an answer, and the bytes that allow one more. To read a piece takes 3 µs.
 MOST_PIECES, BYTES_A_PIECE = 64, 256
-# Of what arrives, so much is parsed before it is looked at whether the answer has failed.
+# The bytes that are parsed before the next look at whether the answer has failed.
 _PARSED_AT_ONCE = 4_096
 CLOSED = "was cut off: this caller is closed"
 MOST_KNOWN_HEADS = 1_024

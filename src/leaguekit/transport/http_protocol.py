@@ -41,11 +41,11 @@ LINE = "leaguekit.line"
 
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 4_096
-# So much is read in one turn of the loop: a megabyte of tiny requests or chunks takes seconds.
+# The bytes that are read in one turn of the loop. A megabyte of tiny requests or chunks takes seconds.
 _AT_ONCE = 16_384
 # With more requests than these to answer, what was received waits.
 _MOST_TURNS = 32
-# Of a body that its application has not read, so much is read after the answer.
+# The bytes that are read after the answer, of a body that the application has not read.
 _MOST_SKIPPED = 65_536
 # A chunk of a body counts as longer, because each takes its time.
 _CHUNK = 10

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-# After a request has begun, the next one waits for so many turns of the loop. Without other work they take 0.1 ms.
+# The turns of the loop between the beginnings of two requests. Without other work they take 0.1 ms.
 TURNS_BETWEEN = 64
 # Requests that wait, in all and of one address.
 MOST_WAITING = 400

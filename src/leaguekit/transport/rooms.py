@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-# So many connections are closed for a new one when descriptors are scarce.
+# The number of connections that are closed for a new one when descriptors are scarce.
 DISMISSED = 4
 
 

@@ -17,7 +17,7 @@ from leaguekit.protocol.reading import check_text, shown
 from leaguekit.transport.dialects.forms import Json, wrapped
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repaired
 
-# To find out what is wrong with a word takes long: after so many wrong ones no further place is looked at.
+# The number of faults after which no further place is looked at. To describe a fault takes long.
 MAX_FAULTS = 3
 
 Word: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
