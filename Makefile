@@ -61,7 +61,7 @@ fuzz: setup
 # Ten thousand sequences of requests to a manager (some ten minutes), then simulated leagues: make soak MINUTES=60
 MINUTES ?= 10
 soak: setup
-	@LEAGUEKIT_HYPOTHESIS=soak $(BIN)/python -m pytest -q tests/agents/test_manager_interface.py
+	@LEAGUEKIT_HYPOTHESIS=soak $(BIN)/python -m pytest -q tests/manager/test_manager_interface.py
 	@$(BIN)/python -m leaguekit.sim --minutes $(MINUTES)
 
 # Every mixture of ours and of agents that were written from the documents alone: some four minutes.

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.agents.manager import Manager
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.transport.base import Caller, HttpAnswer, Peer
 

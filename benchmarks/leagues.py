@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from observed import beginnings
 from programs import HERE, Program, cpu_seconds, data_folder, end, megabytes, programs, start
 
-from leaguekit.agents.strategies import STRATEGIES
-from leaguekit.transport.server import listen
+from leaguekit.player.strategies import STRATEGIES
+from leaguekit.transport.server.server import listen
 
 LEAGUE = "league_20260101_000000_even_odd_0123"
 # As long as a person would wait for a league to come together, or to go on.

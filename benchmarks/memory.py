@@ -24,7 +24,7 @@ import psutil
 from crowd import Crowd, opened, results, until
 from programs import data_folder
 
-from leaguekit.agents.manager import Manager
+from leaguekit.manager.manager import Manager
 
 PLAYERS, REFEREES = 448, 4
 GOAL = 1_024

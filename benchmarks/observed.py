@@ -17,20 +17,20 @@ from typing import Any
 from msgspec import UNSET
 
 from leaguekit.agents.calls import ask
-from leaguekit.agents.player import Player
-from leaguekit.agents.playing import PlayerAgent
 from leaguekit.agents.registration import Identity
 from leaguekit.agents.server import agent_server
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.player import Player
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import listen
 
 LEAGUE = "observed"
 LIMIT_SECONDS = 60

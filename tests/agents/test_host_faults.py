@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.conductor import VOID_PAUSES
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
 from leaguekit.league.results import MOST_VOIDS
+from leaguekit.manager.league_runner import VOID_PAUSES
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import Disk, GrowingFile
 from leaguekit.web.projection import Projection

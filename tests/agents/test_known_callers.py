@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.allowances import Allowances
 from leaguekit.agents.credentials import Known, Recognise
+from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol.refusals import Refuse, player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, awaited
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooOften
 from leaguekit.transport.memory import MemoryNetwork
-from leaguekit.transport.rates import Buckets
+from leaguekit.transport.token_buckets import Buckets
 from tests.agents.leagues import Hall
 from tests.agents.leagues import in_virtual_time as in_a_hall
 from tests.agents.scene import OTHER, PARITY, REFEREE_URL, Scene, derived, in_virtual_time, player_token, silent
-from tests.agents.test_refereeing import _choice, _word
 from tests.gateway.lobby import GATEWAY_URL, Relayed, gateway_in, sit
 from tests.gateway.test_seats import technical_losses
+from tests.referee.test_match_runner import _choice, _word
 
 HERE = Peer("127.0.0.1", "", ("127.0.0.1", 8101))
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'

@@ -17,13 +17,13 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from leaguekit.agents.open_referee import OpenReferee
-from leaguekit.agents.open_speaking import MOST_INVITATIONS, Memory, OpenSpeaker
-from leaguekit.agents.refereeing import Ruled
-from leaguekit.agents.speaking import Learned
 from leaguekit.league.events import FormLearned, RulesBroken, decode
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.referee.match_runner import Ruled
+from leaguekit.referee.open_player_client import MOST_INVITATIONS, Memory, OpenPlayerClient
+from leaguekit.referee.open_profile import OpenReferee
+from leaguekit.referee.player_client import Learned
 from leaguekit.sim import loop
 from leaguekit.transport.base import HttpAnswer, Peer
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, Json, url_of
@@ -549,14 +549,14 @@ def test_one_that_is_asked_too_much_is_asked_again(tmp_path: Path) -> None:
 def test_a_false_report_of_a_players_form_costs_it_no_match_at_other_referees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported: str, is_added: bool
 ) -> None:
-    true = OpenSpeaker.learned
+    true = OpenPlayerClient.learned
 
-    def learned(self: OpenSpeaker) -> Learned:
+    def learned(self: OpenPlayerClient) -> Learned:
         seats = self._match.seats.values()
         is_bad = self._match.messages._sender == "referee:REF02"
         return Learned(UNSET, {seat.player_id: reported for seat in seats}) if is_bad else true(self)
 
-    monkeypatch.setattr(OpenSpeaker, "learned", learned)
+    monkeypatch.setattr(OpenPlayerClient, "learned", learned)
 
     async def hanging_up(stranger: Stranger, call: Json) -> Any:
         if call["method"] in ("tools/call", "league.handle"):
@@ -844,7 +844,7 @@ import sys
 from pathlib import Path
 from leaguekit.sim import loop
 from tests.agents.leagues import Hall
-import leaguekit.cli.manager, leaguekit.cli.referee, leaguekit.cli.host, leaguekit.agents.manager_server
+import leaguekit.cli.manager, leaguekit.cli.referee, leaguekit.cli.host, leaguekit.manager.server
 
 async def main(profile):
     async with Hall(Path(sys.argv[1]) / profile, profile=profile) as hall:

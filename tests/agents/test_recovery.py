@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.attendance import RETURN_SECONDS
-from leaguekit.agents.conductor import TOLD
-from leaguekit.agents.player import PlayerAgent
+from leaguekit.manager.attendance import RETURN_SECONDS
+from leaguekit.manager.league_runner import TOLD
+from leaguekit.player.player import PlayerAgent
 from leaguekit.protocol import codes, tokens
 from leaguekit.sim.loop import run
 from leaguekit.store.memory import MemoryDisk, MemoryLog

@@ -13,11 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -26,6 +25,7 @@ from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
 from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import Call, answer, request
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.loop import run
 from leaguekit.transport.base import Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork

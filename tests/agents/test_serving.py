@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from leaguekit.agents.logs import log_to
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.world import World
 from leaguekit.protocol.rpc import request
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import Server, listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import Server, listen
 from tests.agents.scene import LEAGUE, Scene
 
 CHOICE = {

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from leaguekit.transport.server import listen
+from leaguekit.transport.server.server import listen
 from tests.cli.conftest import Said
 from tests.programs import Program
 

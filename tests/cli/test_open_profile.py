@@ -13,7 +13,7 @@ import pytest
 
 from leaguekit.cli import host, manager
 from leaguekit.cli.operate import _as_text
-from leaguekit.transport.server import listen
+from leaguekit.transport.server.server import listen
 from tests.cli.conftest import Said
 from tests.programs import Program, league
 

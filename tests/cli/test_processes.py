@@ -17,7 +17,7 @@ import pytest
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.processes import Processes
-from leaguekit.transport.server import CannotListen, listen
+from leaguekit.transport.server.server import CannotListen, listen
 from tests.programs import Program
 
 REAL_TIME = pytest.mark.skipif(sys.platform != "linux", reason="the system has no real-time signals")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.strategies import STRATEGIES, fitting
 from leaguekit.cli import main
 from leaguekit.league.settings import Settings
+from leaguekit.player.strategies import STRATEGIES, fitting
 from leaguekit.sim.direct import DirectLeague, Entrant
 from tests.cli.test_cli import league
 

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from leaguekit.agents.context import Strategy
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.relay import Line
-from leaguekit.agents.strategies import at_random
 from leaguekit.gateway.house import Gateway
 from leaguekit.gateway.seats import Asked, Seat
+from leaguekit.player.context import Strategy
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.relay import Line
+from leaguekit.player.strategies import at_random
 from tests.agents.leagues import MANAGER_URL, Hall
 
 GATEWAY_URL = "http://127.0.0.1:8200/mcp"

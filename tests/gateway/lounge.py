@@ -18,8 +18,8 @@ from leaguekit.agents.world import World
 from leaguekit.gateway.house import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import Server, listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import Server, listen
 
 Json = dict[str, Any]
 # No browser of its own is downloaded: whatever Chromium the machine has will do.

@@ -16,10 +16,10 @@ from mcp import Client
 from leaguekit.gateway import surface
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Unreachable
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 from tests.gateway.lounge import lounge, page_at, play_by_mcp, play_in_page
-from tests.mcp.houses import House
 from tests.programs import Program, league
+from tests.transport.mcp.houses import House
 
 SECONDS = 60.0
 

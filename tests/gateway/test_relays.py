@@ -8,13 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.context import Context
 from leaguekit.agents.credentials import Known, credentials_in
-from leaguekit.agents.player import RegistrationRefused
-from leaguekit.agents.referees import Callers
 from leaguekit.agents.registration import SETTLING_SECONDS
-from leaguekit.agents.relay import SECRET_BYTES, Give, Line, Take, place_of
-from leaguekit.agents.strategies import at_random
 from leaguekit.gateway.house import COMING_BACK_SECONDS
 from leaguekit.gateway.relays import (
     FREE_CALLS,
@@ -30,11 +25,16 @@ from leaguekit.gateway.relays import (
     Relays,
     TooManyStrangers,
 )
+from leaguekit.player.context import Context
+from leaguekit.player.match_callers import Callers
+from leaguekit.player.player import RegistrationRefused
+from leaguekit.player.relay import SECRET_BYTES, Give, Line, Take, place_of
+from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.base import NoAnswer, Peer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
-from leaguekit.transport.turns import FREE_BYTES
+from leaguekit.transport.server.pending_requests import FREE_BYTES
 from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time
 from tests.gateway.lobby import GATEWAY_URL, HERE, Relayed, gateway_in
 from tests.gateway.test_seats import technical_losses

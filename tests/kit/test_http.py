@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.serving import endpoint_of, serve
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES, game
 from leaguekit.kit.checks import Terms, examine
@@ -22,10 +20,12 @@ from leaguekit.kit.ground import HttpGround
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.kit.report import Report
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import listen
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.manager import Manager
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import Check, Failed, Outcome, Terms, examine
 from leaguekit.kit.exchanges import Arrived
@@ -21,6 +20,7 @@ from leaguekit.kit.manager.tables import check_ties
 from leaguekit.kit.report import Report
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import Peer

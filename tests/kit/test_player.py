@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.games import GAMES, game
 from leaguekit.kit.checks import Check, Terms
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.kit.report import Report
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
 from tests.kit.memory_ground import KIT_URL, MemoryGround
 from tests.kit.player_mutants import MUTANTS

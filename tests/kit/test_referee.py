@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import Check, Outcome, Terms, examine
 from leaguekit.kit.referee import CHECKS
 from leaguekit.kit.referee.scene import RefereeScene
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from tests.kit.memory_ground import KIT_URL, MemoryGround
 from tests.kit.mutants import Json, Mutant, about, check_registry, failed, params_of, quick

@@ -19,29 +19,29 @@ from socket import socket
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from leaguekit.agents import allowances
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.manager_server import MOST_TRANSCRIPT, manager_server
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
+from leaguekit.agents import rate_limits
 from leaguekit.agents.server import agent_server
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.gateway.house import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.server import MOST_TRANSCRIPT, manager_server
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import METHODS
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.dialects.answers import find
-from leaguekit.transport.rates import Buckets
-from leaguekit.transport.server import Server, listen
+from leaguekit.transport.server.server import Server, listen
+from leaguekit.transport.token_buckets import Buckets
 from leaguekit.web.app import Dashboard
 
 MOST_TIMES, MOST_ANSWER = 10, 65_536
@@ -154,7 +154,7 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         referee = RefereeAgent(world, manager_url=urls[0], endpoint=urls[2], name="Ref")
         gateway = Gateway(world, urls[0], urls[3])
         # What is refused because others came before it is not looked at.
-        with patch.object(allowances, "Buckets", lambda a_second, at_once: Buckets(1e6 * a_second, 1e6 * at_once)):
+        with patch.object(rate_limits, "Buckets", lambda a_second, at_once: Buckets(1e6 * a_second, 1e6 * at_once)):
             servers = _servers(manager, player, referee, gateway, sockets)
         for server in servers:
             await server.start()

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.admission import CONTESTS_AT_ONCE
 from leaguekit.agents.calls import mark_of
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.agents.strategies import at_random
+from leaguekit.manager.admission import CONTESTS_AT_ONCE
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import at_random
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.transport.base import Peer
 from tests.agents.leagues import MANAGER_URL, Hall, Json, in_virtual_time, url_of
-from tests.agents.test_admission import new_seats
+from tests.manager.test_admission import new_seats
 
 HERE = "127.0.0.1"
 SERVED = (HERE, 8000)

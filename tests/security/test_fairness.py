@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from leaguekit.agents.logs import JsonLines
-from leaguekit.agents.referee import GET_MATCH_STATE
 from leaguekit.protocol.fields import QUERY_TYPES
+from leaguekit.referee.referee import GET_MATCH_STATE
 from leaguekit.sim import loop
 from leaguekit.transport.base import Peer
 from tests.agents.leagues import LEAGUE, Hall, Json, Reply, Scripted, url_of

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.credentials import Credentials, credentials_in
-from leaguekit.agents.manager_server import MOST_TRANSCRIPT
+from leaguekit.manager.server import MOST_TRANSCRIPT
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
-from leaguekit.transport.turns import FREE_BYTES
+from leaguekit.transport.server.pending_requests import FREE_BYTES
 from tests.security.floods import (
     WRONG_WORD,
     Entry,

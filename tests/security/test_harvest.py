@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.playing import GET_STATE
-from leaguekit.agents.referee import GET_MATCH_STATE
 from leaguekit.agents.registration import Registrar
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
+from leaguekit.player.agent import GET_STATE
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.reading import decode, of_type
+from leaguekit.referee.referee import GET_MATCH_STATE
 from leaguekit.transport.base import Handler, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller
 from tests.agents.leagues import ADMIN, LEAGUE, MANAGER_URL, Hall, Json, in_virtual_time, url_of

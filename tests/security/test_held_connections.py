@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from leaguekit.agents import admission
 from leaguekit.cli.program import make_room
 from leaguekit.gateway import house as houses
 from leaguekit.gateway import surface
 from leaguekit.gateway.house import MOST_WAITS_A_SEAT, TooMany
+from leaguekit.manager import admission
 from tests.gateway.lounge import Lounge, lounge
-from tests.mcp.houses import House
-from tests.mcp.houses import registration as registering
 from tests.stress import slots
 from tests.stress.lines import Line, Seen, post
+from tests.transport.mcp.houses import House
+from tests.transport.mcp.houses import registration as registering
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses")
 

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from leaguekit.agents.logs import log_to
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.manager_server import manager_server
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.server import manager_server
 from leaguekit.protocol.plain import UNSEEN
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import listen
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Json
 from tests.cli.conftest import Said, command  # noqa: F401  a fixture
 from tests.played import Played

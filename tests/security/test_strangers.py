@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.registration import Identity
-from leaguekit.agents.relay import Line as RelayLine
-from leaguekit.agents.strategies import at_random
 from leaguekit.agents.world import World
 from leaguekit.cli.program import make_room
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.relay import Line as RelayLine
+from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 from tests.gateway.lounge import Lounge, lounge
-from tests.mcp.houses import House
 from tests.stress import strangers
 from tests.stress.lines import Line, Seen, post
+from tests.transport.mcp.houses import House
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses")
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from leaguekit.agents.context import Context, Strategy
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.cli.tables import table
+from leaguekit.player.context import Context, Strategy
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import Entrant
 from leaguekit.sim.estimates import POWER, _quantile

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.match_messages import MatchMessages
-from leaguekit.agents.outages import Outages
-from leaguekit.agents.referee import RefereeAgent
-from leaguekit.agents.strategies import fitting
 from leaguekit.games import GAMES
 from leaguekit.league import events as e
 from leaguekit.league.outage import Outage
+from leaguekit.manager.outages import Outages
+from leaguekit.player.strategies import fitting
+from leaguekit.referee.match_messages import MatchMessages
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.campaign import Trial, run_campaign, soak, try_out, varied
 from leaguekit.sim.faults import Kinds, plan_for
 from leaguekit.sim.log import SimLog

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.context import Context
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.league.settings import Settings
+from leaguekit.player.context import Context
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import DirectLeague, Entrant

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from leaguekit.agents.context import Context, Move, Strategy
-from leaguekit.agents.strategies import STRATEGIES, fitting
 from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import league_seed
+from leaguekit.player.context import Context, Move, Strategy
+from leaguekit.player.strategies import STRATEGIES, fitting
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
 from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant

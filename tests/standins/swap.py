@@ -18,8 +18,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mcp.node import node_of_wheel
 from tests.programs import Program, league
+from tests.transport.mcp.node import node_of_wheel
 
 HERE = Path(__file__).parent
 SECONDS = 60.0

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.ledger import Ledger
 from leaguekit.league.events import LeagueCompleted, RoundCompleted, decode
+from leaguekit.manager.ledger import Ledger
 from leaguekit.store import head, sqlite_schema
 from leaguekit.store.base import StoreError
 from leaguekit.store.head import HeadWriter, head_path, read_head

@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from leaguekit.agents.relay import SECRET_BYTES
 from leaguekit.gateway.relays import MOST_CALLS
+from leaguekit.player.relay import SECRET_BYTES
 from tests.programs import Program
 from tests.stress.lines import Line, Seen, post, registration
 

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from leaguekit.agents.relay import place_of
+from leaguekit.player.relay import place_of
 from tests.programs import Program
 from tests.stress.lines import Line, Seen, post
 from tests.stress.siege import look

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server import Limits, Server, listen
+from leaguekit.transport.server.server import Limits, Server, listen
 
 MOST_BYTES = 10_240
 TOO_LARGE = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"too large","data":null},"id":null}'

@@ -27,9 +27,9 @@ from leaguekit.transport.descriptors import (
     own_fault,
     own_look_up_fault,
 )
+from tests.transport.client.test_caller import AMPLE, GOOD, calling, is_at_rest, on, on_both_loops
 from tests.transport.running import post
 from tests.transport.running import serving as serving_ours
-from tests.transport.test_caller import AMPLE, GOOD, calling, is_at_rest, on, on_both_loops
 from tests.zoo import bad_servers as zoo
 from tests.zoo.bad_servers import serving
 
@@ -104,7 +104,7 @@ async def test_an_unreachable_network_is_the_callers_fault_only_without_a_route(
     # With a route, another machine has said so, which may be the peer's firewall.
     assert has_route("127.0.0.1")
     assert not has_route("127.255.255.255")
-    monkeypatch.setattr("leaguekit.transport.caller.has_route", lambda _address: False)
+    monkeypatch.setattr("leaguekit.transport.client.caller.has_route", lambda _address: False)
     assert type(await _failure(errno.ENETUNREACH)) is NoRoute
 
 

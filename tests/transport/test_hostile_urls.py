@@ -18,7 +18,7 @@ import pytest
 
 from leaguekit.transport.addresses import AddressPolicy, read_url, url_to_use
 from leaguekit.transport.base import CallFailed, HttpAnswer, Unreachable
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 from tests.transport.hostile_urls import DEPENDS, NAMES, NEVER, NOT_URLS
 
 ALL = [*NOT_URLS, *NEVER, *DEPENDS]

@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect, sync_playwright
 
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.manager_server import manager_server
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.server import manager_server
 from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import listen
 from leaguekit.web.app import Dashboard
 from tests.league.play import Play
 

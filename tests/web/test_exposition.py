@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaguekit.agents.meters import Histogram
+from leaguekit.manager.metrics import Histogram
 from leaguekit.web.exposition import Exposition
 
 

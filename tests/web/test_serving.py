@@ -9,17 +9,17 @@ import zlib
 from pathlib import Path
 from typing import Any, Self
 
-from leaguekit.agents.allowances import Allowances
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.manager_server import manager_server
+from leaguekit.agents.rate_limits import Allowances
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.server import manager_server
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.http_protocol import McpProtocol
-from leaguekit.transport.server import listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.connection import McpProtocol
+from leaguekit.transport.server.server import listen
 from leaguekit.web.app import Dashboard
 from tests.web.visitors import Got, Json, events, shown, unchunked
 

@@ -17,25 +17,25 @@ from typing import Any, NamedTuple
 import pytest
 from _pytest.mark import ParameterSet
 
-from leaguekit.agents.conductor import ANNOUNCEMENT_SECONDS
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.league.events import Event, LeagueCompleted, PlayerReturned, PlayerSuspended, ResultRecorded
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
+from leaguekit.manager.league_runner import ANNOUNCEMENT_SECONDS
+from leaguekit.manager.manager import Manager
 from leaguekit.match.rulings import Ruling, sentence
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.reading import violations
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Caller, Handler, Peer
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
 from tests.programs import Program
 from tests.zoo.bad_players import (

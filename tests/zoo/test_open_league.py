@@ -11,23 +11,23 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.manager_server import manager_server
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.serving import endpoint_of, serve
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.server import manager_server
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import request
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import listen
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall
 from tests.played import audited
 from tests.zoo.dialects import ALONE, NOBODY_HOSTS, RULES, TEN, TIC_TAC_TOE, Fake, MemoryNet, SocketNet, Species

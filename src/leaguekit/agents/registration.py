@@ -34,7 +34,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import CallerLate, CallFailed, TimedOut, Unreachable
-from leaguekit.transport.begun import in_a_task
+from leaguekit.transport.eager import in_a_task
 
 log = logging.getLogger(__name__)
 

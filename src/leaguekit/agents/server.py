@@ -9,18 +9,18 @@ from typing import Literal
 
 from msgspec import DecodeError, Struct, json
 
-from leaguekit.agents.agent_surface import agent_surface
-from leaguekit.agents.allowances import Allowances
 from leaguekit.agents.credentials import Recognise
+from leaguekit.agents.mcp_tools import agent_mcp_tools
+from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import HttpAnswer, Peer, QuickHandler, Unreachable
-from leaguekit.transport.mcp.door import Door, surface_door
+from leaguekit.transport.mcp.lazy_app import Door, surface_door
 from leaguekit.transport.mcp.surface import Surface
-from leaguekit.transport.server import Server
-from leaguekit.transport.turns import Admits, Answer, PostHandler
+from leaguekit.transport.server.pending_requests import Admits, Answer, PostHandler
+from leaguekit.transport.server.server import Server
 
 # Of whom no more is read than of anybody.
 UNKNOWN = "of a body that shows no valid auth_token within them"
@@ -53,7 +53,7 @@ def agent_server(
             refuse, most, f", and {MOST_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
         ),
         admits=admits,
-        mcp=mcp_door(lambda: agent_surface(role, handler), allowances, most),
+        mcp=mcp_door(lambda: agent_mcp_tools(role, handler), allowances, most),
         names=names_of(endpoint),
         endpoint=endpoint,
     )

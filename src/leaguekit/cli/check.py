@@ -18,7 +18,7 @@ from leaguekit.kit.report import Report
 from leaguekit.protocol.plain import harmless_lines
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Unreachable
-from leaguekit.transport.server import CannotListen
+from leaguekit.transport.server.server import CannotListen
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World

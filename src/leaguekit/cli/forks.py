@@ -28,7 +28,7 @@ from leaguekit.protocol.methods import get_ready
 _POLL_SECONDS = 0.01
 _MOST_FILES = 65_536
 # What commands import when they run. There is one manager, which can do that while the others are being started.
-_NEEDED = {"referee": ("leaguekit.agents.referee",)}
+_NEEDED = {"referee": ("leaguekit.referee.referee",)}
 _NEEDED_BY_ALL = ("uvloop", "uvicorn.lifespan.on", "resource")
 # Of which commands there are several, each as an agent of a role that gets ready for its messages.
 _SHARED: dict[str, AgentRole] = {"referee": "referee", "player": "player"}

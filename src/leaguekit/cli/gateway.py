@@ -45,7 +45,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.gateway.house import Gateway
     from leaguekit.gateway.server import gateway_server
     from leaguekit.transport.addresses import AddressPolicy
-    from leaguekit.transport.caller import HttpCaller
+    from leaguekit.transport.client.caller import HttpCaller
 
     program.check_url("--manager", options.manager)
     proxies = program.proxies_for(options)

@@ -14,7 +14,7 @@ from leaguekit.cli.manager import USUAL_NEEDED, USUAL_PORT
 from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.opening import shown
-from leaguekit.transport.server import CannotListen, listen
+from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = """examples:
   league host --referees 2 --start-when players=4,referees=2

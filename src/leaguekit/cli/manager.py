@@ -190,7 +190,7 @@ def _start_when(text: str | None) -> tuple[int, int] | None:
 def _world(options: argparse.Namespace) -> World:
     from leaguekit.agents.world import World
     from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS
-    from leaguekit.transport.caller import HttpCaller
+    from leaguekit.transport.client.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
     policy = program.policy_for(options).trusting(*options.own)
@@ -205,10 +205,10 @@ async def _serve(
     stop: program.Stop,
 ) -> int:
     from leaguekit.agents.logs import log_to
-    from leaguekit.agents.manager import Manager
-    from leaguekit.agents.manager_server import manager_server
-    from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.agents.serving import until
+    from leaguekit.manager.manager import Manager
+    from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
+    from leaguekit.manager.server import manager_server
 
     world = _world(options)
     proxies = program.proxies_for(options)
@@ -282,7 +282,7 @@ def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: P
 
 async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:
     """The settings of the league in the log, if it holds one; they are not to be contradicted."""
-    from leaguekit.agents.operator import ADMIN_TOKEN
+    from leaguekit.manager.operator import ADMIN_TOKEN
 
     stored = await plans.settings_in(log)
     if stored is None:

@@ -25,7 +25,7 @@ from leaguekit.protocol.plain import escaped, harmless
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
-from leaguekit.transport.caller import HttpCaller
+from leaguekit.transport.client.caller import HttpCaller
 
 MANAGER = "http://127.0.0.1:8000/mcp"
 LOOKS = ("status", "standings", "schedule")

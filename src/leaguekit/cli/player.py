@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from leaguekit.agents.player import Player, RegistrationRefused
-from leaguekit.agents.strategies import LLM, STRATEGIES, load
 from leaguekit.cli import CommandError, program
+from leaguekit.player.player import Player, RegistrationRefused
+from leaguekit.player.strategies import STRATEGIES
+from leaguekit.player.strategy_loading import LLM, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leaguekit.agents.context import Strategy
-    from leaguekit.agents.player import PlayerAgent
-    from leaguekit.agents.relay import Line
+    from leaguekit.player.context import Strategy
+    from leaguekit.player.player import PlayerAgent
+    from leaguekit.player.relay import Line
 
 EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp
@@ -90,7 +91,7 @@ def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
     """The strategy, and what a player with it is called."""
     given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in _MODEL}
     if options.strategy == LLM:
-        from leaguekit.agents.llm import from_options
+        from leaguekit.player.llm import from_options
 
         model = from_options(given, program.say)
         return model.model.rpartition("/")[2][:MOST_NAME] or LLM, model
@@ -101,12 +102,12 @@ def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
 
 
 async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop) -> int:
-    from leaguekit.agents.player import PlayerAgent
-    from leaguekit.agents.relay import Line
     from leaguekit.agents.world import World
+    from leaguekit.player.player import PlayerAgent
+    from leaguekit.player.relay import Line
     from leaguekit.protocol.refusals import player_refusal
     from leaguekit.transport.addresses import AddressPolicy
-    from leaguekit.transport.caller import HttpCaller
+    from leaguekit.transport.client.caller import HttpCaller
 
     if options.relay is not None:
         program.check_url("--relay", options.relay)
@@ -135,8 +136,8 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
 
 async def _serve_relayed(agent_at: Callable[[str], PlayerAgent], line: Line, stop: program.Stop) -> int:
-    from leaguekit.agents.relay import serve_relayed
     from leaguekit.agents.serving import until
+    from leaguekit.player.relay import serve_relayed
 
     endpoint = ""
 

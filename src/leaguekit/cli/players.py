@@ -10,22 +10,23 @@ from pathlib import Path
 
 from leaguekit.agents.credentials import Known
 from leaguekit.agents.logs import log_to, silenced
-from leaguekit.agents.player import Player, PlayerAgent
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
-from leaguekit.agents.strategies import STRATEGIES, load
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.tables import in_all, warn_of_replaced
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
+from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import Reply
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import CannotListen, listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = f"""examples:
   league players --count 7                                  opponents to practise with

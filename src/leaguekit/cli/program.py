@@ -28,7 +28,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.descriptors import most_descriptors
-from leaguekit.transport.server import CannotListen, listen
+from leaguekit.transport.server.server import CannotListen, listen
 
 Stop = asyncio.Event
 MOST_FILES = 16_384

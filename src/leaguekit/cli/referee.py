@@ -42,9 +42,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
-    from leaguekit.agents.referee import RefereeAgent
     from leaguekit.agents.world import World
-    from leaguekit.transport.caller import HttpCaller
+    from leaguekit.referee.referee import RefereeAgent
+    from leaguekit.transport.client.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
     caller = McpCaller(HttpCaller(program.policy_for(options).trusting(options.manager, *options.own)))

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.agents.transcripts import in_words
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
@@ -20,6 +19,7 @@ from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
 from leaguekit.protocol.plain import harmless
+from leaguekit.referee.transcripts import in_words
 from leaguekit.store.base import LogReader
 
 EXAMPLES = """examples:

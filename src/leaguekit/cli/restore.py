@@ -7,11 +7,11 @@ import asyncio
 import shlex
 from pathlib import Path
 
-from leaguekit.agents.operator import ADMIN_TOKEN, REFEREE_CODE
 from leaguekit.cli import CommandError, plans, stores
 from leaguekit.cli.backup import add_common, contents, league_in, refuse_address
 from leaguekit.cli.manager import default_store
 from leaguekit.cli.tables import json_line
+from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE
 from leaguekit.store.base import StoreError
 from leaguekit.store.copies import copy_store
 

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
-from leaguekit.agents.operator import ADMIN_TOKEN
 from leaguekit.agents.registration import Identity, Role, folder_of
-from leaguekit.agents.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import check_limit, default_store, new_league_id
 from leaguekit.cli.operate import admin_token, ask_manager, whole_schedule
@@ -29,13 +27,15 @@ from leaguekit.cli.tables import counted, in_all, json_line, standings_table, wa
 from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
 from leaguekit.league.telling import with_names
+from leaguekit.manager.operator import ADMIN_TOKEN
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import CannotListen, listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import CannotListen, listen
 
 POLL_SECONDS = 0.2
 STARTING_POLL_SECONDS = 0.02

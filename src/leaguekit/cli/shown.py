@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.agents.transcripts import in_words
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.plain import harmless, harmless_lines
+from leaguekit.referee.transcripts import in_words
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from leaguekit.agents.strategies import STRATEGIES, CannotPlay, NoSuchStrategy, check_fit, fitting, load
 from leaguekit.cli import CommandError
 from leaguekit.cli.comparison import as_json, as_text, wrapped
 from leaguekit.cli.tables import counted, json_line, warn_of_replaced
 from leaguekit.games import GAMES
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit, fitting
+from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import CannotAsk, Entrant

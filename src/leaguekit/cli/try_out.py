@@ -11,34 +11,35 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from leaguekit.agents import friendly
 from leaguekit.agents.calls import reachable, said_to_be
-from leaguekit.agents.context import PastMatch
 from leaguekit.agents.logs import silenced
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.manager_server import manager_server
-from leaguekit.agents.open_speaking import Memory, OpenSpeaker
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
-from leaguekit.agents.refereeing import Refereeing
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
-from leaguekit.agents.speaking import PlainSpeaker
-from leaguekit.agents.strategies import STRATEGIES, CannotPlay, NoSuchStrategy, check_fit, load
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.shown import Show, ShownCaller
 from leaguekit.games import GAMES
+from leaguekit.kit import friendly
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.server import manager_server
+from leaguekit.player.context import PastMatch
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit
+from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import awaited
+from leaguekit.referee.match_runner import MatchRunner
+from leaguekit.referee.open_player_client import Memory, OpenPlayerClient
+from leaguekit.referee.player_client import SpecPlayerClient
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer, QuickHandler
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import CannotListen, listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = f"""examples:
   league try                                     wait for an agent to register here, and play with it
@@ -157,8 +158,10 @@ class _Trial:
             ours.handle, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
         )
         await server.start()
-        speaker = partial(OpenSpeaker, memory=Memory()) if self._options.profile == "open" else PlainSpeaker
-        match = Refereeing(world, assignment, friendly.REFEREE, lambda _match: None, speaker)
+        make_client = (
+            partial(OpenPlayerClient, memory=Memory()) if self._options.profile == "open" else SpecPlayerClient
+        )
+        match = MatchRunner(world, assignment, friendly.REFEREE, lambda _match: None, make_client)
         try:
             await friendly.play(match)
         finally:

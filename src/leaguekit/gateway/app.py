@@ -21,12 +21,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.allowances import Allowances, too_many
+from leaguekit.agents.rate_limits import Allowances, too_many
 from leaguekit.agents.serving import first
 from leaguekit.gateway.house import Gateway, NotAllowed, NotNow, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.transport.base import TOO_OFTEN, Peer
-from leaguekit.transport.http_protocol import line_of
+from leaguekit.transport.server.connection import line_of
 from leaguekit.web.files import page_files
 
 # A browser waits for longer, but a proxy between may not.

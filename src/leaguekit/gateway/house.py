@@ -22,16 +22,16 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from leaguekit.agents.allowances import refuse_too_many
 from leaguekit.agents.calls import ask, reachable
 from leaguekit.agents.credentials import Known, credentials_in
-from leaguekit.agents.player import RegistrationRefused
+from leaguekit.agents.rate_limits import refuse_too_many
 from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
-from leaguekit.agents.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import MOST_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
+from leaguekit.player.player import RegistrationRefused
+from leaguekit.player.relay import GIVE, TAKE, Give, Take, place_of
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -45,11 +45,11 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
-from leaguekit.transport.begun import in_a_task
-from leaguekit.transport.origins import neighbourhood
-from leaguekit.transport.rooms import Line
-from leaguekit.transport.turns import FREE_BYTES
-from leaguekit.transport.waits import TooManyWait, Waits
+from leaguekit.transport.eager import in_a_task
+from leaguekit.transport.server.connection_slots import Line
+from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.wait_limits import TooManyWait, Waits
 
 log = logging.getLogger(__name__)
 

@@ -23,16 +23,16 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.credentials import Known, credentials_in
-from leaguekit.agents.referees import Callers
-from leaguekit.agents.relay import SECRET_BYTES, TAKE_SECONDS, Give, Given, Passed, Take, Taken, place_of
+from leaguekit.player.match_callers import Callers
+from leaguekit.player.relay import SECRET_BYTES, TAKE_SECONDS, Give, Given, Passed, Take, Taken, place_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
-from leaguekit.transport.begun import in_a_task
-from leaguekit.transport.origins import neighbourhood
-from leaguekit.transport.rates import Buckets
-from leaguekit.transport.turns import FREE_BYTES
-from leaguekit.transport.waits import TooManyWait, Waits
+from leaguekit.transport.eager import in_a_task
+from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.token_buckets import Buckets
+from leaguekit.transport.wait_limits import TooManyWait, Waits
 
 # Between one question for calls and the next.
 GRACE_SECONDS = 3.0

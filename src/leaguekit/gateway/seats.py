@@ -14,12 +14,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from leaguekit.agents.context import Context, Move, PastMatch, record_of
-from leaguekit.agents.player import Player, PlayerAgent, RegistrationRefused
 from leaguekit.agents.registration import Identity
-from leaguekit.agents.strategies import Thought, at_random, judged
 from leaguekit.agents.world import World
 from leaguekit.games import rules
+from leaguekit.player.context import Context, Move, PastMatch, record_of
+from leaguekit.player.decisions import Thought, judged
+from leaguekit.player.player import Player, PlayerAgent, RegistrationRefused
+from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import OwnRecord
 from leaguekit.transport.base import NoAnswer, Peer
 

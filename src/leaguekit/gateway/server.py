@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from leaguekit.agents.allowances import Allowances
+from leaguekit.agents.rate_limits import Allowances
 from leaguekit.agents.server import UNKNOWN, mcp_door, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
 from leaguekit.gateway.house import MOST_CALLS, MOST_CALLS_OF_KNOWN, MOST_CALLS_OF_UNKNOWN, Gateway
@@ -14,7 +14,7 @@ from leaguekit.gateway.surface import gateway_surface
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.server import Limits, Server
+from leaguekit.transport.server.server import Limits, Server
 
 # A relay's question for calls waits here, and so do the calls for relays and for seats, and pings of relays.
 MOST_REQUESTS_A_RELAY = 1 + FREE_CALLS + FREE_CALLS + MOST_CALLS_OF_STRANGERS

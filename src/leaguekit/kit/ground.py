@@ -14,8 +14,8 @@ from leaguekit.kit.exchanges import MOST_BYTES, Arrived, Desk
 from leaguekit.protocol.rpc import NULL, RpcError, failure
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
-from leaguekit.transport.caller import HttpCaller
-from leaguekit.transport.server import Server, listen
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import Server, listen
 
 _TOO_LARGE = failure(NULL, RpcError(-32600, f"at most {MOST_BYTES:,} bytes are taken", None))
 

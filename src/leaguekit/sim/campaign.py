@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from leaguekit.agents.strategies import STRATEGIES, fitting
 from leaguekit.games import GAMES
+from leaguekit.player.strategies import STRATEGIES, fitting
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Kinds, plan_for
 from leaguekit.sim.outcome import Cast, Outcome

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from leaguekit.agents.chance import Chance
 from leaguekit.league.settings import Settings
+from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.sim.direct import DirectLeague, Entrant, Seen
 from leaguekit.sim.estimates import Sums
@@ -30,7 +30,7 @@ class Comparison:
         self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
         self.as_named = as_named
         self.fresh = fresh
-        self._chance = Chance()
+        self._chance = KeyedRandom()
         self.names = [*dict.fromkeys(one.name for one in self._named)]
         # The number of a strategy among the names.
         self._numbers = [self.names.index(one.name) for one in self._named]

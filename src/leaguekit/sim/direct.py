@@ -14,9 +14,6 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from leaguekit.agents.chance import Chance, match_key
-from leaguekit.agents.context import Context, PastMatch, Result, Strategy, record_of
-from leaguekit.agents.strategies import STRATEGIES, Thought, judged
 from leaguekit.games import game
 from leaguekit.games.base import Game, Side
 from leaguekit.league.schedule import round_robin
@@ -25,6 +22,10 @@ from leaguekit.league.standings import Row, Table
 from leaguekit.league.ties import MAX_TIES, PlacedRow, placed_rows, tie_sentences
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
+from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
+from leaguekit.player.decisions import Thought, judged
+from leaguekit.player.keyed_random import KeyedRandom, match_key
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
@@ -52,7 +53,7 @@ class Player(Struct):
     id: str
     name: str
     strategy: Strategy
-    chance: Chance
+    chance: KeyedRandom
     row: Row
     history: list[PastMatch] = []
     # Where its moves came from.
@@ -102,7 +103,9 @@ class DirectLeague:
         self.game = game(settings.game_type)
         self._courses = Courses(self.game, most_remembered)
         self.players = {
-            (one := player_id(number)): Player(one, entrant.name, entrant.strategy, Chance(), Row(one, entrant.name))
+            (one := player_id(number)): Player(
+                one, entrant.name, entrant.strategy, KeyedRandom(), Row(one, entrant.name)
+            )
             for number, entrant in enumerate(entrants, start=1)
         }
         self._rounds = [

@@ -18,19 +18,19 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.player import Player, PlayerAgent
-from leaguekit.agents.referee import RefereeAgent
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, until
-from leaguekit.agents.strategies import STRATEGIES
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
+from leaguekit.manager.manager import Manager
+from leaguekit.player.player import Player, PlayerAgent
+from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
 from leaguekit.protocol.reading import decode, of_type
+from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.faults import FIRST_PLAYERS_PORT, Plan, Weather
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.log import SimLog

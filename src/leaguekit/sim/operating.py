@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.agents import operator
-from leaguekit.agents.manager import Manager
+from leaguekit.manager import operator
+from leaguekit.manager.manager import Manager
 from leaguekit.protocol.rpc import request
 from leaguekit.sim.network import Network, SimCaller
 from leaguekit.sim.processes import Process

@@ -338,3 +338,20 @@ def _is_odd_number(host: str) -> bool:
     """Whether systems would take a host for an IPv4 address that is written in an odd way: 127.1, 0x7f000001, 017…"""
     last = host.rstrip(".").rpartition(".")[2]
     return (last.isdigit() or last.startswith("0x")) and not is_literal(host)
+
+
+async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:
+    """The addresses that the host of a URL leads to; empty if it leads nowhere."""
+    try:
+        _, host, port, _ = read_url(url)
+        found = [host] if is_loopback(host) else await resolver.resolve(host, port)
+        return frozenset(map(plain_address, found))
+    except (Unreachable, OSError, ValueError):
+        return frozenset()
+
+
+def plain_address(host: str) -> str:
+    """An address in the form in which two of one machine are equal: every loopback address is the same one."""
+    if is_loopback(host):
+        return "127.0.0.1"
+    return str(meant(ip_address(host))) if is_literal(host) else host

@@ -21,15 +21,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from leaguekit.agents.ledger import PAGE
-from leaguekit.agents.manager import Manager
 from leaguekit.league import events as e
 from leaguekit.league.figures import figures
 from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import League
+from leaguekit.manager.ledger import PAGE
+from leaguekit.manager.manager import Manager
 from leaguekit.store.base import StoreError
-from leaguekit.transport.http_protocol import LINE
-from leaguekit.transport.origins import neighbourhood
+from leaguekit.transport.server.connection import LINE
+from leaguekit.transport.server.origin_headers import neighbourhood
 from leaguekit.web import page_shapes, pages, shapes
 from leaguekit.web.exposition import CONTENT_TYPE
 from leaguekit.web.files import File, page_files

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.agents.transcripts import in_words
 from leaguekit.games import GAMES
 from leaguekit.games.base import Side
 from leaguekit.league import events as e
@@ -17,6 +16,7 @@ from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain import without_places
+from leaguekit.referee.transcripts import in_words
 from leaguekit.store.base import LogReader
 from leaguekit.web import lines
 from leaguekit.web.page_shapes import Draw, MatchPage, Message, Step, Verification

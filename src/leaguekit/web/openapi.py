@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leaguekit import __version__
-from leaguekit.agents.operator import METHOD, Operation
+from leaguekit.manager.operator import METHOD, Operation
 from leaguekit.web import shapes
 
 

@@ -6,9 +6,9 @@ import asyncio
 from collections import Counter
 from time import perf_counter
 
-from leaguekit.agents.manager import Manager
-from leaguekit.agents.meters import Histogram
 from leaguekit.league.evidence import TIMEOUT, UNREACHABLE
+from leaguekit.manager.manager import Manager
+from leaguekit.manager.metrics import Histogram
 from leaguekit.web.exposition import Exposition, Labels
 from leaguekit.web.projection import Projection
 from leaguekit.web.stream import Watchers

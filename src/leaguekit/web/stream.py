@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from leaguekit.agents.ledger import Ledger
 from leaguekit.agents.world import World
+from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.store.base import StoreError
 from leaguekit.web.projection import Projection, change

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from leaguekit.agents.meters import Histogram, Meters
+from leaguekit.manager.metrics import Histogram, Metrics
 from leaguekit.web.page_shapes import Metric, MetricsPage
 from leaguekit.web.projection import Projection
 from leaguekit.web.tallies import INVALID_CHOICES, Tally, together
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
         return self.amount / self.of if self.of else None
 
 
-def metrics(shown: Projection, meters: Meters, standings_delays: Histogram) -> MetricsPage:
+def metrics(shown: Projection, meters: Metrics, standings_delays: Histogram) -> MetricsPage:
     tallies = list(shown.tallies.values())
     requests = shown.league.requests
     wrong = sum(one.wrong for one in requests.values())

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leaguekit.agents.meters import Histogram
 from leaguekit.league.events import ResultRecorded
 from leaguekit.league.evidence import GOOD, TIMEOUT, UNREACHABLE, Told, evidence_in
+from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.plain import without_places

@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec import UNSET
 
-from leaguekit.agents.match_messages import MatchMessages
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Game, Side, other
 from leaguekit.match.draw import commitment
@@ -16,6 +15,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState
 from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.referee.match_messages import MatchMessages
 
 LIMITS = m.TimeLimits(
     join_seconds=BY_REQUEST[m.GameInvitation].seconds,

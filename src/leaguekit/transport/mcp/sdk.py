@@ -22,11 +22,11 @@ from mcp.shared.exceptions import MCPError
 
 from leaguekit import __version__
 from leaguekit.transport.base import Peer
-from leaguekit.transport.http_protocol import line_of
-from leaguekit.transport.mcp.door import Served
+from leaguekit.transport.mcp.lazy_app import Served
 from leaguekit.transport.mcp.surface import Changes, Json, Refused, Resource, Surface, Tool, Unknown, Visit
-from leaguekit.transport.origins import neighbourhood
-from leaguekit.transport.rooms import Line
+from leaguekit.transport.server.connection import line_of
+from leaguekit.transport.server.connection_slots import Line
+from leaguekit.transport.server.origin_headers import neighbourhood
 
 # A stream needs no place among the connections of its server.
 MOST_STREAMS = 200

@@ -1,0 +1,27 @@
+"""What a player and a referee offer by MCP: their methods of league.v2, as tools."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from leaguekit.transport.base import QuickHandler
+from leaguekit.transport.mcp.methods import method_tools
+from leaguekit.transport.mcp.surface import Surface
+
+_FOR = {
+    "player": "A referee invites it to matches and asks for its choices, and its manager tells it how the league goes.",
+    "referee": "Its manager gives it matches to play, and players may post their answers to it.",
+}
+
+
+def agent_mcp_tools(role: Literal["player", "referee"], handler: QuickHandler) -> Surface:
+    """A player's or a referee's; calls go to ``handler``, like those that come as plain JSON-RPC."""
+    return Surface(
+        name=f"leaguekit-{role}",
+        title=f"A {role} of a league",
+        instructions=(
+            f"This is a {role} in a league of agents that speak league.v2. {_FOR[role]} Its tools are those messages, "
+            "and want the token of whoever may send them. To look at the league, ask its manager instead."
+        ),
+        tools=method_tools(role, handler),
+    )

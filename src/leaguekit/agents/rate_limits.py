@@ -1,0 +1,314 @@
+"""How much an agent's server takes: of each agent that it knows by its token, and of each address otherwise.
+
+A whole class may share one address, and so may all agents of a league that is played on one machine. So whoever shows
+a good token is counted as itself; strangers are counted by their address, and cannot use up what agents may ask for.
+
+The manager looks at every token. For other agents that would take as long as the rest of an answer: they look at a
+token only when its address has asked too often, when many bytes are to be paid for, and while anybody known owes more
+than it may.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Coroutine, MutableMapping
+from functools import lru_cache
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.types import Send
+
+from leaguekit.agents.credentials import Known, Recognise, credentials_in
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.refusals import Refuse
+from leaguekit.protocol.rpc import Call, Reply, answer, is_batch, parse
+from leaguekit.transport.base import Peer, QuickHandler, TooOften
+from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.pending_requests import FREE_BYTES
+from leaguekit.transport.token_buckets import Buckets
+
+log = logging.getLogger(__name__)
+
+SILENT_SECONDS = 10.0
+# A registration has the manager call the applicant and write to its log.
+REGISTRATION_COST = 5
+# A long request or answer is paid for afterwards, as one request for each such part: a schedule takes long to make.
+PART_BYTES = 2_048
+# The same for pages, which come from memory.
+PAGE_BYTES = 65_536
+# Longer names of hosts do not exist.
+_MOST_HOST_LENGTH = 260
+_REGISTRATIONS = ("register_player", "register_referee")
+
+
+# What a request is counted under: an agent's id, or an address and the port that it called.
+_Name = str | tuple[str, int]
+_Account = tuple[Buckets, _Name]
+# Whose token it is, if anybody's.
+Identify = Callable[[str], Known | None]
+
+
+class _Shown(msgspec.Struct):
+    auth_token: str = ""
+    admin_token: str = ""
+
+
+class _Meta(msgspec.Struct):
+    contact_endpoint: str = ""
+
+
+class _Applied(msgspec.Struct):
+    player_meta: _Meta | None = None
+    referee_meta: _Meta | None = None
+
+
+class _Registration(msgspec.Struct):
+    params: _Applied
+
+
+class _Asked(msgspec.Struct):
+    method: str = ""
+    params: _Shown = msgspec.field(default_factory=_Shown)
+
+
+_asked = msgspec.json.Decoder(_Asked)
+_registration = msgspec.json.Decoder(_Registration)
+_shown = msgspec.json.Decoder(_Shown)
+_NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NOTHING_SHOWN = _Asked()
+# A call whose id is null, which ends its answer.
+_ANY_CALL = b'{"jsonrpc":"2.0","method":"batch","id":null}'
+
+
+def nobody(_token: str) -> None:
+    """For a server that knows no tokens, or does not look at each."""
+
+
+def _no_one(_beginning: bytes, _peer: Peer) -> None:
+    """For a server that knows no tokens."""
+
+
+class Allowances:
+    """Who may ask how often."""
+
+    def __init__(self, identify: Identify = nobody, recognise: Recognise = _no_one) -> None:
+        """``identify`` is asked for every request, and ``recognise`` only where that matters."""
+        self._identify = identify
+        self._recognise = recognise
+        self._strangers = Buckets(1_000, 2_000)
+        # An address that has asked too often still has a few registrations, and few of them for one endpoint.
+        self._tries = Buckets(20, 40)
+        self._tries_of_endpoints = Buckets(0.2, 3)
+        self._players = Buckets(200, 400)
+        # A referee reports every match, how it stands, and what was said in it.
+        self._referees = Buckets(5_000, 10_000)
+        # A whole class may open the dashboard at once, and takes nothing from what agents at its address may ask for.
+        self._spectators = Buckets(500, 5_000)
+        # By MCP the same takes some twenty times as long.
+        self._visitors = Buckets(50, 200)
+        self._known_visitors = Buckets(50, 200)
+        self._silent_until = 0.0
+        # Known callers that owe more than they may.
+        self._debtors: dict[_Name, Buckets] = {}
+
+    def waits(self, token: str, peer: Peer, size: int = 0) -> float:
+        """How many seconds too early a request of that size is; 0 if it may pass, and then it has been counted."""
+        account = self._account(token, peer)
+        if account is None:
+            return 0.0
+        buckets, name = account
+        seconds = self._waits(buckets, name)
+        if not seconds and size > PART_BYTES:
+            buckets.owe(name, size / PART_BYTES)
+        return seconds
+
+    def watches(self, peer: Peer) -> float:
+        """The same for one who only looks: at the dashboard, or whether the manager is there."""
+        return self._waits(self._spectators, _stranger(peer))
+
+    def charged(self, peer: Peer, send: Send) -> Send:
+        """The same ``send``, where the one who looks is charged for what is sent."""
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            size = len(message.get("body", b""))
+            if size > PAGE_BYTES:
+                self._spectators.owe(_stranger(peer), size / PAGE_BYTES)
+            await send(message)
+
+        return sending
+
+    def visits(self, peer: Peer, body: bytes) -> float:
+        """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
+        buckets, name = self._visitors, _stranger(peer)
+        seconds = buckets.take(name)
+        if seconds and (known := self._known(body, peer)) is not None:
+            buckets, name = self._known_visitors, (known.id, 0)
+            seconds = buckets.take(name)
+        if seconds:
+            self._tell(name)
+        elif len(body) > PART_BYTES:
+            buckets.owe(name, len(body) / PART_BYTES)
+        return seconds
+
+    def sender_of(self, body: bytes) -> str | None:
+        """The name of the agent whose token a message shows."""
+        known = self._identify(token) if (token := _token_and_cost(body)[0]) else None
+        return None if known is None else known.id or known.role
+
+    def _account(self, token: str, peer: Peer) -> _Account | None:
+        known = self._identify(token) if token else None
+        if known is None:
+            return self._strangers, _stranger(peer)
+        return None if known.role == "operator" else self._of(known)
+
+    def _of(self, known: Known) -> _Account:
+        return self._players if known.role == "player" else self._referees, known.id
+
+    def _known(self, body: bytes, peer: Peer) -> Known | None:
+        beginning = body[:FREE_BYTES]
+        if self._identify is nobody:
+            return self._recognise(beginning, peer)
+        token = credentials_in(beginning).auth_token
+        return self._identify(token) if token else None
+
+    def _waits(self, buckets: Buckets, name: _Name, cost: float = 1.0) -> float:
+        seconds = buckets.take(name, cost)
+        if seconds:
+            self._tell(name)
+        return seconds
+
+    def _tell(self, name: _Name) -> None:
+        """Say so in the log, but now and then only: a flood of requests must not become one of lines."""
+        now = time.monotonic()
+        if now >= self._silent_until:
+            self._silent_until = now + SILENT_SECONDS
+            who = name if isinstance(name, str) else name[0]
+            log.warning("%s asks too often: some of its requests are refused", who)
+
+    def guard(self, handler: QuickHandler, refuse: Refuse, most_bytes: int) -> QuickHandler:
+        """The same handler, which is spared what comes too often."""
+        knows_nobody = self._identify is nobody
+        looked_at = _cost_alone if knows_nobody else _token_and_cost
+
+        def guarded(body: bytes, peer: Peer) -> Reply:
+            name: _Name
+            # One request to an agent that knows nobody is by far the most frequent case.
+            if knows_nobody and not self._debtors and body.startswith(b"{"):
+                cost, buckets, name = 1.0, self._strangers, _stranger(peer)
+            else:
+                token, cost = looked_at(body)
+                account = (self._debtors and self._of_known(body, peer)) or self._account(token, peer)
+                if account is None:
+                    return handler(body, peer)
+                buckets, name = account
+            if seconds := buckets.take(name, cost):
+                buckets, name = self._of_known(body, peer) or (buckets, name)
+                seconds = buckets.take(name, cost)
+                if seconds and not (cost == REGISTRATION_COST and self._may_try(body, peer)):
+                    self._tell(name)
+                    return refuse_too_many(body, seconds, refuse, most_bytes)
+            given = handler(body, peer)
+            if not isinstance(given, bytes):
+                return self._pays_later(given, body, peer, (buckets, name))
+            if len(body) + len(given) > PART_BYTES:
+                self._owe(body, peer, (buckets, name), len(body) + len(given))
+            return given
+
+        return guarded
+
+    def _may_try(self, body: bytes, peer: Peer) -> bool:
+        """Whether a registration is taken although its address has asked too often. Then it has been counted."""
+        host, address = _host_in(body), _stranger(peer)
+        return bool(host) and not self._tries_of_endpoints.take((address, host)) and not self._tries.take(address)
+
+    def _of_known(self, body: bytes, peer: Peer) -> _Account | None:
+        """The account of a caller that is known by its token, where that was not looked at before."""
+        known = self._recognise(body[:FREE_BYTES], peer)
+        return None if known is None else self._of(known)
+
+    def _owe(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
+        # To look at a token takes longer than to answer a short message.
+        known = self._of_known(body, peer) if size > FREE_BYTES else None
+        buckets, name = known or account
+        buckets.owe(name, size / PART_BYTES)
+        if known is not None:
+            owing = self._debtors | {name: buckets}
+            self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
+
+    async def _pays_later(
+        self, work: Coroutine[Any, Any, bytes | None] | None, body: bytes, peer: Peer, account: _Account
+    ) -> bytes | None:
+        if len(body) > PART_BYTES:
+            self._owe(body, peer, account, len(body))
+        given = None if work is None else await work
+        if given is not None and len(given) > PART_BYTES:
+            self._owe(body, peer, account, len(given))
+        return given
+
+
+async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> NoReturn:
+    """Raise TooOften with the answer to a body."""
+
+    def too_early(_call: Call) -> NoReturn:
+        raise ProtocolError("E059", too_many(seconds))
+
+    if not is_batch(body):
+        raise TooOften(await answer(body, too_early, refuse, most_bytes) or b"", seconds)
+    # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
+    made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
+    ids = [call.id for call in parse(body, most_bytes).calls if call.id is not None]
+    raise TooOften(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
+
+
+def too_many(seconds: float) -> str:
+    return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
+
+
+def _host_in(body: bytes) -> str:
+    """Host and port of the endpoint in a registration; empty if there is none."""
+    try:
+        applied = _registration.decode(body).params
+        meta = applied.player_meta or applied.referee_meta or _Meta()
+        host = urlsplit(meta.contact_endpoint).netloc.lower()
+    except (*_NOT_READABLE, ValueError):
+        return ""
+    return host if len(host) <= _MOST_HOST_LENGTH else ""
+
+
+@lru_cache(maxsize=1_024)
+def _stranger(peer: Peer) -> tuple[str, int]:
+    # By port too: many players may be served by one server, and called by one referee.
+    return neighbourhood(peer.host), peer.server[1]
+
+
+def token_in(message: bytes) -> str:
+    """The token that a message shows by itself."""
+    try:
+        return _shown.decode(message).auth_token
+    except _NOT_READABLE:
+        return ""
+
+
+def _cost_alone(body: bytes) -> tuple[str, float]:
+    """No token, and what a request costs a server that knows none, where nobody registers either."""
+    return "", len(parse(body).calls) if is_batch(body) else 1.0
+
+
+def _token_and_cost(body: bytes) -> tuple[str, float]:
+    """The token that a request shows, and what it costs; of a batch, and of other forms, the first token counts."""
+    if is_batch(body):
+        return credentials_in(body).auth_token, sum(_cost(call.method) for call in parse(body).calls)
+    try:
+        asked = _asked.decode(body)
+    except _NOT_READABLE:
+        asked = _NOTHING_SHOWN
+    token = asked.params.auth_token or asked.params.admin_token or credentials_in(body).auth_token
+    return token, _cost(asked.method)
+
+
+def _cost(method: Any) -> float:
+    known = BY_NAME.get(method or "")
+    return REGISTRATION_COST if known is not None and known.name in _REGISTRATIONS else 1.0

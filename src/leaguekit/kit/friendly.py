@@ -1,0 +1,77 @@
+"""A friendly match: two players and a referee without a league, for trying a player out.
+
+seat, assignment  what a manager would have told the referee
+guest             a player that nobody had to register
+play              one match to its result
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from leaguekit.agents.registration import Identity
+from leaguekit.agents.world import World
+from leaguekit.league.settings import Settings
+from leaguekit.match.draw import match_seed
+from leaguekit.match.signals import Void
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.context import PastMatch, record_of
+from leaguekit.player.definition import PlayerDefinition
+from leaguekit.protocol import messages as m
+from leaguekit.protocol.ids import MANAGER, match_conversation, match_id
+from leaguekit.referee.match_runner import MatchRunner, Ruled
+
+LEAGUE = "friendly"
+REFEREE = "REF01"
+_ATTEMPT = 1
+
+
+def seat(player_id: str, url: str, history: Iterable[PastMatch] = ()) -> m.AssignedPlayer:
+    """A player as the referee is told of it; nobody is shown a token."""
+    return m.AssignedPlayer(player_id=player_id, endpoint=url, state="ACTIVE", record=record_of(history))
+
+
+def assignment(
+    world: World, seats: tuple[m.AssignedPlayer, m.AssignedPlayer], game_type: str, seed: bytes, round_id: int = 1
+) -> m.MatchAssignment:
+    """A match between two players, side A first."""
+    name = match_id(round_id, 1)
+    return m.MatchAssignment(
+        **m.envelope(MANAGER, world.now(), match_conversation(name, _ATTEMPT)),
+        league_id=LEAGUE,
+        round_id=round_id,
+        match_id=name,
+        game_type=game_type,
+        attempt=_ATTEMPT,
+        match_seed=match_seed(seed, name, _ATTEMPT).hex(),
+        time_limits=Settings(league_id=LEAGUE).time_limits,
+        player_A=seats[0],
+        player_B=seats[1],
+    )
+
+
+def guest(
+    player: PlayerDefinition,
+    world: World,
+    player_id: str,
+    url: str,
+    *,
+    seed: int | None = None,
+    tell: Callable[[str], None] = lambda _text: None,
+) -> PlayerAgent:
+    """A player under an id that no manager gave it: it takes every referee at its word."""
+    agent = PlayerAgent(player, world, "", url, seed=seed, tell=tell)
+    agent.registrar.identity = Identity(agent_id=player_id, auth_token=None, league_id=LEAGUE)
+    agent.league_id = LEAGUE
+    return agent
+
+
+async def play(match: MatchRunner) -> Ruled | Void:
+    """Play a match and tell its players the result; this returns when they have been told, or cannot be."""
+    ended = await match.play()
+    if isinstance(ended, Void):
+        return ended
+    ruling = match.ruling(ended.verdict)
+    await match.tell_result(ended.verdict, ruling)
+    await match.told()
+    return ruling

@@ -1,0 +1,1 @@
+"""The League Manager: registers agents, runs the league, records results, and answers queries."""

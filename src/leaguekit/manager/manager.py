@@ -1,0 +1,398 @@
+"""The League Manager: registers agents, keeps the table, and answers whoever asks.
+
+This is its server side. What it does by itself (rounds, assignments, watching referees) is the ``conductor``'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import UNSET, Raw, structs
+
+from leaguekit.agents.logs import about
+from leaguekit.agents.world import World
+from leaguekit.league import commands
+from leaguekit.league.endpoints import place
+from leaguekit.league.events import PlayerRegistered, RefereeRegistered
+from leaguekit.league.evidence import evidence_of
+from leaguekit.league.outage import is_lost_by_silence, unheard
+from leaguekit.league.records import Player, Referee
+from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
+from leaguekit.manager.admission import Admission
+from leaguekit.manager.broadcasts import Recipient
+from leaguekit.manager.league_runner import LeagueRunner
+from leaguekit.manager.ledger import Ledger
+from leaguekit.manager.metrics import Metrics
+from leaguekit.manager.operator import METHOD, Keep, Operator
+from leaguekit.manager.query_cache import QueryCache
+from leaguekit.manager.views import ManagerViews
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import MANAGER, sender_of
+from leaguekit.protocol.methods import PING, read_call
+from leaguekit.protocol.reading import encode
+from leaguekit.protocol.refusals import manager_refusal
+from leaguekit.protocol.rpc import MOST_BYTES, Call, Refused, Reply, RpcError, awaited, reply
+from leaguekit.store.base import EventLog
+from leaguekit.transport.base import Peer, QuickHandler
+
+if TYPE_CHECKING:
+    from leaguekit.manager.open_profile import OpenManager
+
+log = logging.getLogger(__name__)
+
+# What a handler gives: an answer, at once where nobody has to be waited for.
+Given = m.Message | Raw | Awaitable[m.Message]
+OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
+# The number of attempts in a match that are void and not counted because only the referee had no connection to players.
+MOST_EXCUSES = 10
+MOST_EXCUSES_OF_ONE = 1
+
+
+class Manager:
+    """One league's manager. ``open`` it, let it ``run``, and give ``handle`` to a server."""
+
+    def __init__(
+        self,
+        world: World,
+        log: EventLog,
+        settings: Settings,
+        endpoint: str,
+        admin_token: str,
+        *,
+        grant_ids: bool = False,
+        referee_code: str | None = None,
+        keep: Keep | None = None,
+        max_per_address: int = MAX_PER_ADDRESS,
+    ) -> None:
+        """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is one
+        more code that lets referees in. ``keep`` puts a new admin token or referee code where its owner finds it.
+        ``max_per_address`` bounds the players that register from one address without a seat.
+        """
+        self.world = world
+        self.ledger = Ledger(log)
+        self.endpoint = endpoint
+        self._settings = settings
+        self._operator = Operator(admin_token, world.entropy, keep, manager_endpoint=endpoint, policy=world.policy)
+        self._admission = Admission(
+            world,
+            self.ledger,
+            endpoint,
+            grant_ids=grant_ids,
+            referee_code=referee_code,
+            max_per_address=max_per_address,
+        )
+        self._answers = QueryCache(self.ledger)
+        self.meters = Metrics(world.now)
+        self.refusal = manager_refusal(world.now, self._player_with)
+        # The manager's server side; in the open profile somebody stands before it.
+        self.reply: QuickHandler = self._reply
+        self._open: OpenManager | None = None
+        # As they were when they registered last.
+        self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
+        # The matches that are played again because their referee alone had no answer.
+        self._excused: Counter[str] = Counter()
+        self.views = ManagerViews(world, self.ledger)
+        self.conductor = LeagueRunner(world, self.ledger, self.recipient)
+        self._handlers: dict[type[m.Message], Callable[[Any, Peer], Given]] = {
+            m.LeagueRegisterRequest: self._admission.player,
+            m.RefereeRegisterRequest: self._admission.referee,
+            m.MatchResultReport: self._report_result,
+            m.MatchProgress: self._report_progress,
+            m.MatchVoidReport: self._report_void,
+            m.LeagueQuery: self._query,
+        }
+
+    @property
+    def league_id(self) -> str:
+        return self._settings.league_id
+
+    async def open(self) -> None:
+        """Take the league up where its log left it, or create it."""
+        if not await self.ledger.recover():
+            self.ledger.record(commands.create(self._settings, self._now()))
+        self._settings = self.ledger.league.settings
+        await self._admission.recover()
+        if self._settings.profile == "open":
+            self._open_door()
+        await self.ledger.settled()
+        await self.views.begin()
+
+    def _open_door(self) -> None:
+        from leaguekit.manager.open_profile import OpenManager  # noqa: PLC0415 - the spec profile does without
+
+        self._open = OpenManager(self.world, self.ledger, self.answer, self.is_operator)
+        self.reply = self._open.handle
+        self.conductor.before_start = self._open.look_for_players
+
+    async def provide_referee_code(self, kept: str | None) -> str | None:
+        """The code that lets referees in: the one that was kept, or a new one if the league has none.
+
+        None if it has one that was not kept: it still holds, and the operator can set another.
+        """
+        if self.ledger.league.referee_code is not None:
+            return kept if self._admission.is_referee_code(kept) else None
+        code, events = self._operator.new_referee_code(self._now())
+        self.ledger.record(events)
+        await self.ledger.settled()
+        return code
+
+    async def run(self) -> None:
+        """Conduct the league to its end. Raises StoreError if the log cannot be written."""
+        await self.conductor.run()
+
+    async def serve_on(self) -> None:
+        """Go on answering when the league is over. Raises StoreError when the log cannot be written."""
+        raise await asyncio.shield(self.ledger.failed)
+
+    async def close(self) -> None:
+        await self.conductor.close()
+        await self.views.close()
+        await self.ledger.close()
+
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is; ``reply`` does the same, at once where nobody has to be waited for."""
+        return await awaited(self.reply(body, peer))
+
+    async def answer(self, body: bytes, peer: Peer) -> bytes | None:
+        """Answer a body, whatever it is, to the letter."""
+        return await awaited(self._reply(body, peer))
+
+    def _reply(self, body: bytes, peer: Peer) -> Reply:
+        return reply(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
+
+    def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
+        self.meters.refuse(call if isinstance(call, Call) else None, error.code)
+        return self.refusal(error, call)
+
+    def _answer(self, call: Call, peer: Peer) -> m.Message | Raw | Awaitable[Any]:
+        """Nothing leaves before what it depends on is written."""
+        began = perf_counter()
+        if call.method in (PING, METHOD):
+            return self._answer_operator(call, began)
+        _, message = read_call(call, "league_manager")
+        given = self._handlers[type(message)](message, peer)
+        if isinstance(given, (m.Message, Raw)) and self.ledger.is_settled():
+            self.meters.took(call, given, perf_counter() - began)
+            return given
+        return self._answer_later(call, given, began)
+
+    async def _answer_later(self, call: Call, given: Given, began: float) -> Any:
+        result = given if isinstance(given, (m.Message, Raw)) else await given
+        await self.ledger.settled()
+        self.meters.took(call, result, perf_counter() - began)
+        return result
+
+    async def _answer_operator(self, call: Call, began: float) -> dict[str, Any]:
+        is_ping = call.method == PING
+        result = {"status": "ok", "league_id": self.league_id} if is_ping else await self._operated(call)
+        self.meters.took(call, result, perf_counter() - began)
+        return result
+
+    async def _operated(self, call: Call) -> dict[str, Any]:
+        operated = self._operator.operate(self.ledger.league, call, self._now())
+        self.ledger.record(operated.events)
+        shown = operated.shown(self.ledger.league)
+        await self.ledger.settled()
+        if "waits_for" in shown:
+            shown["waits_for"] += self.conductor.waits_for
+            if self.ledger.league.is_open and self.conductor.start_at is not None:
+                shown["starts_at"] = self.conductor.start_at
+        unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
+        return {**shown, **self.conductor.course(), **unreachable}
+
+    def _report_result(self, report: m.MatchResultReport, peer: Peer) -> Given:
+        referee = self._sender(report, peer, Referee)
+        if is_lost_by_silence(report.result):
+            return self._report_silence(report, referee)
+        return self._count(report, referee)
+
+    async def _report_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
+        """Count a loss of a player that did not answer, unless the network was at fault.
+
+        That is so if most players could not be reached at that time, or if players answer the manager to whom the
+        referee had no connection. A player alone is excused once in a match: it may have hidden from the referee.
+        """
+        if (excuse := await self._excuse(report, referee)) is not None:
+            reason, outage = excuse
+            league, attempt = self.ledger.league, None if report.attempt is UNSET else report.attempt
+            events = commands.void_attempt(
+                league, report.match_id, attempt, reason, self._now(), referee_id=referee.id, outage=outage
+            )
+            self.ledger.record(events)
+            await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {reason}."))
+        given = self._count(report, referee)
+        return given if isinstance(given, m.Message) else await given
+
+    async def _excuse(self, report: m.MatchResultReport, referee: Player | Referee) -> tuple[str, bool] | None:
+        """Why players that did not answer are not at fault, in words; None if they are.
+
+        With it, whether the attempt is not counted.
+        """
+        outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
+        if await outages.touched(report.match_id):
+            return outages.latest, True
+        if match is None or not match.in_play:
+            return None
+        silent = unheard(report.result)
+        reached = await outages.reached(silent)
+        is_excused = self._excused[match.id] < (MOST_EXCUSES if len(silent) == 2 else MOST_EXCUSES_OF_ONE)
+        if not reached or (len(silent) == 1 and not is_excused):
+            return None
+        self._excused[match.id] += 1
+        return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one", is_excused
+
+    def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
+        league = self.ledger.league
+        try:
+            misunderstood = () if self._open is None else self._open.misunderstood
+            events = commands.record_result(league, report, referee.id, self._now(), misunderstood=misunderstood)
+            self.ledger.record(events)
+        except ProtocolError as error:
+            log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
+            if error.code == "E054":
+                self.ledger.record(commands.dispute(league, report, referee.id, self._now()))
+                return self._refuse_later(error)
+            raise
+        return m.MatchResultAck(
+            **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
+        )
+
+    async def _refuse_later(self, error: ProtocolError) -> NoReturn:
+        await self.ledger.settled()
+        raise error
+
+    def _report_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
+        referee = self._sender(report, peer, Referee)
+        match = self.ledger.league.matches.get(report.match_id)
+        if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
+            raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
+        self.conductor.progress[report.match_id] = report
+        return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
+
+    def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> Given:
+        referee = self._sender(report, peer, Referee)
+        if report.could_not_call is UNSET:
+            return self._void(report, referee, outage=False)
+        return self._report_unable(report, referee, report.could_not_call)
+
+    async def _report_unable(
+        self, report: m.MatchVoidReport, referee: Player | Referee, player_id: str
+    ) -> m.MatchVoidAck:
+        """Judge who is at fault when a referee could not call a player: the player if the manager cannot either.
+
+        The attempt is not counted if it is the referee; but if there were moves it is, or a player could go back from a
+        lost game as often as it wants to.
+        """
+        outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
+        if match is None or player_id not in match.players:
+            return self._void(report, referee, outage=False)
+        if await outages.touched(match.id):
+            return self._void(report, referee, outage=True)
+        gone, told = await outages.gone(match.players), evidence_of(report.evidence)
+        # An outage may have begun while the first players were called.
+        if player_id in gone and await outages.touched(match.id):
+            return self._void(report, referee, outage=True)
+        if player_id in gone:
+            others = [one for one in gone if one in told and not told[one].has_answered]
+            losers = [one for one in match.players if one == player_id or one in others]
+            league, now = self.ledger.league, self._now()
+            events = commands.rule_unreachable(league, match.id, report.attempt, losers, now, referee_id=referee.id)
+            self.ledger.record(events)
+            return self._void_ack(report)
+        self._excused[match.id] += 1
+        is_excused = self._excused[match.id] <= MOST_EXCUSES and not any(one.has_moved for one in told.values())
+        ack = self._void(report, referee, outage=is_excused)
+        why = report.reason.partition(": ")[2]
+        outages.note_unable(match.id, referee.id, f"{referee.id} cannot call {player_id}" + (f": {why}" if why else ""))
+        return ack
+
+    def _void(self, report: m.MatchVoidReport, referee: Player | Referee, *, outage: bool) -> m.MatchVoidAck:
+        league, reason = self.ledger.league, report.reason
+        events = commands.void_attempt(
+            league, report.match_id, report.attempt, reason, self._now(), referee_id=referee.id, outage=outage
+        )
+        self.ledger.record(events)
+        return self._void_ack(report)
+
+    def _void_ack(self, report: m.MatchVoidReport) -> m.MatchVoidAck:
+        return m.MatchVoidAck(**self._echo(report), status="ACCEPTED", match_id=report.match_id, attempt=report.attempt)
+
+    async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:
+        """Keep what a referee saw of a match, beside the log. Raises ProtocolError unless it refereed that match."""
+        referee = self._sender(transcript, Peer(""), Referee)
+        match = self.ledger.league.matches.get(match_id)
+        if match is None or (transcript.match_id, referee.id) != (match_id, match.referee_id):
+            raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
+        await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
+
+    def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
+        return self._answers.to(query, self._sender(query, peer).id, self._now())
+
+    def _sender(self, request: OfLeague, peer: Peer, kind: type[Player | Referee] | None = None) -> Player | Referee:
+        """Whose token a request carries, if that is who it says it is and may send this. Raises ProtocolError."""
+        if request.auth_token is UNSET:
+            raise ProtocolError("E011")
+        agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
+        if agent is not None:
+            self._check_shown_token(agent, request, peer)
+        if agent is None or (kind is not None and type(agent) is not kind):
+            shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
+            raise ProtocolError("E012", context=shown)
+        sender = sender_of("player" if type(agent) is Player else "referee", agent.id)
+        if request.sender != sender:
+            raise ProtocolError("E055", f"This is the token of {sender}, not of {request.sender}.")
+        if request.league_id != self._settings.league_id:
+            raise ProtocolError("E053", f"This is the league {self.league_id}.")
+        return agent
+
+    def _check_shown_token(self, agent: Player | Referee, request: OfLeague, peer: Peer) -> None:
+        """Judge whether the token of a referee that shows it to players gives access to this, from here.
+
+        It counts only for the messages of document 001, and only from the host of the referee's endpoint.
+        """
+        if isinstance(agent, Player) or not agent.shows_own_token:
+            return
+        if not isinstance(request, m.MatchResultReport | m.LeagueQuery):
+            raise ProtocolError("E012", f"Players have seen the token of {agent.id}: it does not count for this.")
+        if not self._admission.counts_from(agent, peer):
+            detail = f"The token of {agent.id} counts only from the host of {agent.meta.contact_endpoint}"
+            raise ProtocolError("E012", f"{detail}; this came from {peer.host}.")
+
+    def _player_with(self, token: str) -> str | None:
+        agent = self.ledger.league.agent_with(tokens.verifier(token))
+        return agent.id if isinstance(agent, Player) else None
+
+    def is_operator(self, token: str) -> bool:
+        return self._operator.has(token)
+
+    def recipient(self, agent_id: str) -> Recipient | None:
+        """Where an agent listens, and what the manager shows it; None for one whose place is another's now."""
+        league = self.ledger.league
+        agent = league.agent(agent_id)
+        if agent is None:
+            return None
+        registered, recipient = self._recipients.get(agent_id, (None, None))
+        if recipient is None or registered is not agent.registered:
+            token = tokens.manager_to_agent(agent.key, self.league_id, agent_id)
+            recipient = Recipient(agent.meta.contact_endpoint, token)
+            self._recipients[agent_id] = agent.registered, recipient
+        if isinstance(agent, Referee):
+            return recipient
+        if agent.out is not None:
+            if league.endpoints.get(str(place(recipient.url)), agent_id) != agent_id:
+                return None
+            recipient = recipient._replace(has_left=True)
+        return recipient if self._open is None else self._open.addressed(recipient, agent)
+
+    def _now(self) -> str:
+        return self.world.timestamp()
+
+    def _echo(self, request: m.Request) -> m.Envelope:
+        return m.envelope(MANAGER, self.world.now(), request.conversation_id)

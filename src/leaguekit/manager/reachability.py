@@ -1,0 +1,112 @@
+"""Whether an agent that registers can be called where it says it listens, and whether too many others are there."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Literal
+
+from leaguekit.agents.calls import reachable, said_to_be
+from leaguekit.league.endpoints import place, same_server
+from leaguekit.league.registration import Applicant, Rejected
+from leaguekit.league.state import League
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.messages import PlayerMeta
+from leaguekit.transport.addresses import (
+    NEVER,
+    AddressPolicy,
+    Url,
+    is_in,
+    is_literal,
+    is_loopback,
+    url_to_use,
+)
+from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, Peer, TlsFailed, Unreachable
+from leaguekit.transport.descriptors import is_broadcast
+from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, neighbourhood
+
+log = logging.getLogger(__name__)
+
+SECONDS = 2.0
+_ASK = "Ask the operator for a seat code"
+
+Role = Literal["player", "referee"]
+
+
+def check_address(role: Role, url: str, peer: Peer) -> None:
+    """Raises Rejected for an address that leads to its caller or to the manager, or where nobody is ever called."""
+    where = place(url)
+    if where is not None and is_literal(where.host) and (is_in(where.host, NEVER) or is_broadcast(where.host)):
+        raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
+    if (better := url_to_use(url, peer.host)) is not None:
+        detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
+        raise Rejected(role, "E048", detail)
+    if peer.host == UNKNOWN_HOST and is_loopback(_host(url)):
+        detail = f"{url} leads everybody to their own machine; register with an address that others can reach"
+        raise Rejected(role, "E048", detail)
+    if same_server(url, Url("http", *peer.server, "/").whole):
+        raise Rejected(role, "E048", f"{url} leads to the manager itself; register with where the agent listens")
+
+
+def check_allowed(policy: AddressPolicy | None, role: Role, url: str) -> None:
+    """Raises Rejected for an address that the manager will never call."""
+    try:
+        is_forbidden = policy is not None and policy.forbids(url)
+    except Unreachable as error:
+        raise Rejected(role, "E048", str(error)) from None
+    if is_forbidden:
+        remedy = "ask the operator to start it, and its referees, with --allow lan=NETWORK,… or --allow public"
+        raise Rejected(role, "E048", f"this manager may not call {url}; {remedy}")
+
+
+async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) -> str | None:
+    """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
+
+    Raises Rejected if nothing answers there or TLS fails, and ProtocolError if this machine cannot call at the moment.
+    """
+    try:
+        said = said_to_be(await reachable(caller, url, SECONDS))
+    except NoRoute as unable:
+        detail = f"The manager's machine has no way to {url} ({unable.why}). Check the address, and register again."
+        raise ProtocolError("E060", detail) from unable
+    except CallerUnable as unable:
+        detail = f"The manager cannot call anybody at the moment ({unable.why}). Register again in some seconds."
+        raise ProtocolError("E060", detail) from unable
+    except CallerLate:
+        return None
+    except TlsFailed as failure:
+        log.info("a %s is rejected: %s", role, failure)
+        needs = "it needs a certificate for this host that the manager's machine trusts, or an http URL"
+        raise Rejected(role, "E048", f"something listens at {url}, but {failure.why}; {needs}") from None
+    except CallFailed as failure:
+        log.info("a %s is rejected: %s", role, failure)
+        later = " (one that opens its port only after it has registered needs a league with --profile open)"
+        raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
+    return said[0] if said is not None and said[1] == league_id else None
+
+
+def check_crowd(league: League, applicant: Applicant[PlayerMeta], peer: Peer, most: int) -> None:
+    """Raises Rejected if ``most`` players have registered from the applicant's address, or listen at its host.
+
+    The manager's own machine is not counted: the operator decides how many players run there.
+    """
+    players = [player for player in league.players.values() if player.out is None]
+    address = _counted(applicant.address)
+    is_here = is_loopback(peer.host) or peer.host == peer.server[0]
+    if not is_here and most <= sum(_counted(player.registered.address) == address for player in players):
+        raise Rejected("player", "E020", f"{most} players have registered from {address}, and no more may. {_ASK}")
+    host = _host(applicant.meta.contact_endpoint)
+    is_here = is_loopback(host) or host == _host(applicant.manager_endpoint)
+    if not is_here and most <= sum(_host(player.meta.contact_endpoint) == host for player in players):
+        raise Rejected("player", "E020", f"{most} players listen at {host}, and no more may. {_ASK}")
+
+
+# These are asked for all players with each registration.
+_counted = lru_cache(maxsize=4_096)(neighbourhood)
+
+
+@lru_cache(maxsize=4_096)
+def _host(url: str) -> str:
+    """The host of a URL that leads somewhere, as it is counted."""
+    where = place(url)
+    return "" if where is None else neighbourhood(where.host)

@@ -1,0 +1,1 @@
+"""The player: registers, answers the referee's calls, and asks its strategy for moves."""

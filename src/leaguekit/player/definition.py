@@ -1,0 +1,40 @@
+"""What a player is: its name, the function that chooses its moves, and the games that it can play."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leaguekit.games import GAMES
+from leaguekit.player.context import Strategy
+from leaguekit.player.strategies import check_fit, games_of
+from leaguekit.protocol.fields import DisplayName, Version
+from leaguekit.protocol.patterns import valid
+
+
+class PlayerDefinition:
+    """The name, the strategy, the games and the version of a player. Raises ValueError or TypeError if one is wrong."""
+
+    def __init__(
+        self,
+        name: str,
+        strategy: Strategy,
+        *,
+        games: Sequence[str] | None = None,
+        version: str = "1.0.0",
+    ) -> None:
+        if not valid(DisplayName, name):
+            raise ValueError(f"a player's name has 1 to 50 characters, got {name!r}")
+        if not callable(strategy):
+            raise TypeError(f"a strategy is a function of one Context, got {strategy!r}")
+        if games is None:
+            games = games_of(strategy) or tuple(GAMES)
+        if isinstance(games, str) or not games:
+            raise ValueError(f"games is a list of at least one game, got {games!r}")
+        for game in games:
+            check_fit(str(getattr(strategy, "__name__", strategy)), strategy, game)
+        if not valid(Version, version):
+            raise ValueError(f"a version has the form 1.0.0, got {version!r}")
+        self.name = name
+        self.strategy = strategy
+        self.games = tuple(games)
+        self.version = version

@@ -1,0 +1,118 @@
+"""The player: one function of its author, and around it a program that registers, answers and remembers.
+
+Player               what an author writes: a name and a strategy; ``run()`` is the whole program, ``main()`` a command
+PlayerAgent          the program's inside, on any network and in any time
+RegistrationRefused  the league did not take the player
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Sequence
+from inspect import signature
+from pathlib import Path
+
+from leaguekit.agents.logs import restored
+from leaguekit.agents.registration import RegistrationRefused
+from leaguekit.agents.serving import endpoint_of, new_loop, serve
+from leaguekit.agents.world import World
+from leaguekit.player.agent import PlayerAgent
+from leaguekit.player.context import Strategy
+from leaguekit.player.definition import PlayerDefinition
+from leaguekit.protocol.plain import harmless_lines
+from leaguekit.protocol.refusals import player_refusal
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.client.caller import HttpCaller
+from leaguekit.transport.server.server import CannotListen, listen
+
+__all__ = ["Player", "PlayerAgent", "RegistrationRefused"]
+
+# The options of a player's own command; they and their defaults are those of ``run``.
+_OPTIONS = {
+    "manager": "the manager's URL",
+    "host": "the address to listen at",
+    "port": "the port; 0 takes a free one",
+    "endpoint": "how others reach it, if not at host and port",
+    "data_dir": "where its files go",
+}
+
+
+class Player(PlayerDefinition):
+    """A player of a league: a name, the function that chooses its moves, and the games that it can play.
+
+    ``games`` are by default all that are known here, or those that one of our strategies can play.
+    """
+
+    @classmethod
+    def from_function(
+        cls,
+        choose: Strategy,
+        *,
+        name: str | None = None,
+        games: Sequence[str] | None = None,
+        version: str = "1.0.0",
+    ) -> Player:
+        """A player that is called like its function, if it is given no name."""
+        return cls(name or str(getattr(choose, "__name__", "player")), choose, games=games, version=version)
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Run the player as its file's command: options from the command line, troubles as sentences; the exit code.
+
+        ``if __name__ == "__main__": raise SystemExit(player.main())``
+        """
+        parser = argparse.ArgumentParser(description=f"{self.name}: register with a league, play it, and end with it.")
+        for name, text in _OPTIONS.items():
+            default = signature(self.run).parameters[name].default
+            shown = "" if default is None else f" (default {default})"
+            option = f"--{name.replace('_', '-')}"
+            parser.add_argument(option, default=default, type=type(default or ""), help=f"{text}{shown}")
+        parser.add_argument("--stay", action="store_true", help="stay after the league's end, until Ctrl-C")
+        parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
+        options = parser.parse_args(arguments)
+        try:
+            return self.run(**vars(options))
+        except (RegistrationRefused, CannotListen) as error:
+            print(f"{self.name}: {harmless_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here
+            return 2
+
+    def run(
+        self,
+        manager: str = "http://127.0.0.1:8000/mcp",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8101,
+        endpoint: str | None = None,
+        data_dir: str | Path = "SHARED",
+        stay: bool = False,
+        seed: int | None = None,
+    ) -> int:
+        """Register, play until the league is over (to ``stay``: until Ctrl-C), and give the program's exit code.
+
+        ``endpoint`` is how others reach this player, if not at its host and port. Raises RegistrationRefused, or
+        CannotListen if the port is taken.
+        """
+
+        async def main() -> None:
+            world = World(HttpCaller(AddressPolicy.only(manager)), Path(data_dir))
+            with contextlib.closing(listen(host, port)) as sock:
+                agent = PlayerAgent(self, world, manager, endpoint or endpoint_of(sock, manager), seed=seed)
+                try:
+                    await serve(agent, sock, player_refusal, stay=stay)
+                finally:
+                    await world.caller.close()
+
+        with restored() as package, asyncio.Runner(loop_factory=new_loop) as runner:
+            if not package.hasHandlers():
+                console = logging.StreamHandler()
+                console.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+                package.addHandler(console)
+                package.setLevel(logging.INFO)
+            try:
+                runner.run(main())
+            except KeyboardInterrupt:
+                return 130
+        return 0

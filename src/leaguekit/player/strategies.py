@@ -1,0 +1,166 @@
+"""The strategies that come with leaguekit, and which games each of them can play.
+
+A strategy is a function from a Context to one of its ``valid_options``. Those here are examples of a few lines each,
+and partners to play against. One that cannot play a game raises CannotPlay.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from typing import Any
+
+from leaguekit.games.rock_paper_scissors import BEATS
+from leaguekit.games.tic_tac_toe import FREE, LINES
+from leaguekit.player.context import Context, PastMatch, Result, Strategy
+
+
+def at_random(ctx: Context) -> Any:
+    """Any legal move."""
+    return ctx.random.choice(ctx.valid_options)
+
+
+class CannotPlay(ValueError):
+    """A strategy cannot play a game; the text says which can."""
+
+
+def always_even(ctx: Context) -> Any:
+    """Even, every time."""
+    return _parity("even", ctx)
+
+
+def always_odd(ctx: Context) -> Any:
+    """Odd, every time."""
+    return _parity("odd", ctx)
+
+
+def _parity(choice: str, ctx: Context) -> Any:
+    if choice not in ctx.valid_options:
+        raise CannotPlay(f"always_{choice} cannot play {ctx.game_type}")
+    return choice
+
+
+def alternating(ctx: Context) -> Any:
+    """The legal moves in turn: another one in each match."""
+    return ctx.valid_options[len(ctx.history) % len(ctx.valid_options)]
+
+
+def history_based(ctx: Context) -> Any:
+    """What served best in this player's own matches so far."""
+    played = ctx.played()
+    won, lost = _choices(played, "WIN"), _choices(played, "LOSS")
+    return _best(ctx, lambda option: won.count(str(option)) - lost.count(str(option)))
+
+
+def _choices(matches: list[PastMatch], result: Result) -> list[str]:
+    """What this player chose in the matches with that result; of a game of turns, every move."""
+    return ",".join([match.choice or "" for match in matches if match.result == result]).split(",")
+
+
+def frequency(ctx: Context) -> Any:
+    """Read the opponent: expect what it chose most, or what opponents in general did, and answer that."""
+    reader = _READERS.get(ctx.game_type)
+    if reader is None:
+        raise CannotPlay(f"frequency cannot play {ctx.game_type}")
+    return reader(ctx)
+
+
+def _read_parities(ctx: Context) -> Any:
+    """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
+    theirs = [match.opponent_choice for match in _read(ctx)]
+    numbers = [match.drawn_number for match in ctx.history if match.drawn_number]
+    odd = sum([number % 2 for number in numbers])
+
+    def points(option: Any) -> float:
+        # Before anything is known, both are as likely.
+        same = (theirs.count(option) + 1) / (len(theirs) + 2)
+        right = ((odd if option == "odd" else len(numbers) - odd) + 1) / (len(numbers) + 2)
+        return same + 3 * right * (1 - same)
+
+    return _best(ctx, points)
+
+
+def _read_throws(ctx: Context) -> Any:
+    """Beat what comes most often, and rather draw than lose to it."""
+    theirs = [match.opponent_choice for match in _read(ctx)]
+    return _best(ctx, lambda option: 3 * theirs.count(BEATS.get(option)) + theirs.count(option))
+
+
+def _read_board(ctx: Context) -> Any:
+    """Win, else block, else take the centre, else a corner."""
+    board, mine = ctx.view.get("board"), ctx.view.get("your_mark")
+    if not (isinstance(board, str) and len(board) == 9):
+        raise CannotPlay(f"frequency cannot read the board {reprlib.repr(board)}")
+
+    def worth(cell: Any) -> int:
+        pairs = [{board[other] for other in line if other != cell} for line in LINES if cell in line]
+        complete = [pair for pair in pairs if len(pair) == 1 and FREE not in pair]
+        if {mine} in complete:
+            return 4
+        if complete:
+            return 3
+        return {4: 2, 0: 1, 2: 1, 6: 1, 8: 1}.get(cell, 0)
+
+    return _best(ctx, worth)
+
+
+_READERS: dict[str, Strategy] = {
+    "even_odd": _read_parities,
+    "rock_paper_scissors": _read_throws,
+    "tic_tac_toe": _read_board,
+}
+
+
+def _read(ctx: Context) -> list[PastMatch]:
+    """What there is to learn about this opponent: its matches against us, or else everybody's."""
+    played, opponent = ctx.played(), ctx.opponent_id
+    return [match for match in played if match.opponent_id == opponent] or played
+
+
+def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
+    """One of the options that are worth most."""
+    worths = [worth(option) for option in ctx.valid_options]
+    most = max(worths)
+    best = [option for option, value in zip(ctx.valid_options, worths, strict=True) if value == most]
+    return best[0] if len(best) == 1 else ctx.random.choice(best)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "random": at_random,
+    "always_even": always_even,
+    "always_odd": always_odd,
+    "alternating": alternating,
+    "history_based": history_based,
+    "frequency": frequency,
+}
+# Of the strategies that cannot play every game, those games that they can.
+_GAMES: dict[Strategy, tuple[str, ...]] = {
+    always_even: ("even_odd",),
+    always_odd: ("even_odd",),
+    frequency: tuple(_READERS),
+}
+
+
+def games_of(strategy: Strategy) -> tuple[str, ...] | None:
+    """The games that a strategy can play; None for one that may be able to play every game."""
+    try:
+        return _GAMES.get(strategy)
+    except TypeError:  # an author's own object that has no hash
+        return None
+
+
+def can_play(strategy: Strategy, game_type: str) -> bool:
+    games = games_of(strategy)
+    return games is None or game_type in games
+
+
+def fitting(game_type: str) -> list[str]:
+    """The names of our strategies that can play a game."""
+    return [name for name, strategy in STRATEGIES.items() if can_play(strategy, game_type)]
+
+
+def check_fit(name: str, strategy: Strategy, game_type: str) -> None:
+    """Raise CannotPlay if a strategy cannot play a game."""
+    if not can_play(strategy, game_type):
+        others = ", ".join(fitting(game_type))
+        raise CannotPlay(f"the strategy {name} cannot play {game_type}; these can: {others}, or your own")

@@ -1,0 +1,1 @@
+"""The referee: registers, plays the matches that it is assigned, and reports their results."""

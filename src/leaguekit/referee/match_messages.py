@@ -1,0 +1,254 @@
+"""The messages of one match as its referee writes them, each with all that any document asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from msgspec import UNSET, Raw, UnsetType
+
+from leaguekit.agents.world import World
+from leaguekit.games.base import SIDES, Question, Side, other
+from leaguekit.match.rulings import Verdict
+from leaguekit.match.signals import GameFault, Void
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import times
+from leaguekit.protocol.errors import CATALOGUE
+from leaguekit.protocol.fields import MatchState, Parity, Role
+from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
+from leaguekit.protocol.reading import encode
+from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.referee.player_client import NOTHING_LEARNED, Learned
+from leaguekit.referee.transcripts import WrittenTranscript
+
+# What a report has besides its content: the token and JSON-RPC.
+REPORT_MARGIN = 1_024
+MOST_CHOICE = 100
+# What a report that would be too long does without, one after the other.
+_LEFT_OUT: tuple[tuple[str, Any], ...] = (
+    ("position", UNSET),
+    ("broken_rules", UNSET),
+    ("evidence", {"left_out": "The evidence is too long for a report."}),
+)
+
+_ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
+
+
+class MatchMessages:
+    """Writes the messages of one attempt at a match; what opens the draw's commitment goes out only at the end."""
+
+    def __init__(
+        self,
+        world: World,
+        assignment: m.MatchAssignment,
+        referee_id: str,
+        draw_commitment: str | UnsetType,
+        draw_nonce: str | UnsetType,
+        *,
+        seats: Mapping[Side, m.AssignedPlayer],
+    ) -> None:
+        self._now = world.now
+        self._timestamp = world.timestamp
+        self._assignment = assignment
+        self._seats = seats
+        self._commitment = draw_commitment
+        self._nonce = draw_nonce
+        self._sender = sender_of("referee", referee_id)
+        self._conversation = match_conversation(assignment.match_id, assignment.attempt)
+        # What every message of the match has but the time: put together once, for there are ten of them.
+        self._common: dict[str, Any] = {
+            **self._envelope(),
+            "league_id": assignment.league_id,
+            "round_id": assignment.round_id,
+            "match_id": assignment.match_id,
+        }
+        del self._common["timestamp"]
+
+    # To a player
+
+    def invitation(self, side: Side) -> m.GameInvitation:
+        seat = self._seats[side]
+        return m.GameInvitation(
+            **self._common,
+            timestamp=self._timestamp(),
+            auth_token=seat.shown_token,
+            player_id=seat.player_id,
+            game_type=self._assignment.game_type,
+            role_in_match=_ROLES[side],
+            opponent_id=self._seats[other(side)].player_id,
+            attempt=self._assignment.attempt,
+        )
+
+    def call(
+        self, side: Side, question: Question, seconds: float, *, for_parity: bool
+    ) -> m.ChooseParityCall | m.GameMoveCall:
+        """The call for a choice or a move, to be answered within so many seconds."""
+        seat = self._seats[side]
+        context = m.CallContext(
+            opponent_id=self._seats[other(side)].player_id,
+            round_id=self._assignment.round_id,
+            your_standings=seat.record,
+            draw_commitment=self._commitment,
+        )
+        asked: dict[str, Any] = {
+            **self._common,
+            "timestamp": self._timestamp(),
+            "auth_token": seat.shown_token,
+            "player_id": seat.player_id,
+            "game_type": self._assignment.game_type,
+            "deadline": self.written(seconds),
+            "context": context,
+        }
+        if for_parity:
+            return m.ChooseParityCall(**asked)
+        return m.GameMoveCall(**asked, move_request=m.MoveRequest(**question._asdict()))
+
+    def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
+        return m.game_error(
+            self._envelope(),
+            code=fault.code,
+            name=CATALOGUE[fault.code].name,
+            match_id=self._assignment.match_id,
+            player_id=self._seats[side].player_id,
+            action_required=fault.action_required,
+            consequence=fault.consequence,
+            retryable=fault.retryable,
+            retry_count=fault.retry_count,
+            max_retries=fault.max_retries,
+            detail=fault.detail,
+            game_state=stage,
+            next_retry_at=UNSET if next_retry_in is None else self.written(next_retry_in),
+            time_remaining=UNSET if fault.time_remaining is None else round(fault.time_remaining, 3),
+            context=fault.context,
+            auth_token=self._seats[side].shown_token,
+            league_id=self._assignment.league_id,
+            round_id=self._assignment.round_id,
+        )
+
+    def game_over(self, verdict: Verdict, position: dict[str, Any]) -> dict[Side, m.GameOver]:
+        """The end of the match as each side is told it: the same to both but for the token."""
+        parity: Parity | None = None if verdict.drawn is None else ("odd" if verdict.drawn % 2 else "even")
+        result = m.GameResult(
+            status=verdict.status,
+            choices=self._choices(verdict),
+            winner_player_id=self._winner(verdict),
+            drawn_number=verdict.drawn,
+            number_parity=parity,
+            reason=verdict.reason,
+            draw_commitment=self._commitment,
+            draw_nonce=self._nonce,
+            details={"position": position},
+        )
+        common = {
+            **self._common,
+            "timestamp": self._timestamp(),
+            "game_type": self._assignment.game_type,
+            "game_result": result,
+            "reason": verdict.reason,
+        }
+        return {side: m.GameOver(**common, auth_token=self._seats[side].shown_token) for side in SIDES}
+
+    def acknowledged(self, side: Side, conversation_id: str | UnsetType) -> m.MatchMessageAck:
+        """The answer to what a player posts by itself."""
+        envelope = self._envelope()
+        envelope["conversation_id"] = conversation_id or envelope["conversation_id"]
+        return m.MatchMessageAck(
+            **envelope,
+            auth_token=self._seats[side].shown_token,
+            status="ACKNOWLEDGED",
+            match_id=self._assignment.match_id,
+            player_id=self._seats[side].player_id,
+        )
+
+    # To the manager; the token is added when they are sent
+
+    def progress(self, stage: MatchState, entered_at: str, deadline: str | None, arrived: list[str]) -> m.MatchProgress:
+        return m.MatchProgress(
+            **self._common,
+            timestamp=self._timestamp(),
+            attempt=self._assignment.attempt,
+            stage=stage,
+            entered_at=entered_at,
+            deadline=deadline or UNSET,
+            arrived=arrived,
+        )
+
+    def report(
+        self,
+        verdict: Verdict,
+        position: dict[str, Any],
+        learned: Learned = NOTHING_LEARNED,
+        origins: dict[str, m.MoveOrigins] | None = None,
+    ) -> m.MatchResultReport:
+        """The ruling, small enough to be taken."""
+        evidence = verdict.evidence
+        score: dict[str, Any] = {self._seats[side].player_id: points for side, points in verdict.score.items()}
+        details = m.ResultDetails(
+            drawn_number=verdict.drawn,
+            choices=self._choices(verdict),
+            status=verdict.status,
+            ruling=verdict.ruling,
+            evidence=evidence,
+            failures={player: told["failures"] for player, told in evidence["players"].items()},
+            draw_commitment=self._commitment,
+            draw_nonce=self._nonce,
+            position=position,
+            broken_rules=learned.broken_rules,
+            forms=learned.forms,
+            move_origins=origins or UNSET,
+        )
+        report = m.MatchResultReport(
+            **self._common,
+            timestamp=self._timestamp(),
+            game_type=self._assignment.game_type,
+            attempt=self._assignment.attempt,
+            result=m.MatchResult(winner=self._winner(verdict), score=score, details=details),
+        )
+        # The transcript has all of it in full.
+        for name, instead in _LEFT_OUT:
+            if len(encode(report)) <= MOST_BYTES - REPORT_MARGIN:
+                break
+            setattr(details, name, instead)
+        return report
+
+    def void(self, void: Void) -> m.MatchVoidReport:
+        """That this attempt does not count."""
+        return m.MatchVoidReport(
+            **self._common,
+            timestamp=self._timestamp(),
+            attempt=self._assignment.attempt,
+            reason=void.reason,
+            evidence=void.evidence,
+            could_not_call=void.could_not_call or UNSET,
+        )
+
+    def transcript(self, entries: Raw) -> WrittenTranscript:
+        return WrittenTranscript(
+            **self._envelope(),
+            league_id=self._assignment.league_id,
+            match_id=self._assignment.match_id,
+            attempt=self._assignment.attempt,
+            entries=entries,
+        )
+
+    # The pieces
+
+    def written(self, seconds: float) -> str:
+        """The moment in so many seconds."""
+        return times.written(self._now() + timedelta(seconds=seconds))
+
+    def _choices(self, verdict: Verdict) -> dict[str, str | None]:
+        chosen = {side: (verdict.choices.get(side) or "")[:MOST_CHOICE] or None for side in SIDES}
+        return {self._seats[side].player_id: choice for side, choice in chosen.items()}
+
+    def _winner(self, verdict: Verdict) -> str | None:
+        return None if verdict.winner is None else self._seats[verdict.winner].player_id
+
+    def _envelope(self) -> m.Envelope:
+        return {
+            "protocol": PROTOCOL,
+            "sender": self._sender,
+            "timestamp": self._timestamp(),
+            "conversation_id": self._conversation,
+        }

@@ -1,0 +1,42 @@
+"""The two players of one match, as the manager describes them to the referee."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from leaguekit.games.base import Side
+from leaguekit.protocol import messages as m
+from leaguekit.protocol import tokens
+
+
+class Seats(dict[Side, m.AssignedPlayer]):
+    """The players by side: where each is called, and by which tokens it is known.
+
+    Raises ValueError if a verifier in the assignment is not hexadecimal.
+    """
+
+    def __init__(self, assignment: m.MatchAssignment) -> None:
+        super().__init__()
+        self._verifiers: dict[Side, bytes | None] = {}
+        self.renew(assignment)
+
+    def renew(self, assignment: m.MatchAssignment) -> None:
+        """Replace the players by those of a newer assignment: a player may have a new endpoint or a new token."""
+        self |= {"A": assignment.player_A, "B": assignment.player_B}
+        for side, player in self.items():
+            self._verifiers[side] = None if player.verifier is UNSET else bytes.fromhex(player.verifier)
+
+    def can_verify(self, side: Side) -> bool:
+        """Whether the manager has said by which token this player is known."""
+        return self[side].expected_token is not UNSET or self._verifiers[side] is not None
+
+    def is_foreign(self, side: Side, token: str | UnsetType) -> bool:
+        """Whether a token was shown that is known not to be this player's."""
+        return token is not UNSET and self.can_verify(side) and not self.is_token_of(side, token)
+
+    def is_token_of(self, side: Side, token: str) -> bool:
+        """Whether a token belongs to this player: the one derived for this match, or its real one."""
+        derived, verifier = self[side].expected_token, self._verifiers[side]
+        return (derived is not UNSET and tokens.same(token, derived)) or (
+            verifier is not None and tokens.recognised(token, verifier)
+        )

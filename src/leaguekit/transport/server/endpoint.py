@@ -1,0 +1,108 @@
+"""What all connections of one server share, first of all who answers, and how an answer is begun."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import unquote
+
+from uvicorn._types import ASGI3Application
+
+from leaguekit.transport.addresses import Network
+from leaguekit.transport.base import HttpAnswer, Peer
+from leaguekit.transport.eager import rest_of
+from leaguekit.transport.server import responses as answers
+from leaguekit.transport.server.connection_slots import Limits, Room
+from leaguekit.transport.server.origin_headers import Names
+from leaguekit.transport.server.pending_requests import Admits, Place, Post, TooLarge, path_and_query
+from leaguekit.transport.server.request_queue import RequestQueue
+
+log = logging.getLogger(__name__)
+
+# The name of the agent that sent a message, if it is known.
+Identify = Callable[[bytes], str | None]
+# A handler's, or the rest of it.
+Work = Awaitable[bytes | HttpAnswer | None]
+
+
+class Beside(NamedTuple):
+    """A further place for what is posted, for each name directly below a path, such as /transcripts/."""
+
+    below: bytes
+    # A name, a body and who sent it → the answer.
+    handler: Callable[[str, bytes, Peer], Coroutine[Any, Any, HttpAnswer]]
+    most_bytes: int
+    too_large: TooLarge
+    admits: Admits | None = None
+
+    def place(self, url: bytes) -> Place | None:
+        """The place that a URL means, if it means one."""
+        path, _ = path_and_query(url)
+        name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
+        if not name or "/" in name:
+            return None
+        return Place(partial(self.handler, name), self.most_bytes, self.too_large, self.admits)
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """What all connections of one server share."""
+
+    # What /mcp is.
+    place: Place
+    limits: Limits
+    names: Names
+    # Proxies that are believed where a request comes from.
+    proxies: tuple[Network, ...]
+    room: Room
+    # What answers MCP's requests at /mcp; without it they are the handler's like all others.
+    mcp: ASGI3Application | None = None
+    beside: Beside | None = None
+    identify: Identify | None = None
+    queue: RequestQueue = field(default_factory=RequestQueue)
+    # Held here so that none vanishes while it waits, and so that stopping can wait for them.
+    answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
+    # Set whenever a connection has gone.
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    _has_warned: bool = False
+
+    def warn_of_proxy(self, address: str) -> None:
+        """Say once that a proxy on this machine is not believed."""
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "%s sent X-Forwarded-For and is not known as a proxy: all callers whom it passes on count as one. "
+                "If it is your proxy, start with --proxy %s",
+                address,
+                address,
+            )
+
+
+def begin(place: Place, body: bytes, peer: Peer) -> bytes | Work:
+    """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
+    try:
+        work = place.handler(body, peer)
+        if work is None or isinstance(work, bytes):
+            return written(work)
+        try:
+            awaited = work.send(None)
+        except StopIteration as end:
+            return written(end.value)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
+        return _raised(error)
+    return rest_of(work, awaited)
+
+
+def written(answer: bytes | HttpAnswer | None) -> bytes:
+    """An answer as it goes out."""
+    if isinstance(answer, bytes):
+        return answers.OK % (len(answer), answer)
+    return answers.NOTHING if answer is None else answers.of_status(answer.status, answer.body)
+
+
+async def _raised(error: BaseException) -> NoReturn:
+    raise error

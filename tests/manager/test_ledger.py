@@ -1,0 +1,284 @@
+"""The ledger: what is decided is folded at once, and written down before anything that depends on it goes out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from leaguekit.league import commands
+from leaguekit.league import events as e
+from leaguekit.league.settings import Settings
+from leaguekit.league.snapshot import restore, save
+from leaguekit.league.state import League, fold
+from leaguekit.manager.ledger import SNAPSHOT, Ledger
+from leaguekit.store.base import Stored, StoreError
+from leaguekit.store.memory import MemoryDisk, MemoryLog
+from leaguekit.store.sqlite import SqliteLog
+from tests.agents.leagues import LEAGUE, Hall, HeldLog, in_virtual_time
+
+AT = "2025-01-15T10:30:00Z"
+CREATED = commands.create(Settings(league_id=LEAGUE), AT)
+PAUSED, RESUMED = e.LeaguePaused(at=AT, reason="lunch"), e.LeagueResumed(at=AT, reason="go on")
+
+
+@in_virtual_time
+async def test_an_event_is_folded_at_once_and_settled_when_it_is_written() -> None:
+    log = HeldLog()
+    ledger = Ledger(log)
+    log.hold()
+    ledger.record(CREATED)
+    assert ledger.league.settings.league_id == LEAGUE
+    waiting = asyncio.create_task(ledger.settled())
+    await asyncio.sleep(60)
+    assert not waiting.done()
+    assert log.disk.events == []
+    log.release()
+    await waiting
+    assert len(log.disk.events) == 1
+
+
+@in_virtual_time
+async def test_listeners_hear_of_each_event_when_all_that_were_recorded_with_it_are_folded() -> None:
+    ledger = Ledger(MemoryLog())
+    heard: list[tuple[str, bool]] = []
+    ledger.listeners.append(lambda event: heard.append((type(event).__name__, ledger.league.paused)))
+    ledger.record([*CREATED, e.LeaguePaused(at=AT, reason="lunch")])
+    assert heard == [("LeagueCreated", True), ("LeaguePaused", True)]
+    await ledger.settled()
+
+
+@in_virtual_time
+async def test_nothing_recorded_is_settled_and_recording_nothing_writes_nothing() -> None:
+    ledger = Ledger(log := MemoryLog())
+    ledger.record([])
+    await ledger.settled()
+    assert log.disk.events == []
+    assert not ledger.failed.done()
+
+
+@in_virtual_time
+async def test_one_that_gives_up_waiting_does_not_take_the_write_from_the_others() -> None:
+    log = HeldLog()
+    ledger = Ledger(log)
+    log.hold()
+    ledger.record(CREATED)
+    impatient, patient = [asyncio.create_task(ledger.settled()) for _ in range(2)]
+    await asyncio.sleep(1)
+    impatient.cancel()
+    await asyncio.sleep(1)
+    log.release()
+    await patient
+    assert impatient.cancelled()
+
+
+@in_virtual_time
+async def test_a_failed_write_is_told_to_everybody_who_waits_and_to_whoever_watches() -> None:
+    log = HeldLog()
+    ledger = Ledger(log)
+    log.hold()
+    ledger.record(CREATED)
+    waiting = [asyncio.create_task(ledger.settled()) for _ in range(2)]
+    await asyncio.sleep(1)
+    log.break_down()
+    for one in waiting:
+        with pytest.raises(StoreError, match="The disk is full"):
+            await one
+    assert isinstance(await ledger.failed, StoreError)
+    ledger.record([e.LeaguePaused(at=AT, reason="lunch")])
+    with pytest.raises(StoreError):
+        await ledger.settled()
+
+
+@in_virtual_time
+async def test_a_league_is_recovered_by_folding_its_log_again(tmp_path: Path) -> None:
+    disk = MemoryDisk()
+    async with Hall(tmp_path, log=MemoryLog(disk)) as hall:
+        await hall.fill("random", "always_even", "always_odd")
+        await hall.operate("start")
+        await hall.end()
+        digest = hall.league.digest()
+    ledger = Ledger(MemoryLog(disk))
+    assert await ledger.recover() == len(disk.events)
+    assert ledger.league.digest() == digest
+    assert await Ledger(MemoryLog()).recover() == 0
+
+
+@in_virtual_time
+async def test_a_manager_that_is_opened_again_knows_its_league_and_its_agents(tmp_path: Path) -> None:
+    disk = MemoryDisk()
+    async with Hall(tmp_path, log=MemoryLog(disk)) as hall:
+        before = await hall.scripted("player", 1)
+    async with Hall(tmp_path, log=MemoryLog(disk), game_type="tic_tac_toe") as hall:
+        assert hall.league.settings.game_type == "even_odd"
+        before.hall = hall
+        assert (await before.query("GET_STATUS"))["result"]["data"]["status"]["players"] == 1
+
+
+@in_virtual_time
+async def test_a_long_log_is_folded_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leaguekit.manager.ledger.PAGE", 3)
+    ledger = Ledger(log := WatchedLog(_disk([*CREATED, *[PAUSED, RESUMED] * 3, PAUSED])))
+    assert await ledger.recover() == 8
+    assert log.read_after == [0, 3, 6, 8]
+    assert ledger.league.paused
+
+
+# Snapshots
+
+
+def _of(events: Sequence[bytes]) -> League:
+    return fold(e.decode(event) for event in events)
+
+
+def _disk(events: Sequence[e.Event], snapshot: bytes | None = None) -> MemoryDisk:
+    disk = MemoryDisk()
+    disk.events += [e.encode(event) for event in events]
+    if snapshot is not None:
+        disk.kept[SNAPSHOT] = snapshot
+    return disk
+
+
+class WatchedLog(MemoryLog):
+    """Notes from where on it was read, and what its disk held at every moment when a crash could leave it so."""
+
+    def __init__(self, disk: MemoryDisk | None = None) -> None:
+        super().__init__(disk)
+        self.read_after: list[int] = []
+        self.moments: list[MemoryDisk] = []
+
+    async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
+        self.read_after.append(after)
+        return await super().read(after, most)
+
+    def _commit(self) -> None:
+        super()._commit()
+        self._note()
+
+    async def keep(self, name: str, content: bytes) -> None:
+        await super().keep(name, content)
+        self._note()
+
+    def _note(self) -> None:
+        moment = MemoryDisk()
+        moment.events, moment.kept = list(self.disk.events), dict(self.disk.kept)
+        self.moments.append(moment)
+
+
+@in_virtual_time
+async def test_whatever_moment_a_manager_dies_at_snapshot_and_log_make_the_league(tmp_path: Path) -> None:
+    hall = Hall(tmp_path, log=(log := WatchedLog()))
+    hall.manager.ledger.snapshot_every = 4
+    async with hall:
+        await hall.fill("random", "always_even", "always_odd", "alternating")
+        await hall.operate("start")
+        await hall.end()
+    numbers = set()
+    for moment in log.moments:
+        ledger = Ledger(again := WatchedLog(moment))
+        assert await ledger.recover() == len(moment.events)
+        assert save(ledger.league, 1) == save(_of(moment.events), 1)
+        if SNAPSHOT in moment.kept:
+            _, number = restore(moment.kept[SNAPSHOT])
+            assert again.read_after[:2] == [number - 1, number]
+            numbers.add(number)
+    assert len(numbers) > 5
+    assert max(numbers) > len(log.disk.events) - 8
+
+
+@in_virtual_time
+async def test_a_snapshot_waits_until_the_events_in_it_are_written() -> None:
+    log = HeldLog()
+    ledger = Ledger(log)
+    ledger.snapshot_every = 2
+    log.hold()
+    ledger.record([*CREATED, PAUSED])
+    ledger.record([RESUMED])
+    await asyncio.sleep(60)
+    assert log.disk.kept == {}
+    log.release()
+    await ledger.close()
+    league, number = restore(log.disk.kept[SNAPSHOT])
+    assert (number, league.paused) == (2, True)
+
+
+@in_virtual_time
+async def test_a_snapshot_comes_again_only_after_as_many_events() -> None:
+    log = WatchedLog()
+    ledger = Ledger(log)
+    ledger.snapshot_every = 3
+    ledger.record([*CREATED, PAUSED, RESUMED])
+    for event in [PAUSED, RESUMED] * 4:
+        await asyncio.sleep(1)
+        ledger.record([event])
+    await ledger.close()
+    kept = {restore(moment.kept[SNAPSHOT])[1] for moment in log.moments if moment.kept}
+    assert kept == {3, 6, 9}
+
+
+@in_virtual_time
+async def test_a_recovered_ledger_counts_on_from_its_log() -> None:
+    events = [*CREATED, PAUSED, RESUMED]
+    disk = _disk(events, save(_of([e.encode(event) for event in events[:2]]), 2))
+    ledger = Ledger(MemoryLog(disk))
+    ledger.snapshot_every = 2
+    await ledger.recover()
+    ledger.record([PAUSED])
+    await ledger.close()
+    assert restore(disk.kept[SNAPSHOT])[1] == 4
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "reason"),
+    [
+        (b"nonsense", "written by 'nonsense'"),
+        (b"leaguekit-99.0.0-1 2 3\n...", "written by 'leaguekit-99.0.0-1'"),
+        (save(fold([*CREATED, PAUSED]), 2)[:-1], "damaged"),
+        (save(fold([*CREATED, PAUSED]), 4), "ahead of the log"),
+    ],
+)
+@in_virtual_time
+async def test_a_snapshot_that_is_of_no_use_is_ignored_and_noted(
+    snapshot: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = Ledger(MemoryLog(_disk([*CREATED, PAUSED, RESUMED], snapshot)))
+    with caplog.at_level(logging.WARNING):
+        assert await ledger.recover() == 3
+    assert ledger.league.digest() == fold([*CREATED, PAUSED, RESUMED]).digest()
+    assert [reason in record.message for record in caplog.records] == [True]
+
+
+@in_virtual_time
+async def test_that_a_snapshot_cannot_be_kept_harms_nobody() -> None:
+    log = HeldLog()
+    ledger = Ledger(log)
+    ledger.snapshot_every = 1
+    log.hold()
+    ledger.record(CREATED)
+    await asyncio.sleep(1)
+    log.break_down()
+    await asyncio.sleep(1)
+    assert isinstance(await ledger.failed, StoreError)
+    await ledger.close()
+    assert log.disk.kept == {}
+
+
+def test_a_snapshot_in_a_file_is_taken_up_again(tmp_path: Path) -> None:
+    async def play() -> None:
+        ledger = Ledger(await SqliteLog.open(tmp_path / "league.db"))
+        ledger.snapshot_every = 2
+        ledger.record([*CREATED, PAUSED])
+        await ledger.settled()
+        ledger.record([RESUMED])
+        await ledger.close()
+        log = await SqliteLog.open(tmp_path / "league.db")
+        assert restore(await log.kept(SNAPSHOT) or b"")[1] == 2
+        again = Ledger(log)
+        assert await again.recover() == 3
+        assert again.league.digest() == ledger.league.digest()
+        await again.close()
+
+    asyncio.run(play())
