@@ -46,13 +46,13 @@ from rates import Growth, Rates
 QUICK = bool(os.environ.get("QUICK"))
 # No step begins that would be over later, by what it took before.
 SECONDS = 55.0 if QUICK else 540.0
-MOST_TURNS = 3 if QUICK else 7
+MAX_TURNS = 3 if QUICK else 7
 APART = (Shape(10, 2),) if QUICK else (Shape(4, 2), Shape(20, 2), Shape(50, 4))
 TOGETHER = () if QUICK else (Shape(20, 2, True), Shape(200, 4, True, rounds=8, warm_up=2))
 SMALL = Shape(20, 2, True, warm_up=2)
 LARGE = Shape(200, 4, True, rounds=4 if QUICK else 8, warm_up=1 if QUICK else 2)
 # What is started, and how often.
-MOST_STARTS = {Shape(4, 2): MOST_TURNS} | ({} if QUICK else {Shape(50, 4): 2})
+MAX_STARTS = {Shape(4, 2): MAX_TURNS} | ({} if QUICK else {Shape(50, 4): 2})
 ASKED_TURNS, TOLD_TIMES, SIMULATED_LEAGUES, AXELROD_ROUNDS = (3, 2, 20, 1) if QUICK else (5, 4, 60, 3)
 OBSERVED = Shape(20, 2)
 FIELD_NEEDS = ("fastapi", "httpx")
@@ -81,7 +81,7 @@ class Step:
 
     name: str
     do: Callable[[], str]
-    most: int = MOST_TURNS
+    most: int = MAX_TURNS
     took: float = 1.0 if QUICK else 10.0
     done: int = 0
 
@@ -103,7 +103,7 @@ class Figures:
     axelrod: list[float] = field(default_factory=list)
     times_axelrod: list[float] = field(default_factory=list)
     no_axelrod: str = "there was no time for it"
-    starts: dict[int, list[float]] = field(default_factory=lambda: {shape.players: [] for shape in MOST_STARTS})
+    starts: dict[int, list[float]] = field(default_factory=lambda: {shape.players: [] for shape in MAX_STARTS})
     messages: dict[str, Any] = field(default_factory=dict)
     mcp: dict[str, float] = field(default_factory=dict)
     specified: dict[str, list[float]] = field(default_factory=dict)
@@ -175,7 +175,7 @@ def steps(figures: Figures, parts: Iterable[str]) -> list[Step]:
         "growth": [Step("growth", figures.growth.play)],
         "query": [Step("query", figures.ask), Step("query: reports", figures.report)],
         "broadcast": [Step("broadcast", figures.tell_all)],
-        "start": [Step(f"start of {one.name}", partial(figures.start, one), MOST_STARTS[one]) for one in MOST_STARTS],
+        "start": [Step(f"start of {one.name}", partial(figures.start, one), MAX_STARTS[one]) for one in MAX_STARTS],
         "messages": [Step("messages", figures.read_and_write, 1)],
         "mcp": [Step("mcp", figures.by_mcp, 1, 30.0)],
         "specified": [Step("specified", figures.observe, 1)],
@@ -352,7 +352,7 @@ def main() -> int:
         prog="benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", metavar="PART", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
-    parser.add_argument("--turns", metavar="N", type=int, default=MOST_TURNS, help=f"at most (default {MOST_TURNS})")
+    parser.add_argument("--turns", metavar="N", type=int, default=MAX_TURNS, help=f"at most (default {MAX_TURNS})")
     options = parser.parse_args()
     parts = options.parts
     if unknown := [one for one in parts if one not in PARTS]:

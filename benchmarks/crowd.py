@@ -67,7 +67,7 @@ class Crowd:
         self._referees: dict[str, dict[str, str]] = {}
         self._reporting: set[asyncio.Task[Any]] = set()
 
-    async def post(self, url: str, body: bytes, seconds: float, _most_bytes: int = 0) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, _max_bytes: int = 0) -> HttpAnswer:
         if self._caller is not None and url in self._players_at:
             answer = await self._caller.post(url, body, seconds)
             self.answered += 1

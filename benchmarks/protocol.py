@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
-from leaguekit.protocol.reading import decode, encode
+from leaguekit.protocol.decoding import decode, encode
 
 QUICK = bool(os.environ.get("QUICK"))
 ROUNDS = 7 if QUICK else 15

@@ -60,7 +60,7 @@ async def serve(kind: str) -> None:
 
         more = {"mcp": surface_door(lambda: agent_mcp_tools("player", handler), 1_048_576)}
     sock = listen("127.0.0.1", 0)
-    server = Server(handler, sockets=[sock], most_bytes=1_048_576, too_large=b"{}", **more)
+    server = Server(handler, sockets=[sock], max_bytes=1_048_576, too_large=b"{}", **more)
     await server.start()
     print(server.port, flush=True)
     await asyncio.Event().wait()

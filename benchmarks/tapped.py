@@ -21,7 +21,7 @@ from leaguekit.transport.base import HttpAnswer
 from leaguekit.transport.client.caller import HttpCaller
 
 # So many of a kind are kept whole.
-MOST_KEPT = 200
+MAX_KEPT = 200
 BROADCASTS = {ANNOUNCEMENT, STANDINGS, ROUND_OVER}
 METHOD = b'"method":"'
 
@@ -52,7 +52,7 @@ class Tap:
         if kind != PING or self._counts[ASSIGNMENT]:
             self._counts[kind] += 1
             kept = self._kept.setdefault(kind, [])
-            if len(kept) < MOST_KEPT:
+            if len(kept) < MAX_KEPT:
                 kept.append((body.decode(), answer.body.decode()))
         return answer
 

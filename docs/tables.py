@@ -16,11 +16,11 @@ from typing import Any
 
 from leaguekit.kit import manager, player, referee
 from leaguekit.kit.checks import Area
+from leaguekit.protocol.decoding import described, shown
 from leaguekit.protocol.errors import CATALOGUE, documented_number, rpc_number
 from leaguekit.protocol.fields import REQUIREMENT
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import METHODS
-from leaguekit.protocol.reading import described, shown
 from leaguekit.protocol.schemas import Schema, message_schemas
 
 HERE = Path(__file__).parent

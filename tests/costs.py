@@ -147,7 +147,7 @@ def of_exchange() -> Cost:
             next(made)
             return asyncio.Task(work, loop=loop, **more)
 
-        server = Server(answer, sockets=[listen("127.0.0.1", 0)], most_bytes=10_240, too_large=b"")
+        server = Server(answer, sockets=[listen("127.0.0.1", 0)], max_bytes=10_240, too_large=b"")
         caller = HttpCaller(AddressPolicy.local())
         await server.start()
         url = f"http://127.0.0.1:{server.port}/mcp"

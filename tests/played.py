@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.protocol.reading import decode, of_type
 from leaguekit.sim import loop
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.transport.memory import MemoryCaller, Times

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
-MOST_HEAD = 65_536
+MAX_HEAD = 65_536
 
 
 class HttpMessage(NamedTuple):
@@ -127,7 +127,7 @@ class Recorder:
     async def port(self, receiver: str, caller: str | None = None) -> Port:
         """A new port in front of a program; ``caller`` if only one other program is told of it."""
         port = Port(self, receiver, caller)
-        server = await asyncio.start_server(port.connected, "127.0.0.1", 0, limit=MOST_HEAD)
+        server = await asyncio.start_server(port.connected, "127.0.0.1", 0, limit=MAX_HEAD)
         self._servers.append(server)
         port.number = server.sockets[0].getsockname()[1]
         return port
@@ -166,7 +166,7 @@ class Port:
         self._recorder._connections.add(task)
         target = None
         try:
-            target = await asyncio.open_connection("127.0.0.1", await self._target, limit=MOST_HEAD)
+            target = await asyncio.open_connection("127.0.0.1", await self._target, limit=MAX_HEAD)
             while True:
                 await self._pass_on((reader, writer), target)
         except (NoConnection, OSError, asyncio.CancelledError):

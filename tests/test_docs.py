@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from docs import tables
-from leaguekit.protocol.reading import decode, encode
+from leaguekit.protocol.decoding import decode, encode
 from tests.samples import samples_of
 
 ROOT = Path(__file__).parent.parent

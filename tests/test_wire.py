@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from leaguekit.match.draw import opens
+from leaguekit.protocol.decoding import decode, violations
 from leaguekit.protocol.messages import SPECIFIED, message_type
-from leaguekit.protocol.reading import decode, violations
 from tests.documents.forms import EXCEPTIONS, MORE_EXCEPTIONS, departures, message_types
 from tests.recorder import Exchange
 from tests.requirements import DOCUMENTS, FIELDS

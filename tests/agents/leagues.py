@@ -26,7 +26,7 @@ from leaguekit.player.context import Strategy
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import times
-from leaguekit.protocol.reading import violations
+from leaguekit.protocol.decoding import violations
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.store.base import StoreError

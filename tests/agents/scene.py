@@ -20,10 +20,10 @@ from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.protocol.reading import violations
 from leaguekit.protocol.rpc import Call, Refused, RpcError, answer, request
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop

@@ -14,7 +14,7 @@ import pytest
 from leaguekit.player.player import PlayerAgent
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
-from leaguekit.protocol.reading import decode, of_type
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.referee import announced_matches
 from leaguekit.transport.base import Peer
 from tests.agents import scene as referee_scene

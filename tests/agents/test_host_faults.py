@@ -14,7 +14,7 @@ import pytest
 
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
-from leaguekit.league.results import MOST_VOIDS
+from leaguekit.league.results import MAX_VOIDS
 from leaguekit.manager.league_runner import VOID_PAUSES
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import Disk, GrowingFile
@@ -114,14 +114,14 @@ async def test_the_match_of_a_referee_that_cannot_write_goes_to_another(tmp_path
 
 @in_virtual_time
 async def test_the_pauses_between_void_attempts_grow_and_the_status_tells_of_them(tmp_path: Path) -> None:
-    assert len(VOID_PAUSES) == MOST_VOIDS - 1
+    assert len(VOID_PAUSES) == MAX_VOIDS - 1
     async with Hall(tmp_path) as hall:
         referee, *_ = await hall.scripted_league(players=2)
         for attempt in (1, 2, 3):
             await _void(hall, referee, attempt)
             status = await hall.operate("status")
             assert Projection(hall.league, hall.manager.conductor).league_view().waits_for == status["waits_for"]
-            if attempt < MOST_VOIDS:
+            if attempt < MAX_VOIDS:
                 assert status["waits_for"] == ["a pause to end: the last attempt at R1M1 was void"]
         begun = [one.at for one in referee.got("MATCH_ASSIGNMENT")]
         assert [after - before for before, after in itertools.pairwise(begun)] == pytest.approx(VOID_PAUSES, abs=0.1)

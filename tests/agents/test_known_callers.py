@@ -16,7 +16,7 @@ import pytest
 from leaguekit.agents.credentials import Known, Recognise
 from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol.refusals import Refuse, player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, awaited
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, awaited
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooOften
 from leaguekit.transport.memory import MemoryNetwork
 from leaguekit.transport.token_buckets import Buckets
@@ -35,7 +35,7 @@ def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise
     """Let nobody in at an address who is not known there."""
     made = Allowances(recognise=recognise)
     made._strangers = Buckets(1e-9, 1e-9)
-    guarded = made.guard(handle, refuse, MOST_BYTES_FROM_ABOVE)
+    guarded = made.guard(handle, refuse, MAX_BYTES_FROM_ABOVE)
 
     async def limited(body: bytes, peer: Peer) -> Any:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.logs import MOST_WAITING, WAITING_SECONDS, log_to
+from leaguekit.agents.logs import MAX_WAITING, WAITING_SECONDS, log_to
 from tests.agents.leagues import in_virtual_time
 
 log = logging.getLogger("leaguekit.test")
@@ -58,9 +58,9 @@ async def test_a_warning_is_there_at_once_with_what_was_said_before_it(tmp_path:
 async def test_only_so_many_lines_wait(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with log_to(path, "P01"):
-        for number in range(MOST_WAITING + 1):
+        for number in range(MAX_WAITING + 1):
             log.info("%d", number)
-        assert len(told(path)) == MOST_WAITING
+        assert len(told(path)) == MAX_WAITING
 
 
 def test_where_no_loop_runs_lines_do_not_wait(path: Path) -> None:

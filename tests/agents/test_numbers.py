@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.reading import violations
 from tests.agents.leagues import LEAGUE, Hall, Json, Scripted, in_virtual_time, url_of
 from tests.agents.scene import Scene, ack_fields, good, silent
 from tests.agents.scene import in_virtual_time as in_scene

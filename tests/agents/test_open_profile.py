@@ -19,9 +19,9 @@ from msgspec import UNSET
 
 from leaguekit.league.events import FormLearned, RulesBroken, decode
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.match_runner import Ruled
-from leaguekit.referee.open_player_client import MOST_INVITATIONS, Memory, OpenPlayerClient
+from leaguekit.referee.open_player_client import MAX_INVITATIONS, Memory, OpenPlayerClient
 from leaguekit.referee.open_profile import OpenReferee
 from leaguekit.referee.player_client import Learned
 from leaguekit.sim import loop
@@ -552,7 +552,7 @@ def test_a_false_report_of_a_players_form_costs_it_no_match_at_other_referees(
     true = OpenPlayerClient.learned
 
     def learned(self: OpenPlayerClient) -> Learned:
-        seats = self._match.seats.values()
+        seats = self._seats.values()
         is_bad = self._match.messages._sender == "referee:REF02"
         return Learned(UNSET, {seat.player_id: reported for seat in seats}) if is_bad else true(self)
 
@@ -732,7 +732,7 @@ def test_what_is_too_long_is_not_passed_on(tmp_path: Path) -> None:
         await hall.until(lambda: hall.sent("ROUND_ANNOUNCEMENT", to=url_of("referee", 2)))
         await hall.quiet()
         elsewhere = url_of("referee", 2)
-        long = {"message_type": "GAME_JOIN_ACK", "match_id": "R1M1", "x": "y" * MOST_BYTES}
+        long = {"message_type": "GAME_JOIN_ACK", "match_id": "R1M1", "x": "y" * MAX_BYTES}
         assert (await stranger.post(long, to=elsewhere))["error"]
         assert not [one for one in hall.wire if one.params.get("passed_on")]
         await hall.end(PATIENCE)
@@ -772,7 +772,7 @@ def test_a_report_stays_small_whatever_players_get_wrong(tmp_path: Path) -> None
         await play(hall, stranger)
         assert set(statuses(hall)) <= {"WIN", "DRAW"}
         (report,) = hall.sent("MATCH_RESULT_REPORT")
-        assert len(json.dumps(report.params)) < MOST_BYTES
+        assert len(json.dumps(report.params)) < MAX_BYTES
         assert report.params["result"]["details"]["evidence"]["players"]
         assert len(broken(hall, stranger.id)) >= 8
         assert all(len(one.came) <= 200 for one in hall.league.broken_rules[stranger.id].values())
@@ -801,11 +801,11 @@ def test_the_operator_sees_how_agents_speak_and_what_they_get_wrong(tmp_path: Pa
 
 def test_a_referee_forgets_the_oldest_invitations() -> None:
     memory = Memory()
-    for number in range(MOST_INVITATIONS + 1):
+    for number in range(MAX_INVITATIONS + 1):
         memory.invite(f"R{number}M1", "P01")
         memory.invite(f"R{number}M1", "P01")
     assert not memory.is_invited_again("R0M1", "P01")
-    assert memory.is_invited_again(f"R{MOST_INVITATIONS}M1", "P01")
+    assert memory.is_invited_again(f"R{MAX_INVITATIONS}M1", "P01")
 
 
 def test_what_was_learned_survives_the_manager(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from leaguekit.agents import rate_limits as module
 from leaguekit.agents.calls import ask, passes
 from leaguekit.agents.rate_limits import Allowances, Known, token_in
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.reading import decode, of_type
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import RpcRefusal, awaited
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften

@@ -19,10 +19,10 @@ from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
-from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import Call, answer, request
 from leaguekit.referee.referee import RefereeAgent

@@ -45,7 +45,7 @@ class Hall:
         self.registered = asyncio.Event()
         self._sockets = [listen("127.0.0.1", 0) for _ in range(2)]
         manager_url, self.url = (endpoint_of(sock) for sock in self._sockets)
-        self.manager = Server(self.scene.manager.handle, sockets=self._sockets[:1], most_bytes=100_000, too_large=b"{}")
+        self.manager = Server(self.scene.manager.handle, sockets=self._sockets[:1], max_bytes=100_000, too_large=b"{}")
         world = World(self.caller, root, now=now)
         self.referee = RefereeAgent(world, manager_url=manager_url, endpoint=self.url, name="Alpha")
 

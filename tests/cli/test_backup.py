@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.cli import stores
-from leaguekit.store import copies, sqlite_schema
+from leaguekit.store import backups, sqlite_schema
 from leaguekit.store.head import head_path, read_head
 from leaguekit.store.sqlite import SqliteLog
 from tests.cli.conftest import Said
@@ -126,7 +126,7 @@ def test_a_backup_holds_one_state_while_others_write(
             assert steps < 1_000, "it begins again with every write"
             execute(store, "INSERT INTO events SELECT max(number) + 1, event FROM events")
 
-    monkeypatch.setattr(copies, "PAGES", 1)
+    monkeypatch.setattr(backups, "PAGES", 1)
     monkeypatch.setattr(stores.Progress, "show", show)
     assert command("backup", store, "--out", tmp_path / "monday.db").code == 0
     assert steps > 5
@@ -139,7 +139,7 @@ def test_a_copy_that_takes_long_is_shown_on_a_terminal(
 ) -> None:
     monkeypatch.setattr(stores, "PATIENCE", 0.0)
     monkeypatch.setattr(stores, "PAUSE", 0.0)
-    monkeypatch.setattr(copies, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(backups, "POLL_SECONDS", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     said = command("backup", store, "--out", tmp_path / "monday.db").err
     assert "0 MB copied …" in said
@@ -237,7 +237,7 @@ def test_ctrl_c_leaves_what_was_there(
             signal.raise_signal(signal.SIGINT)
 
     # However short the check takes, it is not waited for.
-    monkeypatch.setattr(copies, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(backups, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(stores.Progress, "show", show)
     out = tmp_path / "out"
     out.mkdir()

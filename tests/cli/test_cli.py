@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import BY_TYPE
-from leaguekit.protocol.reading import encode
 from tests.samples import samples_of
 
 VALID = encode(samples_of("GAME_INVITATION")[0])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.examples import TOPICS, examples
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.messages import ACKNOWLEDGEMENTS, SPECIFIED, message_type
-from leaguekit.protocol.reading import violations
 from tests.cli.conftest import Said
 from tests.documents.forms import EXCEPTIONS, MORE_EXCEPTIONS, departures, message_types
 from tests.programs import league

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.protocol.plain import UNSEEN
+from leaguekit.protocol.plain_text import UNSEEN
 from tests.cli.conftest import Said
 from tests.programs import Program
 

@@ -14,7 +14,7 @@ from leaguekit.cli import screen as screens
 from leaguekit.cli.live import news_text, picture
 from leaguekit.cli.screen import Cell, Screen, can_show, drawn, right
 from leaguekit.cli.tables import MARK, clipped, kept_in_place, table, width
-from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
+from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
 
 NOW = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NAMES = [

@@ -152,6 +152,6 @@ def test_a_program_takes_as_many_files_as_the_system_lets_it_have() -> None:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
         program.make_room()
-        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(before[1], program.MOST_FILES)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(before[1], program.MAX_FILES)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -13,7 +13,7 @@ import pytest
 from leaguekit.cli import main
 from tests.programs import Program, league
 
-MOST_BYTES_A_PLAYER = 2_000_000
+MAX_BYTES_A_PLAYER = 2_000_000
 
 
 @contextmanager
@@ -88,4 +88,4 @@ def test_two_hundred_players_register_at_once_and_take_less_than_2_mb_each(tmp_p
         with Program("players", "--count", "200", *options) as players:
             players.said("200 players are registered", seconds=60)
             pss = psutil.Process(players.process.pid).memory_full_info().pss
-    assert pss / 200 < MOST_BYTES_A_PLAYER
+    assert pss / 200 < MAX_BYTES_A_PLAYER

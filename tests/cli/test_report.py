@@ -17,7 +17,7 @@ import pytest
 
 from leaguekit.league.figures import Figures
 from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptEntry
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.web import report
 from leaguekit.web.markup import told
@@ -276,7 +276,7 @@ def test_the_report_of_fifty_players_is_one_page_of_two_megabytes_with_every_mat
 def test_replays_beyond_what_a_page_can_hold_are_counted(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "MOST_REPLAYS", 1_500)
+    monkeypatch.setattr(report, "MAX_REPLAYS", 1_500)
     page = reported(command, played().store(tmp_path / "league.db"), tmp_path / "report")
     assert 0 < sum(tag == "details" for tag, _ in page.tags) < 6
     assert re.search(r"From R\dM\d on the replays are left out", page.text)

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from leaguekit.cli.tables import standings_table, table, width
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 
 ROW = {
     "rank": 1,

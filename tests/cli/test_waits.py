@@ -14,7 +14,7 @@ from leaguekit.cli.plans import RunPlan
 from leaguekit.cli.run import _League, _Show, _show_waits
 from leaguekit.league import commands
 from leaguekit.league.events import Event, decode, encode
-from leaguekit.league.results import MOST_VOIDS
+from leaguekit.league.results import MAX_VOIDS
 from leaguekit.league.state import fold
 from leaguekit.store.opening import open_log
 from tests.agents.leagues import Hall, Json, in_virtual_time
@@ -91,14 +91,14 @@ async def test_a_run_that_waits_for_the_operator_says_so_once_with_the_command(
 
     async with Hall(tmp_path) as hall:
         referee, *_ = await hall.scripted_league(players=2)
-        for attempt in range(1, MOST_VOIDS + 1):
+        for attempt in range(1, MAX_VOIDS + 1):
             await hall.until(lambda: hall.league.matches["R1M1"].in_play)
             assert await shown(hall) == []
             of_match: Json = {"league_id": hall.league.settings.league_id, "round_id": 1, "match_id": "R1M1"}
             void = referee.message("MATCH_VOID_REPORT", **of_match, attempt=attempt, reason="a full disk")
             await hall.post("report_match_void", void)
             said = await shown(hall)
-            if attempt < MOST_VOIDS:
+            if attempt < MAX_VOIDS:
                 assert said == ["The league waits for a pause to end: the last attempt at R1M1 was void"]
         why = "R1M1 came to nothing too often (`league rematch --held`, or `league correct`)"
         token = shlex.quote(str(tmp_path / "of manager" / "admin_token"))

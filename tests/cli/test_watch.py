@@ -21,7 +21,7 @@ import pytest
 
 from leaguekit.cli import stream
 from leaguekit.cli.stream import Broken, Follower, StreamEvent, applied, events_url, streamed
-from leaguekit.web.shapes import Change, Gone, Live, Parts
+from leaguekit.web.api_types import Change, Gone, Live, Parts
 from tests.cli.conftest import Said
 from tests.cli.test_live import league, live, row
 from tests.programs import Program
@@ -162,7 +162,7 @@ def test_events_come_whole_however_they_are_cut() -> None:
 
 def test_silence_and_floods_end_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "SILENCE", 0.05)
-    monkeypatch.setattr(stream, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(stream, "MAX_BYTES", 10_000)
 
     async def main() -> list[str]:
         done = asyncio.Event()

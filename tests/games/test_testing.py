@@ -475,11 +475,11 @@ def test_a_broken_game_is_told_which_rule_it_breaks(game, rule):
 
 def test_a_game_that_does_not_end_is_stopped():
     with pytest.raises(AssertionError, match="a game must end within 5 turns"):
-        check_game(Endless(), most_turns=5)
+        check_game(Endless(), max_turns=5)
 
 
 def test_a_game_may_take_as_many_turns_as_are_allowed():
-    check_game(TicTacToe(), seeds=range(20), most_turns=9)
+    check_game(TicTacToe(), seeds=range(20), max_turns=9)
 
 
 def test_nothing_to_play_with_is_no_proof():

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from leaguekit.gateway.house import Gateway
+from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.seats import Asked, Seat
 from leaguekit.player.context import Strategy
 from leaguekit.player.player import Player, PlayerAgent

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from leaguekit.agents.world import World
-from leaguekit.gateway.house import Gateway
+from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from mcp import Client
 
-from leaguekit.gateway import surface
+from leaguekit.gateway import mcp_surface
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.client.caller import HttpCaller
@@ -56,7 +56,7 @@ def test_the_official_client_plays_a_whole_league_in_a_seat(tmp_path: Path, mode
 
 
 def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surface, "PROGRESS_SECONDS", 0.05)
+    monkeypatch.setattr(mcp_surface, "PROGRESS_SECONDS", 0.05)
 
     async def waited() -> None:
         told: list[float] = []
@@ -113,7 +113,7 @@ def test_a_seat_is_open_to_its_code_alone(tmp_path: Path) -> None:
             assert (await _get(place.base, "/api/league", "origin: http://evil.example")).startswith("HTTP/1.1 403")
             assert "default-src 'none'" in await _get(place.base, "/")
             assert "--paper" in await _get(place.base, "/static/colours.css")
-            assert (await _get(place.base, "/static/../house.py")).startswith("HTTP/1.1 404")
+            assert (await _get(place.base, "/static/../gateway.py")).startswith("HTTP/1.1 404")
             # Nobody is there: no answer at all, so that whoever called tries again.
             with pytest.raises(Unreachable):
                 await place.caller.post(f"{place.url}?at=0123", b"{}", 5.0)

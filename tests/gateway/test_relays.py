@@ -10,17 +10,17 @@ import pytest
 
 from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.registration import SETTLING_SECONDS
-from leaguekit.gateway.house import COMING_BACK_SECONDS
+from leaguekit.gateway.gateway import COMING_BACK_SECONDS
 from leaguekit.gateway.relays import (
     FREE_CALLS,
     GRACE_SECONDS,
-    MOST_BYTES,
-    MOST_BYTES_AN_ADDRESS,
-    MOST_CALLS,
-    MOST_CALLS_A_TOKEN,
-    MOST_CALLS_OF_STRANGERS,
-    MOST_FURTHER_CALLS_AN_ADDRESS,
-    MOST_RELAYS_AN_ADDRESS,
+    MAX_BYTES,
+    MAX_BYTES_AN_ADDRESS,
+    MAX_CALLS,
+    MAX_CALLS_A_TOKEN,
+    MAX_CALLS_OF_STRANGERS,
+    MAX_FURTHER_CALLS_AN_ADDRESS,
+    MAX_RELAYS_AN_ADDRESS,
     STRANGERS_AT_ONCE,
     Relays,
     TooManyStrangers,
@@ -170,14 +170,14 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
     places = [place_of("relay", secret) for secret in secrets]
     for secret in secrets:
         await house.take(Take(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
-    calls = [asyncio.ensure_future(house.forward(place, CALL)) for place in places[:8] for _ in range(MOST_CALLS)]
+    calls = [asyncio.ensure_future(house.forward(place, CALL)) for place in places[:8] for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)
     # Beyond two for each relay, the address has so many in all.
     refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
-    assert len(refused) == 8 * MOST_CALLS - (8 * FREE_CALLS + MOST_FURTHER_CALLS_AN_ADDRESS)
+    assert len(refused) == 8 * MAX_CALLS - (8 * FREE_CALLS + MAX_FURTHER_CALLS_AN_ADDRESS)
     # Every other relay still has its own, and those of other addresses have more.
-    for place, more in ((places[8], FREE_CALLS), (places[9], MOST_CALLS)):
-        further = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MOST_CALLS)]
+    for place, more in ((places[8], FREE_CALLS), (places[9], MAX_CALLS)):
+        further = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MAX_CALLS)]
         await asyncio.sleep(0)
         assert sum(not call.done() for call in further) == more
         calls += further
@@ -192,12 +192,12 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     place = place_of("relay", SECRET)
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
     with pytest.raises(NoAnswer):
-        await house.forward(place, b"x" * (MOST_BYTES + 1))
-    calls = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MOST_CALLS)]
+        await house.forward(place, b"x" * (MAX_BYTES + 1))
+    calls = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)
     with pytest.raises(NoAnswer):
         await house.forward(place, CALL)
-    for number in range(MOST_RELAYS_AN_ADDRESS - 1):
+    for number in range(MAX_RELAYS_AN_ADDRESS - 1):
         await house.take(Take(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
         calls.append(asyncio.ensure_future(house.forward(place_of("relay", secret), CALL)))
     await asyncio.sleep(0)
@@ -218,7 +218,7 @@ async def answer_a_call(house: Relays, secret: str) -> None:
     await calling
 
 
-@pytest.mark.parametrize("limit", ["MOST_RELAYS_AN_ADDRESS", "MOST_RELAYS"])
+@pytest.mark.parametrize("limit", ["MAX_RELAYS_AN_ADDRESS", "MAX_RELAYS"])
 @in_virtual_time
 async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first(
     monkeypatch: pytest.MonkeyPatch, limit: str
@@ -251,8 +251,8 @@ async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first
 
 @in_virtual_time
 async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaguekit.gateway.relays.MOST_RELAYS", 4)
-    monkeypatch.setattr("leaguekit.gateway.relays.MOST_RELAYS_AN_ADDRESS", 3)
+    monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS", 4)
+    monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS_AN_ADDRESS", 3)
     house = relays()
     await house.take(Take(secret=SECRET, seconds=0.0), HERE)
     await answer_a_call(house, SECRET)
@@ -399,13 +399,13 @@ async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_
     await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     wrong = [shown(f"drv-{number}") for number in range(30)] + [CALL] * 5
     strangers = await waiting(house, *wrong)
-    assert of(None, strangers) == MOST_CALLS_OF_STRANGERS
-    assert of(TooManyStrangers, strangers) == len(wrong) - MOST_CALLS_OF_STRANGERS
+    assert of(None, strangers) == MAX_CALLS_OF_STRANGERS
+    assert of(TooManyStrangers, strangers) == len(wrong) - MAX_CALLS_OF_STRANGERS
     calls = await waiting(house, *[shown(MANAGERS)] * 10)
-    assert (of(None, calls), of(NoAnswer, calls)) == (MOST_CALLS_A_TOKEN, 10 - MOST_CALLS_A_TOKEN)
+    assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS_A_TOKEN, 10 - MAX_CALLS_A_TOKEN)
     calls += (more := await waiting(house, *[referees(f"R{number}M1") for number in range(1, 40)]))
     # No more in all than the relay has places.
-    assert of(None, more) == MOST_CALLS - MOST_CALLS_A_TOKEN
+    assert of(None, more) == MAX_CALLS - MAX_CALLS_A_TOKEN
     house.close()
     await asyncio.gather(*calls, *strangers, return_exceptions=True)
     for waits in (house._calls, house._calls_of_tokens, house._strangers, house._further_calls):
@@ -432,7 +432,7 @@ async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping(
     house = relays()
     await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     place = place_of("relay", SECRET)
-    pings = [PING.replace(b"1}", b"%d}" % number) for number in range(1, MOST_CALLS + 1)]
+    pings = [PING.replace(b"1}", b"%d}" % number) for number in range(1, MAX_CALLS + 1)]
     calls = await waiting(house, *pings)
     # More do not wait, and there is no earlier answer to give them.
     assert of(NoAnswer, await waiting(house, PING)) == 1
@@ -441,18 +441,18 @@ async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping(
     pong = {"jsonrpc": "2.0", "id": json.loads(passed.body)["id"], "result": {"player_id": "P01"}}
     house.give(Give(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
     answers = [json.loads(answer or b"") for answer in await asyncio.gather(*calls)]
-    assert answers == [pong | {"id": number} for number in range(1, MOST_CALLS + 1)]
+    assert answers == [pong | {"id": number} for number in range(1, MAX_CALLS + 1)]
     # Now there is one.
     calls = await waiting(house, *pings)
     assert json.loads(await house.forward(place, PING) or b"") == pong | {"id": 1}
     (passed,) = (await house.take(Take(secret=SECRET, callers=CALLERS), HERE)).calls
     house.give(Give(secret=SECRET, number=passed.number, body=b"no JSON"))
-    assert await asyncio.gather(*calls) == [b"no JSON"] * MOST_CALLS
+    assert await asyncio.gather(*calls) == [b"no JSON"] * MAX_CALLS
     # A player that answers nothing any more is not there.
     await house.take(Take(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
     calls = await waiting(house, *pings)
     await asyncio.sleep(GRACE_SECONDS + 0.1)
-    assert of(NoAnswer, calls) == MOST_CALLS
+    assert of(NoAnswer, calls) == MAX_CALLS
     assert not house._relays
 
 
@@ -478,10 +478,10 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(40)]
     for number, secret in enumerate(secrets):
         await house.take(Take(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
-    body, small = b"x" * (MOST_BYTES // 2), b"x" * FREE_BYTES
+    body, small = b"x" * (MAX_BYTES // 2), b"x" * FREE_BYTES
     calls = [asyncio.ensure_future(house.forward(place_of("relay", secret), body)) for secret in secrets[:39]]
     await asyncio.sleep(0)
-    assert of(NoAnswer, calls) == 39 - MOST_BYTES_AN_ADDRESS // len(body)
+    assert of(NoAnswer, calls) == 39 - MAX_BYTES_AN_ADDRESS // len(body)
     for secret, waits in ((secrets[0], small), (secrets[39], body)):
         calls.append(asyncio.ensure_future(house.forward(place_of("relay", secret), waits)))
         await asyncio.sleep(0)
@@ -498,8 +498,8 @@ def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() 
         place = place_of("relay", SECRET)
         assert house.admits(place, b"x" * FREE_BYTES)
         assert house.caller(place, shown("any"), HERE) == Known("manager", HERE)
-        calls = await waiting(house, *[shown("any")] * (MOST_CALLS + 1))
-        assert (of(None, calls), of(NoAnswer, calls)) == (MOST_CALLS, 1)
+        calls = await waiting(house, *[shown("any")] * (MAX_CALLS + 1))
+        assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS, 1)
         house.close()
         await asyncio.gather(*calls, return_exceptions=True)
 

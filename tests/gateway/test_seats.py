@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.gateway import house
-from leaguekit.gateway.house import Gateway, NotAllowed, NotNow
+from leaguekit.gateway import gateway as gateway_module
+from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.transport.base import NoAnswer, Peer
@@ -216,7 +216,7 @@ async def test_one_address_takes_two_hundred_seats_and_no_more(tmp_path: Path) -
 async def test_seats_that_were_not_taken_are_not_counted_and_codes_are_tried_by_few_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(house, "MAX_PER_ADDRESS", 2)
+    monkeypatch.setattr(gateway_module, "MAX_PER_ADDRESS", 2)
     async with Hall(tmp_path, require_seat=True) as hall, gateway_in(hall) as gateway:
         for _ in range(4):
             with pytest.raises(NotAllowed, match="wants a seat code"):
@@ -229,7 +229,7 @@ async def test_seats_that_were_not_taken_are_not_counted_and_codes_are_tried_by_
 
 @in_virtual_time
 async def test_a_gateway_has_a_number_of_seats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house, "MAX_SEATS", 2)
+    monkeypatch.setattr(gateway_module, "MAX_SEATS", 2)
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
         await seated(gateway, "Ada", "Bob")
         with pytest.raises(NotAllowed, match="All 2 seats of this gateway are taken"):

@@ -87,10 +87,10 @@ class _MutantCaller(MemoryCaller):
         self._mutant = mutant
         self._background: set[asyncio.Task[HttpAnswer]] = set()
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         request = json.loads(body)
         if "method" not in request:
-            return await super().post(url, body, seconds, most_bytes)
+            return await super().post(url, body, seconds, max_bytes)
         sent = await _settled(self._mutant.sends(request, url))
         if sent is DROPPED:
             return _answered(request, {})
@@ -103,7 +103,7 @@ class _MutantCaller(MemoryCaller):
                 self._later(other, more, sent.after)
             sent = sent.request
         try:
-            came = await super().post(url, json.dumps(sent).encode(), seconds, most_bytes)
+            came = await super().post(url, json.dumps(sent).encode(), seconds, max_bytes)
         except CallFailed:
             if (answer := self._mutant.gets(request, None)) is None:
                 raise

@@ -10,7 +10,7 @@ import pytest
 
 from leaguekit.kit import report as reports
 from leaguekit.kit.checks import (
-    MOST_SHOWN,
+    MAX_SHOWN,
     USUAL,
     Area,
     Check,
@@ -99,7 +99,7 @@ def test_outcomes_are_told_as_they_come() -> None:
 def test_what_agents_say_is_shown_short_harmless_and_without_tokens() -> None:
     _, outcomes = _examined(_area().checks)
     for text in outcomes[1].evidence[:2]:
-        assert len(text) <= MOST_SHOWN + 1
+        assert len(text) <= MAX_SHOWN + 1
         assert text.isprintable()
         assert TOKEN not in text
         assert "\u202e" not in text

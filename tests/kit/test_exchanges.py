@@ -11,7 +11,7 @@ import pytest
 from leaguekit.games import game
 from leaguekit.kit.checks import NotRun, Terms
 from leaguekit.kit.exchanges import Arrived, Desk, Line, Refusal, Seen, Unreadable, read_json, request
-from leaguekit.kit.ground import HttpGround
+from leaguekit.kit.http_network import HttpGround
 from leaguekit.kit.player import check_player
 from leaguekit.sim import loop
 from leaguekit.transport.base import CallerLate, HttpAnswer, Peer, TimedOut, Unreachable
@@ -132,7 +132,7 @@ class _Caller:
     def __init__(self, fate: HttpAnswer | Exception) -> None:
         self._fate = fate
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 0) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 0) -> HttpAnswer:
         if isinstance(self._fate, Exception):
             raise self._fate
         return self._fate

@@ -16,7 +16,7 @@ from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES, game
 from leaguekit.kit.checks import Terms, examine
-from leaguekit.kit.ground import HttpGround
+from leaguekit.kit.http_network import HttpGround
 from leaguekit.kit.player import CHECKS, check_player
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.kit.report import Report

@@ -14,7 +14,7 @@ from leaguekit.league import audit as audits
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit, Counts
 from leaguekit.league.endpoints import place
-from leaguekit.league.order import faults_in_order
+from leaguekit.league.preconditions import faults_in_order
 from leaguekit.league.standings import lot
 from leaguekit.league.state import League
 from tests.league.play import Play, drawn, failed
@@ -699,7 +699,7 @@ class Unheard:
 
 
 def test_of_very_many_faults_the_first_are_kept_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audits, "MOST_FINDINGS", 3)
+    monkeypatch.setattr(audits, "MAX_FINDINGS", 3)
     audit = audited([played().log[0], *[b"{}"] * 10])
     assert (len(audit.findings), audit.faults) == (3, 10)
 

@@ -14,7 +14,7 @@ from leaguekit.league import commands, queries
 from leaguekit.league.commands import Rejected
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.registration import Applicant
-from leaguekit.league.results import MOST_FAILURES, MOST_VOIDS
+from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS
 from leaguekit.league.snapshot import restore, save
 from leaguekit.league.state import League, fold
 from leaguekit.protocol.errors import ProtocolError
@@ -282,11 +282,11 @@ class AnyLeague(RuleBasedStateMachine):
         assert set(league.waiting) | set(league.held) | in_play == announced
         assert len(league.waiting) + len(league.held) + len(in_play) == len(announced)
         assert set(league.held) == {match.id for match in league.matches.values() if match.held}
-        assert all(match.voids < MOST_VOIDS or match.held or match.result for match in league.matches.values())
+        assert all(match.voids < MAX_VOIDS or match.held or match.result for match in league.matches.values())
         for player in league.players.values():
             assert list(player.todo) == [match.id for match in open_matches if player.id in match.players]
             assert player.playing in (None, *in_play)
-            assert (player.state != "SUSPENDED") or player.failures >= MOST_FAILURES
+            assert (player.state != "SUSPENDED") or player.failures >= MAX_FAILURES
         for round_ in league.rounds:
             results = [league.matches[name].result for name in round_.matches]
             assert round_.remaining == results.count(None)

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from leaguekit.league import commands
 from leaguekit.league.events import FormLearned, ResultRecorded, RulesBroken, decode
-from leaguekit.league.forgiveness import FORMS, MOST_RULES
+from leaguekit.league.rule_breaches import FORMS, MAX_RULES
 from leaguekit.protocol.messages import BrokenRule
 from leaguekit.transport.dialects import forms as dialects
 from tests.league.play import Play, won
@@ -42,10 +42,10 @@ def test_nothing_broken_is_no_event() -> None:
 
 def test_of_one_agent_only_so_many_rules_are_kept() -> None:
     play = Play(players=2, referees=1)
-    noted(play, "REF01", *(broken(f"decision {number}") for number in range(MOST_RULES + 10)))
+    noted(play, "REF01", *(broken(f"decision {number}") for number in range(MAX_RULES + 10)))
     assert noted(play, "REF01", broken("one more")) == []
     noted(play, "REF01", broken("decision 0"), broken("one more"))
-    assert len(play.league.broken_rules["REF01"]) == MOST_RULES
+    assert len(play.league.broken_rules["REF01"]) == MAX_RULES
     assert play.league.broken_rules["REF01"]["decision 0"].count == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from leaguekit.league import commands, queries
 from leaguekit.league.events import decode
-from leaguekit.league.listing import Listing
+from leaguekit.league.flat_tables import Listing
 from tests.league.play import Play
 from tests.played import by_hand, played
 

@@ -17,7 +17,7 @@ from leaguekit.league.events import decode
 from leaguekit.league.names import fault, likenesses, normal
 from leaguekit.league.state import fold
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.plain import UNSEEN
+from leaguekit.protocol.plain_text import UNSEEN
 from tests.league.play import Play
 from tests.played import Log, audited
 

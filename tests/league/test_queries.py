@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from leaguekit.league import commands, queries
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError, rpc_number
-from leaguekit.protocol.reading import encode
 from tests.league.play import BY_ID, Play, failed, won
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from leaguekit.league.linear import cholesky, inverse, solve
+from leaguekit.league.linear_algebra import cholesky, inverse, solve
 from leaguekit.league.ratings import POINTS, SPREAD, SURE, Played, Ratings
 
 FIVE = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.league.telling import Teller, outcome, sentence, with_names
+from leaguekit.league.sentences import Teller, outcome, sentence, with_names
 from leaguekit.protocol import messages as m
 from tests.league.play import Play
 from tests.played import by_hand, played

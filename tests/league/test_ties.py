@@ -10,9 +10,9 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.league import snapshot
 from leaguekit.league.audit import Audit
+from leaguekit.league.sentences import Teller
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
-from leaguekit.league.telling import Teller
 from leaguekit.league.ties import PlacedRow, first_place, order_in_words, placed_rows, score_text, tie_sentences
 from tests.league.play import BY_ID, Play, drawn, failed, won
 

@@ -12,7 +12,7 @@ import pytest
 from leaguekit.agents.world import World
 from leaguekit.manager.broadcasts import Broadcasts, Parcel, Recipient, parcel
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.reading import decode
+from leaguekit.protocol.decoding import decode
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time, lost_by_silence, silent, url_of, won
@@ -281,7 +281,7 @@ async def test_who_is_suspended_meanwhile_is_not_tried_again() -> None:
 @in_virtual_time
 async def test_lateness_of_the_manager_itself_is_no_failure_of_the_agent() -> None:
     class Late:
-        async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 0) -> HttpAnswer:
+        async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 0) -> HttpAnswer:
             raise CallerLate(80)
 
         async def close(self) -> None:
@@ -302,7 +302,7 @@ async def test_lateness_of_the_manager_itself_is_no_failure_of_the_agent() -> No
 @in_virtual_time
 async def test_what_the_managers_machine_cannot_send_is_sent_later_and_no_failure_of_the_agent() -> None:
     class Unable:
-        async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 0) -> HttpAnswer:
+        async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 0) -> HttpAnswer:
             if asyncio.get_running_loop().time() < 3:
                 raise CallerUnable(url, "too many open files")
             return HttpAnswer(200, b"{}")

@@ -376,7 +376,7 @@ async def test_a_league_with_too_many_matches_does_not_start_by_itself_and_says_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (league_runner, operator, rounds):
-        monkeypatch.setattr(module, "MOST_MATCHES", 2)
+        monkeypatch.setattr(module, "MAX_MATCHES", 2)
     async with Hall(tmp_path) as hall:
         for number in (1, 2, 3):
             await hall.scripted("player", number)
@@ -710,7 +710,7 @@ async def test_the_leagues_end_is_told_last_to_players_and_referees(tmp_path: Pa
 async def test_in_a_long_table_every_player_finds_its_own_row_during_the_league_and_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.league.standings.MOST_STANDINGS", 3)
+    monkeypatch.setattr("leaguekit.league.standings.MAX_STANDINGS", 3)
     async with Hall(tmp_path) as hall:
         referee, *players = await hall.scripted_league(players=6)
         await finish(hall, referee)

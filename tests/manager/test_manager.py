@@ -13,10 +13,10 @@ from leaguekit.agents.server import agent_server
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
-from leaguekit.manager.server import MOST_TRANSCRIPT, manager_server
-from leaguekit.protocol.reading import violations
+from leaguekit.manager.server import MAX_TRANSCRIPT, manager_server
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
@@ -1042,7 +1042,7 @@ def test_health_tells_over_http_that_the_manager_is_there_and_how_the_league_sta
 def test_a_body_that_is_too_large_gets_413_and_a_json_rpc_error(tmp_path: Path) -> None:
     async def main() -> None:
         async with Served(tmp_path) as served:
-            status, answer = await http(served.port, "POST", "/mcp", b" " * (MOST_BYTES + 1))
+            status, answer = await http(served.port, "POST", "/mcp", b" " * (MAX_BYTES + 1))
             assert (status, *refused(answer)) == (413, -32600, "E046")
 
     asyncio.run(main())
@@ -1084,7 +1084,7 @@ def test_a_transcript_is_kept_for_the_referee_of_the_match_and_refused_for_anybo
             assert await post(transcript(referee), "R1M2") == (400, "E050")
             assert await post(transcript(referee, match_id="R9M9"), "R9M9") == (400, "E050")
             assert await post(b"{") == (400, "E040")
-            assert (await post(b" " * (MOST_TRANSCRIPT + 1)))[0] == 413
+            assert (await post(b" " * (MAX_TRANSCRIPT + 1)))[0] == 413
             assert await served.log.kept("transcript/R1M1") is None
             assert await post(transcript(referee)) == (200, "ACCEPTED")
             kept = json.loads(await served.log.kept("transcript/R1M1") or b"")

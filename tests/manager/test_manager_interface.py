@@ -22,9 +22,9 @@ from leaguekit.agents.world import World
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import decode, of_type
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.sim import loop
 from leaguekit.transport.base import CallFailed
 from leaguekit.transport.memory import MemoryCaller, Times
@@ -231,7 +231,7 @@ class Sequence:
             expected |= {} if is_notification else {self._ids: (ask, sent)}
         whole = b"[%s]" % b",".join(bodies)
         answer = await self._room.body(whole)
-        if not bodies or len(whole) > MOST_BYTES:
+        if not bodies or len(whole) > MAX_BYTES:
             _check_refusals(answer)
         elif not expected:
             assert answer is None

@@ -85,7 +85,7 @@ def test_an_applicant_is_known_by_its_endpoint_and_counts_once() -> None:
 def test_what_cannot_be_read_is_an_applicant_without_a_place_and_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(metrics, "MOST_APPLICANTS", 3)
+    monkeypatch.setattr(metrics, "MAX_APPLICANTS", 3)
     counted = Metrics(Clock())
     counted.refuse(Call(b"1", "register_player", msgspec.Raw(b"[1]")), "E043")
     counted.refuse(call("register_player", player_meta=1), "E043")

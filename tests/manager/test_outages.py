@@ -65,9 +65,9 @@ class _RoutedCaller(MemoryCaller):
         self._hall = hall
         self._name = name
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         deadline = self._hall.now + seconds
-        answer = None if self._is_cut(url) else await super().post(url, body, seconds, most_bytes)
+        answer = None if self._is_cut(url) else await super().post(url, body, seconds, max_bytes)
         if answer is not None and not self._is_cut(url):
             return answer
         if self._hall.how == "no network":

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game, Outcome, Question, other
 from leaguekit.match import machine
-from leaguekit.match.machine import MOST_EVENTS, MOST_REPEATS, Match, Phase
+from leaguekit.match.machine import MAX_EVENTS, MAX_REPEATS, Match, Phase
 from leaguekit.match.signals import (
     Ask,
     Declined,
@@ -515,7 +515,7 @@ def test_a_retry_after_silence_has_its_own_repeats():
     shell = Shell(new_match(), {"A": joins, "B": three_wrong_then_silent})
     shell.run()
     asks = [ask for ask in of(Ask, shell.effects) if ask.side == "B"]
-    assert [ask.deadline for ask in asks] == [5.0] * 4 + [12.0] * (1 + MOST_REPEATS)
+    assert [ask.deadline for ask in asks] == [5.0] * 4 + [12.0] * (1 + MAX_REPEATS)
     assert (shell.verdict.ruling, shell.seen[-1][0]) == ("INVALID_ANSWER", 7.0 + 4 * SOON)
 
 
@@ -530,7 +530,7 @@ def test_each_call_has_repeats_of_its_own():
 def test_after_the_fourth_wrong_answer_nothing_more_is_taken():
     match = new_match()
     (_, ask, _) = match.start(0.0)
-    for _ in range(MOST_REPEATS):
+    for _ in range(MAX_REPEATS):
         (_, ask) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
     (told,) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
     assert isinstance(told, Tell)
@@ -891,7 +891,7 @@ def test_evidence_stays_small_however_long_a_match_and_however_wild_its_answers(
     shell.run()
     assert (shell.verdict.status, shell.counts["move", "A"]) == ("WIN", 48)
     told = shell.verdict.evidence["players"]["P01"]
-    assert (len(told["events"]), told["refused_posts"], told["last_wrong"]) == (MOST_EVENTS, 100, "\0" * 100)
+    assert (len(told["events"]), told["refused_posts"], told["last_wrong"]) == (MAX_EVENTS, 100, "\0" * 100)
     assert told["events"][-1]["what"] == "moved"
     assert len(msgspec.json.encode(shell.verdict.evidence)) < 6_000
 
@@ -990,7 +990,7 @@ def test_whatever_comes_in_whatever_order_the_match_ends_once_and_hides_the_choi
     )
     assert len(watcher.asks) == len(set(watcher.asks))
     turns = 9 if game.name == "tic_tac_toe" else 2
-    assert len(watcher.asks) <= (1 + retries) * (1 + MOST_REPEATS) * (2 + turns)
+    assert len(watcher.asks) <= (1 + retries) * (1 + MAX_REPEATS) * (2 + turns)
     for finish in of(Finish, watcher.effects):
         verdict = finish.verdict
         assert sum(verdict.score.values()) in (0, 2, 3)

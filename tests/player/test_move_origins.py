@@ -13,7 +13,7 @@ import pytest
 from leaguekit.league import snapshot
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.figures import figures
-from leaguekit.league.listing import Listing
+from leaguekit.league.flat_tables import Listing
 from leaguekit.league.state import fold
 from leaguekit.player.context import Context, Move
 from leaguekit.player.player import RegistrationRefused

@@ -34,10 +34,10 @@ from leaguekit.player.player import Player, PlayerAgent, RegistrationRefused
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
+from leaguekit.protocol.decoding import decode, encode, violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
-from leaguekit.protocol.reading import decode, encode, violations
 from leaguekit.protocol.refusals import manager_refusal, player_refusal
 from leaguekit.protocol.rpc import Call, answer, request
 from leaguekit.sim.loop import VirtualLoop, run
@@ -1546,7 +1546,7 @@ def test_a_player_that_is_to_stay_stays_after_the_end_of_the_league(tmp_path: Pa
 
     async def main() -> bytes:
         manager, caller = ScriptedManager(DERIVED), HttpCaller(AddressPolicy.local())
-        server = Server(manager.handle, sockets=[listen("127.0.0.1", 0)], most_bytes=100_000, too_large=b"{}")
+        server = Server(manager.handle, sockets=[listen("127.0.0.1", 0)], max_bytes=100_000, too_large=b"{}")
         await server.start()
         sock = listen("127.0.0.1", 0)
         url = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
@@ -1583,7 +1583,7 @@ sys.exit(Player("Agent Alpha", choose).run(sys.argv[1], port=0, data_dir=sys.arg
 
 async def started(tmp_path: Path, manager: ScriptedManager) -> tuple[Server, HttpCaller, asyncio.subprocess.Process]:
     sock = listen("127.0.0.1", 0)
-    server = Server(manager.handle, sockets=[sock], most_bytes=100_000, too_large=b"{}")
+    server = Server(manager.handle, sockets=[sock], max_bytes=100_000, too_large=b"{}")
     await server.start()
     url = f"http://127.0.0.1:{server.port}/mcp"
     program = await asyncio.create_subprocess_exec(

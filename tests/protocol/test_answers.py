@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.answers import answer_of
+from leaguekit.protocol.decoding import decode, encode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.reading import decode, encode, of_type
+from leaguekit.protocol.responses import answer_of
 from leaguekit.protocol.rpc import RpcRefusal, read_answer
 from tests.samples import SAMPLES
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
-from leaguekit.protocol.reading import encode
 from tests.samples import samples_of
 
 INVITATION = msgspec.json.decode(encode(samples_of("GAME_INVITATION")[0]))

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import decode, encode, violations
 from leaguekit.protocol.errors import InvalidMessage
-from leaguekit.protocol.reading import decode, encode, violations
 from tests.documents.forms import (
     DESCRIBES_OTHERS,
     EXCEPTIONS,

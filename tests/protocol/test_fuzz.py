@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import refusals, rpc
+from leaguekit.protocol.decoding import decode, encode, violations
 from leaguekit.protocol.errors import CATALOGUE, InvalidMessage, ProtocolError
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.methods import METHODS, PING, read_call
-from leaguekit.protocol.reading import decode, encode, violations
 from leaguekit.protocol.schemas import Schema, message_schemas
 from tests.samples import NOW, SAMPLES, samples_of
 
@@ -423,7 +423,7 @@ def answered(body: bytes, role: Any = "player", outcome: str = "read") -> bytes 
             raise ValueError(call.method)
         return object() if outcome == "unencodable" else {}
 
-    return finished(rpc.answer(body, handle, REFUSALS[role], rpc.MOST_BYTES_FROM_ABOVE))
+    return finished(rpc.answer(body, handle, REFUSALS[role], rpc.MAX_BYTES_FROM_ABOVE))
 
 
 OUTCOMES = st.sampled_from(["read", "read", "answer", "refuse", "fail", "unencodable"])
@@ -447,12 +447,12 @@ def test_a_request_is_answered_once_with_its_id(member: Member, role: str, outco
     else:
         assert answer is not None
         assert ids_of([msgspec.json.decode(answer, type=AnswerId)]) == [member.answer_id]
-    assert rpc.read_plain(member.text, rpc.MOST_BYTES_FROM_ABOVE) == read_with_care(member.text)
+    assert rpc.read_plain(member.text, rpc.MAX_BYTES_FROM_ABOVE) == read_with_care(member.text)
 
 
 def read_with_care(body: bytes) -> rpc.Call | None:
     """What is to be read at one go: a request, not a notification, with a message that can be read by itself."""
-    (call,) = rpc.parse(body, rpc.MOST_BYTES_FROM_ABOVE).calls
+    (call,) = rpc.parse(body, rpc.MAX_BYTES_FROM_ABOVE).calls
     try:
         message = decode(rpc.params_of(call)) if isinstance(call, rpc.Call) and call.id is not None else None
     except ProtocolError:
@@ -480,7 +480,7 @@ def explain_or_refuse(text: bytes) -> None:
 
 
 def test_a_batch_that_is_too_long_gets_one_refusal() -> None:
-    calls = [b'{"jsonrpc":"2.0","method":"ping","id":%d}' % number for number in range(rpc.MOST_IN_BATCH + 1)]
+    calls = [b'{"jsonrpc":"2.0","method":"ping","id":%d}' % number for number in range(rpc.MAX_IN_BATCH + 1)]
     answer = answered(b"[%b]" % b",".join(calls))
     assert answer is not None
     refusal = msgspec.json.decode(answer, type=AnswerId)

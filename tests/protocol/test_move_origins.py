@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from leaguekit.protocol.decoding import decode, encode
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.messages import ChooseParityResponse, MoveInfo, MoveOrigins
-from leaguekit.protocol.reading import decode, encode
 from tests.samples import samples_of
 
 

@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import decode, encode, get_ready_for, violations
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.fields import MatchId, PlayerId
-from leaguekit.protocol.patterns import MOST_REMEMBERED, Pattern, checker, valid
-from leaguekit.protocol.reading import decode, encode, get_ready_for, violations
+from leaguekit.protocol.patterns import MAX_REMEMBERED, Pattern, checker, valid
 from tests.samples import SAMPLES, samples_of
 
 
 def test_a_pattern_remembers_what_it_matched_and_forgets_before_it_grows_too_large() -> None:
     pattern = Pattern("P[0-9]+")
-    for number in range(3 * MOST_REMEMBERED):
+    for number in range(3 * MAX_REMEMBERED):
         assert pattern.fits(f"P{number}")
-        assert len(pattern.known) <= MOST_REMEMBERED
+        assert len(pattern.known) <= MAX_REMEMBERED
     assert f"P{number}" in pattern.known
     assert not pattern.fits("Q1")
     assert "Q1" not in pattern.known

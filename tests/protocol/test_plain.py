@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.protocol.plain import UNSEEN, escaped, escaped_bytes, harmless, harmless_lines
+from leaguekit.protocol.plain_text import UNSEEN, escaped, escaped_bytes, harmless, harmless_lines
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

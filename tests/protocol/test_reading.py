@@ -10,12 +10,11 @@ import msgspec
 import pytest
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
-from leaguekit.protocol.reading import (
-    MOST_EXPLAINED,
-    MOST_EXTREME,
-    MOST_OPENED,
-    MOST_VIOLATIONS,
+from leaguekit.protocol.decoding import (
+    MAX_EXPLAINED,
+    MAX_EXTREME,
+    MAX_OPENED,
+    MAX_VIOLATIONS,
     check_text,
     decode,
     described,
@@ -23,6 +22,7 @@ from leaguekit.protocol.reading import (
     of_type,
     violations,
 )
+from leaguekit.protocol.errors import InvalidMessage, ProtocolError, Violation
 from tests.samples import samples_of
 
 VALID_CHOICE = msgspec.json.decode(encode(samples_of("CHOOSE_PARITY_RESPONSE")[0]))
@@ -307,7 +307,7 @@ def refused(message: Any) -> InvalidMessage:
 @pytest.mark.parametrize("item", [1, {}, [], None, "x"])
 def test_a_limited_number_of_violations_is_listed_in_an_error_of_limited_length(item: Any) -> None:
     error = refused({"message_type": "LEAGUE_STANDINGS_UPDATE", "standings": [item] * 2_000})
-    assert len(error.violations) == MOST_VIOLATIONS
+    assert len(error.violations) == MAX_VIOLATIONS
     assert len(error.detail) < 5_000
 
 
@@ -321,7 +321,7 @@ def test_a_violation_behind_many_items_that_are_right_is_found() -> None:
 
 
 def test_of_a_long_message_only_the_first_violation_is_named() -> None:
-    padding = "x" * MOST_EXPLAINED
+    padding = "x" * MAX_EXPLAINED
     update = msgspec.to_builtins(samples_of("LEAGUE_STANDINGS_UPDATE")[0]) | {"padding": padding}
     assert [one.path for one in refused(update | {"standings": [1] * 9}).violations] == ["standings[0]"]
     assert [one.path for one in refused(update | {"timestamp": "today"}).violations] == ["(message)"]
@@ -344,9 +344,9 @@ def test_a_token_in_a_long_value_is_not_shown() -> None:
 
 @pytest.mark.parametrize("number", [b"1e308", b"1.5E-310", b"2e+0291"])
 def test_a_text_may_have_only_so_many_numbers_that_take_long_to_decode(number: bytes) -> None:
-    check_text(b"[%b]" % b",".join([*[number] * MOST_EXTREME, *[b"1"] * MOST_EXPLAINED]))
+    check_text(b"[%b]" % b",".join([*[number] * MAX_EXTREME, *[b"1"] * MAX_EXPLAINED]))
     with pytest.raises(ProtocolError, match="more than 100 numbers with exponents of 200 or more"):
-        check_text(b"[%b]" % b",".join([*[number] * (MOST_EXTREME + 1), *[b"1"] * MOST_EXPLAINED]))
+        check_text(b"[%b]" % b",".join([*[number] * (MAX_EXTREME + 1), *[b"1"] * MAX_EXPLAINED]))
 
 
 def test_a_text_may_have_many_ordinary_numbers_and_digests() -> None:
@@ -356,6 +356,6 @@ def test_a_text_may_have_many_ordinary_numbers_and_digests() -> None:
 
 @pytest.mark.parametrize("part", [b"{}", b"[]"])
 def test_a_text_may_have_only_so_many_objects_and_lists(part: bytes) -> None:
-    check_text(b"[%b]" % b",".join([part] * (MOST_OPENED - 1)))
+    check_text(b"[%b]" % b",".join([part] * (MAX_OPENED - 1)))
     with pytest.raises(ProtocolError, match="more than 20,000 objects and lists"):
-        check_text(b"[%b]" % b",".join([part] * MOST_OPENED))
+        check_text(b"[%b]" % b",".join([part] * MAX_OPENED))

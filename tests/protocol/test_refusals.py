@@ -13,9 +13,9 @@ from msgspec import Raw
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import rpc
+from leaguekit.protocol.decoding import decode, encode, violations
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError, rpc_number
 from leaguekit.protocol.methods import read_call
-from leaguekit.protocol.reading import decode, encode, violations
 from leaguekit.protocol.refusals import manager_refusal, player_refusal, referee_refusal
 from leaguekit.protocol.rpc import NULL, Call, Refused, RpcError
 from tests.samples import NOW, samples_of

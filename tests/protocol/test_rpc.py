@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from leaguekit.protocol import rpc
+from leaguekit.protocol.decoding import MAX_DEPTH, _depth, check_depth, decode, encode
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import message_type
-from leaguekit.protocol.reading import MOST_DEPTH, _depth, check_depth, decode, encode
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, MOST_IN_BATCH, Call, Refused, RpcError
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, MAX_IN_BATCH, Call, Refused, RpcError
 from tests.samples import SAMPLES
 
 ODD_IDS = (
@@ -76,18 +76,18 @@ def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
     return RpcError(number, text, {"error_code": error.code, "detail": error.detail})
 
 
-def answer(body: bytes, most_bytes: int = MOST_BYTES) -> bytes | None:
-    return asyncio.run(rpc.answer(body, handle, refuse, most_bytes))
+def answer(body: bytes, max_bytes: int = MAX_BYTES) -> bytes | None:
+    return asyncio.run(rpc.answer(body, handle, refuse, max_bytes))
 
 
-def answered(body: bytes, most_bytes: int = MOST_BYTES):
-    text = answer(body, most_bytes)
+def answered(body: bytes, max_bytes: int = MAX_BYTES):
+    text = answer(body, max_bytes)
     assert text is not None
     return json.loads(text)
 
 
-def only(body: bytes, most_bytes: int = MOST_BYTES) -> Call | Refused:
-    parsed = rpc.parse(body, most_bytes)
+def only(body: bytes, max_bytes: int = MAX_BYTES) -> Call | Refused:
+    parsed = rpc.parse(body, max_bytes)
     assert not parsed.is_batch
     (call,) = parsed.calls
     return call
@@ -150,7 +150,7 @@ def test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request():
 @pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065", "001-L1964")
 @pytest.mark.parametrize("message", SAMPLES, ids=message_type)
 def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
-    sent = only(rpc.request("any", encode(message), 1), MOST_BYTES_FROM_ABOVE)
+    sent = only(rpc.request("any", encode(message), 1), MAX_BYTES_FROM_ABOVE)
     assert decode(rpc.params_of(sent)) == message
     came = msgspec.json.decode(rpc.success(b"1", encode(message)), type=dict[str, Raw])
     assert decode(came["result"]) == message
@@ -160,7 +160,7 @@ def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
 @pytest.mark.parametrize("message", SAMPLES, ids=message_type)
 def test_what_is_read_at_one_go_is_what_is_read_with_care(message, call_id):
     body = request_text(call_id, params=encode(message))
-    call, careful = rpc.read_plain(body, MOST_BYTES_FROM_ABOVE), only(body, MOST_BYTES_FROM_ABOVE)
+    call, careful = rpc.read_plain(body, MAX_BYTES_FROM_ABOVE), only(body, MAX_BYTES_FROM_ABOVE)
     assert (call.id, call.method, call.params) == (careful.id, careful.method, careful.params)
     assert call.message == decode(careful.params)
     assert careful.message is None
@@ -169,11 +169,11 @@ def test_what_is_read_at_one_go_is_what_is_read_with_care(message, call_id):
 @pytest.mark.parametrize(
     "body",
     [
-        request_text(params=encode(SAMPLES[0])) + b" " * MOST_BYTES,
+        request_text(params=encode(SAMPLES[0])) + b" " * MAX_BYTES,
         request_text(params=encode(SAMPLES[0])) + b"}",
         request_text(b'"\xff"', params=encode(SAMPLES[0])),
         request_text(b'"\\ud800"', method=b'"\\ud800"', params=encode(SAMPLES[0])),
-        request_text(params=encode(SAMPLES[0])[:-1] + b',"deep":' + b"[" * MOST_DEPTH + b"]" * MOST_DEPTH + b"}"),
+        request_text(params=encode(SAMPLES[0])[:-1] + b',"deep":' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}"),
         request_text(params=encode(SAMPLES[0]).replace(b"league.v2", b"league.v1")),
         request_text(params=encode(SAMPLES[0]).replace(b"Z", b"+02:00")),
         request_text(version=b'"1.0"', params=encode(SAMPLES[0])),
@@ -372,10 +372,10 @@ def nested(levels: int, opening: bytes = b"[", closing: bytes = b"]") -> bytes:
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}"), (b'["[",', b"]")])
 def test_nesting_is_refused_beyond_its_limit(opening, closing):
-    assert isinstance(only(nested(MOST_DEPTH, opening, closing)), Call)
-    came = answered(nested(MOST_DEPTH + 1, opening, closing))
+    assert isinstance(only(nested(MAX_DEPTH, opening, closing)), Call)
+    came = answered(nested(MAX_DEPTH + 1, opening, closing))
     assert (came["error"]["code"], came["id"]) == (-32700, None)
-    assert f"more than {MOST_DEPTH} levels" in came["error"]["data"]["detail"]
+    assert f"more than {MAX_DEPTH} levels" in came["error"]["data"]["detail"]
 
 
 @pytest.mark.parametrize("body", [b"[" * 10_000, b'{"a":' * 2_000, b"[" * 5_000 + b"]" * 5_000, b"]" * 10_000])
@@ -399,17 +399,17 @@ def test_many_brackets_side_by_side_are_no_nesting():
 @given(st.lists(st.sampled_from(["[", "{", "]", "}", "},{", '"', "\\", ","]), max_size=200))
 def test_the_quick_look_at_depth_lets_nothing_pass(marks):
     text = "".join(["{" * 20, *marks]).encode()
-    if _depth(text) <= MOST_DEPTH:
+    if _depth(text) <= MAX_DEPTH:
         check_depth(text)
     else:
-        with pytest.raises(ProtocolError, match=f"more than {MOST_DEPTH} levels"):
+        with pytest.raises(ProtocolError, match=f"more than {MAX_DEPTH} levels"):
             check_depth(text)
 
 
-@pytest.mark.parametrize("levels", [MOST_DEPTH + 1, 100, 1_010])
+@pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 100, 1_010])
 def test_brackets_within_strings_do_not_hide_nesting(levels):
     body = nested(levels, b'["]",', b',"["]')
-    assert len(body) <= MOST_BYTES
+    assert len(body) <= MAX_BYTES
     assert answered(body)["error"]["code"] == -32700
 
 
@@ -433,10 +433,10 @@ def test_10240_bytes_are_taken_and_one_more_is_not(batch):
 @pytest.mark.settles("000-L1566")
 def test_from_above_an_agent_takes_a_megabyte():
     body = request_text(params=b'{"a":"%b"}' % (b"x" * 10_240))
-    assert answered(body, MOST_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
-    most = request_text() + b" " * (MOST_BYTES_FROM_ABOVE - len(request_text()))
-    assert answered(most, MOST_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
-    assert answered(most + b" ", MOST_BYTES_FROM_ABOVE)["error"]["data"]["error_code"] == "E046"
+    assert answered(body, MAX_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
+    most = request_text() + b" " * (MAX_BYTES_FROM_ABOVE - len(request_text()))
+    assert answered(most, MAX_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
+    assert answered(most + b" ", MAX_BYTES_FROM_ABOVE)["error"]["data"]["error_code"] == "E046"
 
 
 @pytest.mark.parametrize("method", ["crash", "unencodable"])
@@ -502,7 +502,7 @@ def test_an_empty_batch_is_one_invalid_request():
     assert (came["error"]["code"], came["id"]) == (-32600, None)
 
 
-@pytest.mark.parametrize("count", [1, 2, MOST_IN_BATCH])
+@pytest.mark.parametrize("count", [1, 2, MAX_IN_BATCH])
 def test_a_batch_of_notifications_gets_no_answer(count):
     assert answer(batch_text(*[request_text(None)] * count)) is None
 
@@ -523,7 +523,7 @@ def test_a_hundred_members_are_taken():
 @pytest.mark.parametrize("member", [request_text(b"1"), request_text(None), b"1", b'{"id":1}'])
 @pytest.mark.parametrize("count", [101, 9_000])
 def test_of_a_larger_batch_nothing_is_done_and_it_gets_one_refusal(member, count):
-    came = answered(batch_text(*[member] * count), MOST_BYTES * count)
+    came = answered(batch_text(*[member] * count), MAX_BYTES * count)
     assert (came["error"]["code"], came["id"]) == (-32600, None)
     assert came["error"]["data"]["detail"] == "A batch has at most 100 members; this one has more."
 

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leaguekit.protocol import times
+from leaguekit.protocol.decoding import decode, encode
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.fields import Timestamp
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.reading import decode, encode
 from tests.samples import samples_of
 
 MOMENT = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)

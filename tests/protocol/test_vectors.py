@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from leaguekit.protocol.decoding import decode
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import BY_NAME
-from leaguekit.protocol.reading import decode
 from leaguekit.protocol.rpc import Call, params_of, parse
 from leaguekit.protocol.schemas import message_schemas
 

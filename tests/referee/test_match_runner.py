@@ -17,7 +17,7 @@ from leaguekit.games.base import Side
 from leaguekit.match.draw import opens
 from leaguekit.match.rulings import Ruling, by_fault
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.reading import encode
+from leaguekit.protocol.decoding import encode
 from leaguekit.referee import match_runner
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.sim import loop
@@ -984,11 +984,11 @@ async def test_choosing_after_the_limit_is_answered_with_the_time_out(scene: Sce
 class LateCaller(MemoryCaller):
     """A caller that is late itself when it calls a player for its choice."""
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         if b"parity_choose" in body:
             await asyncio.sleep(seconds)
             raise CallerLate(900)
-        return await super().post(url, body, seconds, most_bytes)
+        return await super().post(url, body, seconds, max_bytes)
 
 
 def test_a_referee_that_is_late_itself_voids_the_attempt(tmp_path: Path) -> None:
@@ -1016,10 +1016,10 @@ class UnableCaller(MemoryCaller):
 
     seconds = 0.0
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         if b"game_invitation" in body.lower() and asyncio.get_running_loop().time() < self.seconds:
             raise CallerUnable(url, "too many open files")
-        return await super().post(url, body, seconds, most_bytes)
+        return await super().post(url, body, seconds, max_bytes)
 
 
 @pytest.mark.parametrize("seconds", [0.5, 25.0])

@@ -16,7 +16,7 @@ import pytest
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
-from leaguekit.protocol.reading import violations
+from leaguekit.protocol.decoding import violations
 from leaguekit.referee.referee import RefereeAgent, RegistrationRefused
 from leaguekit.referee.ruling_journal import NOTING_SECONDS
 from leaguekit.referee.transcripts import Transcript
@@ -185,7 +185,7 @@ async def test_what_is_no_manager_is_called_so(scene: Scene) -> None:
 
 @in_virtual_time
 async def test_old_matches_are_forgotten_but_never_played_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaguekit.referee.referee.MOST_REMEMBERED", 2)
+    monkeypatch.setattr("leaguekit.referee.referee.MAX_REMEMBERED", 2)
     scene.player("P01"), scene.player("P02")
     await scene.start(max_concurrent=1)
     for number in range(1, 5):
@@ -866,7 +866,7 @@ async def test_closing_breaks_off_what_a_forgotten_match_still_tells_its_players
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The match is forgotten for a newer one while the ruling on it is still being written down."""
-    monkeypatch.setattr("leaguekit.referee.referee.MOST_REMEMBERED", 1)
+    monkeypatch.setattr("leaguekit.referee.referee.MAX_REMEMBERED", 1)
     world = scene.world()
     slow = SlowWorld(world.caller, world.data_root, world.now, world.entropy, inline=True)
     monkeypatch.setattr(scene, "world", lambda: slow)
@@ -914,7 +914,7 @@ def test_a_match_is_played_over_real_http(tmp_path: Path) -> None:
         caller = HttpCaller(AddressPolicy.local())
         referee = RefereeAgent(World(caller, data_root=tmp_path), manager_url=urls[0], endpoint=urls[3], name="Alpha")
         servers = [
-            Server(handler, sockets=[sock], most_bytes=1_048_576, too_large=b"{}")
+            Server(handler, sockets=[sock], max_bytes=1_048_576, too_large=b"{}")
             for handler, sock in zip([*handlers, referee.handle], sockets, strict=True)
         ]
         for server in servers:

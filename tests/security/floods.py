@@ -22,11 +22,11 @@ from unittest.mock import patch
 from leaguekit.agents import rate_limits
 from leaguekit.agents.server import agent_server
 from leaguekit.agents.world import World
-from leaguekit.gateway.house import Gateway
+from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.server import gateway_server
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
-from leaguekit.manager.server import MOST_TRANSCRIPT, manager_server
+from leaguekit.manager.server import MAX_TRANSCRIPT, manager_server
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
@@ -34,17 +34,17 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import METHODS
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.dialects.answers import find
+from leaguekit.transport.dialects.responses import find
 from leaguekit.transport.server.server import Server, listen
 from leaguekit.transport.token_buckets import Buckets
 from leaguekit.web.app import Dashboard
 
-MOST_TIMES, MOST_ANSWER = 10, 65_536
+MAX_TIMES, MAX_ANSWER = 10, 65_536
 MCP = (
     b"content-type: application/json\r\nmcp-protocol-version: 2025-11-25\r\n"
     b"accept: application/json, text/event-stream\r\n"
@@ -172,18 +172,18 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         at_seat = next(place for place, one in gateway.seats.items() if one is seat)
         from_manager = [player.identity._managers, identity._managers, seat.agent.identity._managers]
         entries = [
-            Entry("manager", ports[0], "/mcp", MOST_BYTES, player.identity.auth_token or ""),
-            Entry("manager, transcript", ports[0], "/transcripts/R1M1", MOST_TRANSCRIPT, identity.auth_token or ""),
-            Entry("manager, page", ports[0], "/api/standings", MOST_BYTES_FROM_ABOVE),
-            Entry("manager, MCP", ports[0], "/mcp", MOST_BYTES, headers=MCP),
-            Entry("player", ports[1], "/mcp", MOST_BYTES_FROM_ABOVE, from_manager[0]),
-            Entry("player, MCP", ports[1], "/mcp", MOST_BYTES_FROM_ABOVE, headers=MCP),
-            Entry("referee", ports[2], "/mcp", MOST_BYTES_FROM_ABOVE, from_manager[1]),
-            Entry("referee, MCP", ports[2], "/mcp", MOST_BYTES_FROM_ABOVE, headers=MCP),
-            Entry("gateway", ports[3], "/mcp", MOST_BYTES_FROM_ABOVE),
-            Entry("gateway, seat", ports[3], f"/mcp?at={at_seat}", MOST_BYTES_FROM_ABOVE, from_manager[2]),
-            Entry("gateway, join", ports[3], "/api/join", MOST_BYTES),
-            Entry("gateway, MCP", ports[3], "/mcp", MOST_BYTES_FROM_ABOVE, headers=MCP),
+            Entry("manager", ports[0], "/mcp", MAX_BYTES, player.identity.auth_token or ""),
+            Entry("manager, transcript", ports[0], "/transcripts/R1M1", MAX_TRANSCRIPT, identity.auth_token or ""),
+            Entry("manager, page", ports[0], "/api/standings", MAX_BYTES_FROM_ABOVE),
+            Entry("manager, MCP", ports[0], "/mcp", MAX_BYTES, headers=MCP),
+            Entry("player", ports[1], "/mcp", MAX_BYTES_FROM_ABOVE, from_manager[0]),
+            Entry("player, MCP", ports[1], "/mcp", MAX_BYTES_FROM_ABOVE, headers=MCP),
+            Entry("referee", ports[2], "/mcp", MAX_BYTES_FROM_ABOVE, from_manager[1]),
+            Entry("referee, MCP", ports[2], "/mcp", MAX_BYTES_FROM_ABOVE, headers=MCP),
+            Entry("gateway", ports[3], "/mcp", MAX_BYTES_FROM_ABOVE),
+            Entry("gateway, seat", ports[3], f"/mcp?at={at_seat}", MAX_BYTES_FROM_ABOVE, from_manager[2]),
+            Entry("gateway, join", ports[3], "/api/join", MAX_BYTES),
+            Entry("gateway, MCP", ports[3], "/mcp", MAX_BYTES_FROM_ABOVE, headers=MCP),
         ]
         # What is imported and compiled at a first request is none of a body's work; nor is a collection of all that.
         for entry in entries:
@@ -305,4 +305,4 @@ def _filled(template: str, value: Callable[[], str]) -> bytes:
 
 
 def is_too_long(body: bytes, came: Came) -> bool:
-    return came.size > max(MOST_TIMES * len(body), MOST_ANSWER)
+    return came.size > max(MAX_TIMES * len(body), MAX_ANSWER)

@@ -14,9 +14,9 @@ import pytest
 from leaguekit.manager import operator
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import METHODS, PING
-from leaguekit.protocol.reading import decode, of_type
 from leaguekit.referee.referee import GET_MATCH_STATE, RefereeAgent
 from leaguekit.transport.base import Peer
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Json, Scripted, in_virtual_time, silent, url_of

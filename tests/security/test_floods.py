@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.credentials import Credentials, credentials_in
-from leaguekit.manager.server import MOST_TRANSCRIPT
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
+from leaguekit.manager.server import MAX_TRANSCRIPT
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from tests.security.floods import (
     WRONG_WORD,
@@ -29,7 +29,7 @@ from tests.security.floods import (
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs many loopback addresses")
 
 # The limit is 0.05 s (``make stress``); the attacks of old took 1.7 s and more, so a slow machine has room here.
-MOST_SECONDS = 0.4
+MAX_SECONDS = 0.4
 OF_EACH, OF_LARGE = 14, 4
 
 
@@ -39,7 +39,7 @@ def filled(before: bytes, item: bytes, after: bytes, size: int) -> bytes:
 
 STANDINGS = b'{"jsonrpc":"2.0","method":"update_standings","params":{"message_type":"LEAGUE_STANDINGS_UPDATE",%b'
 TOKEN = b'"auth_token":"%b",'
-MEGABYTE = MOST_BYTES_FROM_ABOVE - 10
+MEGABYTE = MAX_BYTES_FROM_ABOVE - 10
 
 
 def attacks(entry: Entry) -> dict[str, bytes]:
@@ -63,15 +63,15 @@ def test_the_four_attacks_neither_hold_the_loop_nor_get_a_long_answer(tmp_path: 
                         came = await post(entry, body)
                         expected = 413 if "stranger" in name or not entry.token else 200
                         assert came.status in {expected, 200}, (entry.name, name, came)
-                        assert came.longest < MOST_SECONDS, (entry.name, name, came)
+                        assert came.longest < MAX_SECONDS, (entry.name, name, came)
                         assert came.size < 5_000, (entry.name, name, came)
                 if "transcript" in entry.name:
                     for token in ("", entry.token):
                         shown = b'{"message_type":"MATCH_TRANSCRIPT","auth_token":"%b",' % token.encode()
-                        body = filled(shown + b'"entries":[', b"{}", b"]}", MOST_TRANSCRIPT - 10)
+                        body = filled(shown + b'"entries":[', b"{}", b"]}", MAX_TRANSCRIPT - 10)
                         came = await post(entry, body)
                         assert came.status == (400 if token else 413)
-                        assert came.longest < MOST_SECONDS, came
+                        assert came.longest < MAX_SECONDS, came
                         assert came.size < 5_000, came
 
     asyncio.run(main())
@@ -82,13 +82,13 @@ def test_no_generated_body_holds_the_loop_of_any_program_or_gets_a_long_answer(t
         chance = Random(16)
         async with programs(tmp_path) as entries:
             for entry in entries:
-                for size in sorted({1_000, MOST_BYTES, entry.most}):
+                for size in sorted({1_000, MAX_BYTES, entry.most}):
                     made = [*bodies(entry, size)]
-                    for name, make in chance.sample(made, OF_EACH if size <= MOST_BYTES else OF_LARGE):
+                    for name, make in chance.sample(made, OF_EACH if size <= MAX_BYTES else OF_LARGE):
                         body = make()
                         assert len(body) <= entry.most
                         came = await post(entry, body)
-                        assert came.longest < MOST_SECONDS, (entry.name, size, name, came)
+                        assert came.longest < MAX_SECONDS, (entry.name, size, name, came)
                         assert not is_too_long(body, came), (entry.name, size, name, came)
 
     asyncio.run(main())
@@ -97,11 +97,11 @@ def test_no_generated_body_holds_the_loop_of_any_program_or_gets_a_long_answer(t
 def test_no_answer_of_a_hostile_player_holds_a_referee_of_the_open_profile() -> None:
     # Schemas are compiled when the first fault is looked at.
     answer_seconds(b'{"result":%b}' % WRONG_WORD.encode())
-    for name, make in players_answers(MOST_BYTES):
+    for name, make in players_answers(MAX_BYTES):
         body = make()
-        assert len(body) <= MOST_BYTES, name
+        assert len(body) <= MAX_BYTES, name
         took = answer_seconds(body)
-        assert took < MOST_SECONDS, (name, took)
+        assert took < MAX_SECONDS, (name, took)
 
 
 def test_the_rest_of_a_large_body_is_read_only_after_a_good_token(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_rest_of_a_large_body_is_read_only_after_a_good_token(tmp_path: Path
 
     async def main() -> None:
         async with programs(tmp_path) as entries:
-            gated = [entry for entry in entries if entry.token and entry.most > MOST_BYTES]
+            gated = [entry for entry in entries if entry.token and entry.most > MAX_BYTES]
             assert {entry.name for entry in gated} == {"manager, transcript", "player", "referee", "gateway, seat"}
             padding = b" " * FREE_BYTES
             for entry in gated:

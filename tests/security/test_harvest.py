@@ -21,9 +21,9 @@ from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
-from leaguekit.protocol.reading import decode, of_type
 from leaguekit.referee.referee import GET_MATCH_STATE
 from leaguekit.transport.base import Handler, HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller
@@ -79,8 +79,8 @@ class Eavesdropping(MemoryCaller):
 
     harvester: Harvester
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
-        answer = await super().post(url, body, seconds, most_bytes)
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
+        answer = await super().post(url, body, seconds, max_bytes)
         self.harvester.hear(answer.body)
         return answer
 

@@ -15,9 +15,9 @@ import pytest
 from mcp import Client
 
 from leaguekit.cli.program import make_room
-from leaguekit.gateway import house as houses
-from leaguekit.gateway import surface
-from leaguekit.gateway.house import MOST_WAITS_A_SEAT, TooMany
+from leaguekit.gateway import gateway as houses
+from leaguekit.gateway import mcp_surface
+from leaguekit.gateway.gateway import MAX_WAITS_A_SEAT, TooMany
 from leaguekit.manager import admission
 from tests.gateway.lounge import Lounge, lounge
 from tests.stress import slots
@@ -78,10 +78,10 @@ def test_a_seat_has_so_many_polls_at_a_time_and_one_that_is_closed_makes_room(tm
             port, waits = port_of(place), place.gateway._waits_of_seats
             code, version = await slots.joined(port, "Ada")
             (seat,) = place.gateway.seats.values()
-            held = [await _poll(port, code, version) for _ in range(MOST_WAITS_A_SEAT)]
+            held = [await _poll(port, code, version) for _ in range(MAX_WAITS_A_SEAT)]
             for _, writer in held:
                 stack.callback(writer.close)
-            while waits[seat] < MOST_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
+            while waits[seat] < MAX_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             reader, writer = await _poll(port, code, version)
             stack.callback(writer.close)
@@ -94,18 +94,18 @@ def test_a_seat_has_so_many_polls_at_a_time_and_one_that_is_closed_makes_room(tm
                 assert refused.is_error
                 assert "Too many requests wait" in refused.content[0].text
             held[0][1].close()
-            while waits[seat] == MOST_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
+            while waits[seat] == MAX_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             further = await _poll(port, code, version)
             stack.callback(further[1].close)
-            while waits[seat] < MOST_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
+            while waits[seat] < MAX_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
 
     run(polled())
 
 
 def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surface, "PROGRESS_SECONDS", 0.05)
+    monkeypatch.setattr(mcp_surface, "PROGRESS_SECONDS", 0.05)
 
     async def waited() -> None:
         async with House(tmp_path) as house, lounge(house.url, tmp_path) as place:
@@ -131,7 +131,7 @@ def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: 
 def test_every_seat_has_one_poll_however_many_others_have_from_the_same_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(houses, "MOST_FURTHER_WAITS_AN_ADDRESS", 2)
+    monkeypatch.setattr(houses, "MAX_FURTHER_WAITS_AN_ADDRESS", 2)
 
     async def polled() -> None:
         async with House(tmp_path) as house, lounge(house.url, tmp_path) as place, AsyncExitStack() as stack:
@@ -152,8 +152,8 @@ def test_every_seat_has_one_poll_however_many_others_have_from_the_same_address(
 def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for_known_agents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "MOST_CHECKS", 5)
-    monkeypatch.setattr(admission, "MOST_CHECKS_AN_ADDRESS", 3)
+    monkeypatch.setattr(admission, "MAX_CHECKS", 5)
+    monkeypatch.setattr(admission, "MAX_CHECKS_AN_ADDRESS", 3)
 
     async def registered() -> None:
         async with House(tmp_path) as house, slots.hanging_endpoint() as hanging, AsyncExitStack() as stack:

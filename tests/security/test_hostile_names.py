@@ -18,7 +18,7 @@ from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
-from leaguekit.protocol.plain import UNSEEN
+from leaguekit.protocol.plain_text import UNSEEN
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog

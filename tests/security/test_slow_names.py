@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS
+from leaguekit.transport.addresses import MAX_THREADS_FOR_APPLICANTS
 from tests.programs import Program
 from tests.stress.lines import Line, Seen, post, registration
 from tests.zoo import bad_servers as zoo
@@ -56,7 +56,7 @@ def test_slow_names_of_applicants_hold_up_nobody_else(tmp_path: Path) -> None:
             answers = await asyncio.gather(*flood)
         rejected = [answer["result"]["reason"] for answer in answers if "result" in answer]
         unable = [json.dumps(answer["error"]) for answer in answers if "error" in answer]
-        assert len(rejected) == MOST_THREADS_FOR_APPLICANTS
+        assert len(rejected) == MAX_THREADS_FOR_APPLICANTS
         assert all("nothing answered at" in reason for reason in rejected)
         assert len(unable) == len(flood) - len(rejected)
         assert all("too many names are being looked up" in error for error in unable)

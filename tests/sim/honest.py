@@ -41,7 +41,7 @@ class Found(NamedTuple):
 Progress = Callable[[int, int], None]
 
 
-def most_wrong(comparisons: int) -> int:
+def max_wrong(comparisons: int) -> int:
     """How many of the comparisons may claim something wrong."""
     if comparisons >= FULL:
         return int(comparisons * WRONG)
@@ -77,7 +77,7 @@ def copies_are_equal(
     for number in range(comparisons):
         wrong += bool(claims(played(Comparison(game, entrants, players), number, leagues)))
         progress(number + 1, comparisons)
-    most = most_wrong(comparisons)
+    most = max_wrong(comparisons)
     name = f"{copies} copies of {strategy}, {players} players, {game}, {leagues} leagues: any called better"
     return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
 
@@ -110,7 +110,7 @@ def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[Foun
     what = f"an advantage of {ADVANTAGE:.3f}, {ENOUGH_LEAGUES} leagues"
     yield Found(f"{what}: stated as detectable", f"{stated:.3f}", f"at most {ADVANTAGE:.3f}", stated <= ADVANTAGE)
     yield Found(f"{what}: found", f"{found:.1%}", f"at least {POWER:.0%}", found >= POWER)
-    most = most_wrong(comparisons)
+    most = max_wrong(comparisons)
     yield Found(f"{what}: any other called better", f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
 
 
@@ -160,7 +160,7 @@ def differences_hold_together(progress: Progress, comparisons: int) -> Found:
         pairs = [(sums.difference(a, b), truth.difference(a, b).mean) for a in range(sums.size) for b in range(a)]
         wrong += any(one.bounds is None or not one.bounds[0] <= true <= one.bounds[1] for one, true in pairs)
         progress(number + 1, comparisons)
-    most = most_wrong(comparisons)
+    most = max_wrong(comparisons)
     name = f"{len(entrants)} strategies, {leagues} leagues: any difference outside its interval"
     return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
 

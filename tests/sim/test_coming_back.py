@@ -6,10 +6,10 @@ import pytest
 
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Plan
-from leaguekit.sim.house import House
 from leaguekit.sim.network import Fate
 from leaguekit.sim.outcome import Cast
-from leaguekit.sim.stage import play
+from leaguekit.sim.runner import play
+from leaguekit.sim.simulated_league import House
 from leaguekit.transport.memory import Address
 
 CAST = Cast(players=2, referees=1)

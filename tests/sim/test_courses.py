@@ -11,14 +11,14 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game, Outcome, Question
 from leaguekit.match.machine import Match
 from leaguekit.match.signals import Ask, Finish, Joined, Limits, Moved, Seat
-from leaguekit.sim.courses import Courses, Turn
+from leaguekit.sim.match_cache import Courses, Turn
 
 
 class Fields(Game[tuple[Any, ...]]):
     """One side after the other names a field, a list of two numbers; who names the larger one wins."""
 
     name = "fields"
-    most_turns = 2
+    max_turns = 2
 
     def __init__(self) -> None:
         self.started = 0
@@ -76,7 +76,7 @@ def test_every_course_is_played_by_the_machine_once() -> None:
 
 def test_what_is_beyond_the_limit_is_played_every_time() -> None:
     game = Fields()
-    courses = Courses(game, most_remembered=2)
+    courses = Courses(game, max_remembered=2)
     for _ in range(3):
         assert courses.play(None, of_places(0, 0)).winner is None
     assert game.started == 1
@@ -126,7 +126,7 @@ def played_by_hand(game: Game[Any], drawn: int | None, chance: Random):
 @pytest.mark.parametrize("name", GAMES)
 def test_a_course_is_what_the_machine_says_to_the_last_word(name: str) -> None:
     game, chance = GAMES[name], Random(7)
-    courses = Courses(game, most_remembered=200)
+    courses = Courses(game, max_remembered=200)
     for number in range(100):
         drawn = game.draw(b"%d" % number)
         verdict, places = played_by_hand(game, drawn, chance)

@@ -130,7 +130,7 @@ def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_what_is_remembered_of_a_course_changes_nothing(game: str) -> None:
-    remembering, forgetting = direct(game, ALL), direct(game, ALL, most_remembered=0)
+    remembering, forgetting = direct(game, ALL), direct(game, ALL, max_remembered=0)
     for seed in range(1, 5):
         assert directly(remembering, seed) == directly(forgetting, seed)
 

@@ -12,9 +12,9 @@ from leaguekit.league import queries
 from leaguekit.league.state import fold
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Plan
-from leaguekit.sim.house import House
 from leaguekit.sim.outcome import Cast, Outcome
-from leaguekit.sim.stage import play
+from leaguekit.sim.runner import play
+from leaguekit.sim.simulated_league import House
 
 CAST = Cast(players=6, referees=2)
 

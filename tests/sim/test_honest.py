@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.honest import checks, most_wrong
+from tests.sim.honest import checks, max_wrong
 
 
 @pytest.mark.long
@@ -15,5 +15,5 @@ def test_what_a_comparison_claims_is_true() -> None:
 
 
 def test_a_thousand_comparisons_may_have_fifty_wrong_claims_and_few_have_a_little_slack() -> None:
-    assert most_wrong(1_000) == 50
-    assert most_wrong(100) == 13
+    assert max_wrong(1_000) == 50
+    assert max_wrong(100) == 13

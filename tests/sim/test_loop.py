@@ -204,7 +204,7 @@ def test_turns_without_end_in_which_time_does_not_move_are_told() -> None:
         while True:  # noqa: ASYNC110 - that is the fault
             await asyncio.sleep(0)
 
-    loop = VirtualLoop(most_turns=1_000)
+    loop = VirtualLoop(max_turns=1_000)
     with pytest.raises(Spinning, match=r"time does not move from 0 s(.|\n)*spin at .*test_loop.py"):
         loop.run_until_complete(spin())
     for task in asyncio.all_tasks(loop):

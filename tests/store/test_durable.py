@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import EventLog, Stored, StoreError
-from leaguekit.store.checks import check_version
+from leaguekit.store.integrity import check_version
 from tests.store.places import Durable
 
 WRITER = Path(__file__).with_name("writer_program.py")

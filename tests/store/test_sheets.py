@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from leaguekit.store.sheets import csv_row, defused
+from leaguekit.store.spreadsheets import csv_row, defused
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠"])

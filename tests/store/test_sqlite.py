@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.groups import Waiting
+from leaguekit.store.group_commit import Waiting
 from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 
@@ -235,7 +235,7 @@ def test_a_disk_that_takes_no_more_is_told_and_loses_nothing_acknowledged(path: 
     program = """
 import asyncio, resource, sys
 from leaguekit.store.base import StoreError
-from leaguekit.store.groups import Waiting
+from leaguekit.store.group_commit import Waiting
 from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 
 async def main():
@@ -385,7 +385,7 @@ def test_what_is_no_store_is_refused_and_left_alone(path: Path, tmp_path: Path) 
 OPEN_AS_NOBODY = f"""
 import asyncio, os, sys
 from leaguekit.store.base import StoreError
-from leaguekit.store.groups import Waiting
+from leaguekit.store.group_commit import Waiting
 from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 
 # root may write anywhere

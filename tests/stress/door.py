@@ -24,8 +24,8 @@ from tests.stress.siege import paced
 PONG = b'{"jsonrpc":"2.0","result":{},"id":1}'
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(PONG), PONG)
 # A start with the most players may take no more.
-MOST_SECONDS = 30.0
-MOST_MEGABYTES = 1_000.0
+MAX_SECONDS = 30.0
+MAX_MEGABYTES = 1_000.0
 
 
 class Callee(asyncio.Protocol):
@@ -93,8 +93,8 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
         "the registrations took more than a minute": took > 60,
         "a start did not ask": not unasked,
         "not all were withdrawn": not withdrawn,
-        "a start took too long": started > MOST_SECONDS,
-        "the manager takes too much memory": memory > MOST_MEGABYTES,
+        "a start took too long": started > MAX_SECONDS,
+        "the manager takes too much memory": memory > MAX_MEGABYTES,
         "tracebacks": tracebacks,
     }
     return told, [what for what, is_so in bad.items() if is_so]

@@ -46,7 +46,7 @@ class Crowd:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._matches: Counter[str] = Counter()
-        self.most_at_once = 0
+        self.max_at_once = 0
         self.latest = 0.0
         self.late_in: set[str] = set()
         self._beat_at = self._loop.time()
@@ -67,7 +67,7 @@ class Crowd:
 
     def joins(self, match_id: str) -> None:
         self._matches[match_id] += 1
-        self.most_at_once = max(self.most_at_once, len(self._matches))
+        self.max_at_once = max(self.max_at_once, len(self._matches))
 
     def leaves(self, match_id: str) -> None:
         self._matches.pop(match_id, None)
@@ -184,7 +184,7 @@ async def stress(folder: Path, short: bool) -> tuple[dict[str, Any], list[str]]:
         "referees": referees,
         "matches": played,
         "seconds": round(took, 1),
-        "most_at_once": crowd.most_at_once,
+        "max_at_once": crowd.max_at_once,
         "rulings": dict(results),
         "latest_answer_ms": round(crowd.latest * 1e3),
         "matches_in_which_we_were_late": len(crowd.late_in),

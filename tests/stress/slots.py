@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from leaguekit.gateway.relays import MOST_CALLS
+from leaguekit.gateway.relays import MAX_CALLS
 from leaguekit.player.relay import SECRET_BYTES
 from tests.programs import Program
 from tests.stress.lines import Line, Seen, post, registration
@@ -89,7 +89,7 @@ def _by_mcp(body: bytes) -> bytes:
 async def relay_calls(target: Target, stack: AsyncExitStack) -> tuple[int, Sequence[bytes]]:
     """Calls of players behind relays that take every call and never answer it."""
     requests = []
-    for number in range(-(-CONNECTIONS // MOST_CALLS)):
+    for number in range(-(-CONNECTIONS // MAX_CALLS)):
         secret = f"{next(target.numbers):0{2 * SECRET_BYTES}}"
         source = f"127.0.8.{1 + number % SOURCES}"
         line = Line(target.gateway, source, Seen())
@@ -107,7 +107,7 @@ async def _take(line: Line, secret: str) -> None:
     while True:
         status, body = await line.ask(post(_call("relay_take", secret=secret, has=has, seconds=10)))
         has += [call["number"] for call in json.loads(body)["result"]["calls"]] if status == 200 else []
-        has = has[-2 * MOST_CALLS :]
+        has = has[-2 * MAX_CALLS :]
 
 
 async def registrations(target: Target, stack: AsyncExitStack) -> tuple[int, Sequence[bytes]]:

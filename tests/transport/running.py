@@ -10,7 +10,7 @@ from typing import Any
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.server import Limits, Server, listen
 
-MOST_BYTES = 10_240
+MAX_BYTES = 10_240
 TOO_LARGE = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"too large","data":null},"id":null}'
 QUICK = Limits(request_seconds=0.15, idle_seconds=0.1, linger_seconds=0.1)
 
@@ -81,7 +81,7 @@ class Running:
 
 @asynccontextmanager
 async def serving(handler: Any = echo, *, sockets: int = 1, **settings: Any) -> AsyncIterator[Running]:
-    settings = {"most_bytes": MOST_BYTES, "too_large": TOO_LARGE} | settings
+    settings = {"max_bytes": MAX_BYTES, "too_large": TOO_LARGE} | settings
     server = Server(handler, sockets=[listen("127.0.0.1", 0) for _ in range(sockets)], **settings)
     await server.start()
     running = Running(server)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import BY_TYPE
-from leaguekit.protocol.reading import violations
-from leaguekit.transport.dialects import answers, forms, requests
-from leaguekit.transport.dialects.answers import Acknowledged, Later, Nothing, find, is_refusal
-from leaguekit.transport.dialects.repairs import MOST_TEXT, Repaired, repaired
+from leaguekit.transport.dialects import forms, requests, responses
+from leaguekit.transport.dialects.repairs import MAX_TEXT, Repaired, repaired
+from leaguekit.transport.dialects.responses import Acknowledged, Later, Nothing, find, is_refusal
 from tests.requirements import REQUIREMENTS
 from tests.samples import samples_of
 
@@ -405,7 +405,7 @@ def test_what_came_is_told_in_the_agents_own_words_made_harmless_and_short() -> 
     assert told["000-L0832"] == ('choice: got "even"', 'parity_choice: "even" or "odd"')
     assert told["000-L0831"] == ("player_id: missing", 'text such as "P01"')
     long = found(RESULT | {"result": JOIN | {"sender": "\x1b[31m" + "x" * 5_000}}).broken
-    assert len(long[0].came) <= MOST_TEXT
+    assert len(long[0].came) <= MAX_TEXT
     assert "\x1b" not in long[0].came
     token = found(RESULT | {"result": JOIN | {"sender": "tok-p01-" + "s" * 40}}).broken
     assert "sssss" not in token[0].came
@@ -471,7 +471,7 @@ def test_of_many_wrong_parts_only_the_first_few_are_repaired(monkeypatch: pytest
         seen.append(value)
         return repaired(value, *rest)
 
-    monkeypatch.setattr(answers, "repaired", counted)
+    monkeypatch.setattr(responses, "repaired", counted)
     with pytest.raises(ProtocolError, match="accept"):
         found(in_parts(*[{"accept": 1}] * 389))
     assert len(seen) < 10
@@ -561,8 +561,8 @@ def test_the_package_does_no_input_or_output() -> None:
 
 
 def test_a_found_word_is_of_the_kind_that_was_wanted() -> None:
-    assert isinstance(answers.word_in(JOIN, m.GameJoinAck, KNOWN, CERTAIN), Repaired)
-    assert answers.word_in(JOIN, m.ChooseParityResponse, KNOWN, CERTAIN) is None
+    assert isinstance(responses.word_in(JOIN, m.GameJoinAck, KNOWN, CERTAIN), Repaired)
+    assert responses.word_in(JOIN, m.ChooseParityResponse, KNOWN, CERTAIN) is None
 
 
 # Whatever comes

@@ -168,9 +168,9 @@ def test_at_the_very_moment_of_the_limit_it_is_too_late(others: int) -> None:
 def test_an_answer_may_have_so_many_bytes_and_no_more() -> None:
     async def main() -> None:
         _, caller = network()
-        assert (await caller.post(f"{URL}/mcp", b"x" * 100, 5, most_bytes=100)).status == 200
+        assert (await caller.post(f"{URL}/mcp", b"x" * 100, 5, max_bytes=100)).status == 200
         with pytest.raises(Unreachable, match="more than 100 bytes"):
-            await caller.post(f"{URL}/mcp", b"x" * 101, 5, most_bytes=100)
+            await caller.post(f"{URL}/mcp", b"x" * 101, 5, max_bytes=100)
 
     run(main())
 

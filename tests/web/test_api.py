@@ -18,7 +18,7 @@ from leaguekit.league.events import decode
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule
-from leaguekit.web import app, pages, shapes
+from leaguekit.web import api_types, app, pages
 from leaguekit.web.app import API, Dashboard
 from leaguekit.web.openapi import document
 from leaguekit.web.projection import KEYED, Projection, change
@@ -206,7 +206,7 @@ async def test_ratings_and_what_they_mean_are_those_of_the_leagues_figures(
         assert [(one["id"], one["rating"], one["low"], one["high"]) for one in page["players"]] == [
             (line.player_id, line.rating, line.rating_low, line.rating_high) for line in found.lines
         ]
-        monkeypatch.setattr(app, "MOST_RATED", 3)
+        monkeypatch.setattr(app, "MAX_RATED", 3)
         too_many = await visit.json("/api/figures?limit=4")
         assert too_many["players"] == []
         assert "`league report`" in too_many["sentences"][0]
@@ -422,14 +422,14 @@ def test_a_league_of_a_hundred_fits_into_a_page_load() -> None:
         projection.take(number, decode(text))
     answers = {
         "live": projection.live(BEGAN),
-        "standings": pages.standings(projection, 0, pages.MOST_ROWS),
-        "crosstable": pages.crosstable(projection, 0, pages.MOST_ROWS, 0),
-        "points": pages.points(projection, 0, pages.MOST_ROWS),
-        "rounds": pages.rounds(projection, 0, pages.MOST_ROUNDS),
-        "agent": pages.agent(projection, "P01", 0, pages.MOST_ROWS),
+        "standings": pages.standings(projection, 0, pages.MAX_ROWS),
+        "crosstable": pages.crosstable(projection, 0, pages.MAX_ROWS, 0),
+        "points": pages.points(projection, 0, pages.MAX_ROWS),
+        "rounds": pages.rounds(projection, 0, pages.MAX_ROUNDS),
+        "agent": pages.agent(projection, "P01", 0, pages.MAX_ROWS),
     }
     sizes = {name: len(gzip.compress(msgspec.json.encode(made))) for name, made in answers.items()}
     assert sizes["live"] < 10_000
     assert max(sizes.values()) < 60_000
     assert len(answers["live"].standings) == 100
-    assert isinstance(answers["live"], shapes.Live)
+    assert isinstance(answers["live"], api_types.Live)

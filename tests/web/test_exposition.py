@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leaguekit.manager.metrics import Histogram
-from leaguekit.web.exposition import Exposition
+from leaguekit.web.prometheus import Exposition
 
 
 def test_a_family_has_a_head_and_a_line_for_each_of_its_labels() -> None:

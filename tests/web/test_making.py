@@ -18,9 +18,9 @@ from leaguekit.league import commands
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.web import app
-from leaguekit.web.app import MOST_MAKING_EACH, Dashboard
-from leaguekit.web.making import Pace, Shared
+from leaguekit.web.app import MAX_MAKING_EACH, Dashboard
 from leaguekit.web.pages import NotThere
+from leaguekit.web.shared_work import Pace, Shared
 from tests.agents.leagues import Hall, in_virtual_time
 from tests.web.test_api import Visit
 from tests.web.test_serving import PATIENCE, House
@@ -34,11 +34,11 @@ class Computations:
 
     def __init__(self) -> None:
         self.begun, self.ended = threading.Semaphore(0), threading.Semaphore(0)
-        self.at_once, self.most_at_once = 0, 0
+        self.at_once, self.max_at_once = 0, 0
 
     def figures(self, _league: League, check: Callable[[], None]) -> Any:
         self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
+        self.max_at_once = max(self.max_at_once, self.at_once)
         self.begun.release()
         try:
             while True:
@@ -130,7 +130,7 @@ def test_a_computation_that_no_client_waits_for_is_stopped(tmp_path: Path, endle
             await endless.has(endless.begun)
             writer.close()
             await endless.has(endless.ended)
-            assert endless.most_at_once == 1
+            assert endless.max_at_once == 1
 
     asyncio.run(main())
 
@@ -141,16 +141,16 @@ def test_an_address_that_asks_for_many_pages_at_once_is_refused_before_they_are_
     async def main() -> None:
         async with House(tmp_path) as house:
             # The league has no players: only the limits differ.
-            paths = [f"/api/figures?limit={limit}" for limit in range(2 * MOST_MAKING_EACH)]
+            paths = [f"/api/figures?limit={limit}" for limit in range(2 * MAX_MAKING_EACH)]
             waiting = [await house.connected(GET.format(path, "Connection: close\r\n")) for path in paths]
-            refused = [await asyncio.wait_for(reader.read(), PATIENCE) for reader, _ in waiting[MOST_MAKING_EACH:]]
+            refused = [await asyncio.wait_for(reader.read(), PATIENCE) for reader, _ in waiting[MAX_MAKING_EACH:]]
             assert all(answer.startswith(b"HTTP/1.1 503 ") for answer in refused)
             assert all(b"retry-after: 1\r\n" in answer and b"Try again in a second" in answer for answer in refused)
-            assert len(house.made[0]._making) == MOST_MAKING_EACH
+            assert len(house.made[0]._making) == MAX_MAKING_EACH
             for _, writer in waiting:
                 writer.close()
             await endless.has(endless.ended)
-            assert endless.most_at_once == 1
+            assert endless.max_at_once == 1
             assert (await house.get("/api/standings")).status == 200
 
     asyncio.run(main())
@@ -195,7 +195,7 @@ async def test_pages_of_other_sites_get_nothing_that_is_costly(tmp_path: Path) -
 async def test_the_answers_that_are_kept_are_bounded_by_their_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "MOST_KEPT_BYTES", 10_000)
+    monkeypatch.setattr(app, "MAX_KEPT_BYTES", 10_000)
     async with Visit(tmp_path) as visit:
         for limit in range(100):
             await visit.json(f"/api/standings?limit={limit}")

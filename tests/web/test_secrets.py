@@ -10,7 +10,7 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import codes
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.web.app import API, Dashboard
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, in_virtual_time, url_of
 from tests.played import Transcripts

@@ -325,8 +325,8 @@ async def chooses_for_its_opponent(player: BadPlayer, call: Json) -> Answer:
 
 PLAYED = "PLAYED"
 ALL_GAMES = tuple(sorted(GAMES))
-AT_ONCE = tuple(name for name in ALL_GAMES if GAMES[name].most_turns == 1)
-IN_TURNS = tuple(name for name in ALL_GAMES if GAMES[name].most_turns > 1)
+AT_ONCE = tuple(name for name in ALL_GAMES if GAMES[name].max_turns == 1)
+IN_TURNS = tuple(name for name in ALL_GAMES if GAMES[name].max_turns > 1)
 _Three = tuple[str, str, str]
 
 

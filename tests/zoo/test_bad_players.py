@@ -28,8 +28,8 @@ from leaguekit.manager.manager import Manager
 from leaguekit.match.rulings import Ruling, sentence
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.reading import violations
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog

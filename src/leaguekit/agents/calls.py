@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.protocol.answers import answer_of
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.reading import encode
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, RpcError, RpcRefusal, request
+from leaguekit.protocol.responses import answer_of
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcError, RpcRefusal, request
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
 AnswerT = TypeVar("AnswerT", bound=Message)
@@ -39,7 +39,7 @@ class _Refused(msgspec.Struct):
 
 
 # The maximum size of an answer where any answer will do: the error page of a framework may be long.
-MOST_OF_ANY = 131_072
+MAX_OF_ANY = 131_072
 
 
 class _Numbered(msgspec.Struct):
@@ -61,7 +61,7 @@ async def ask(
     answer: type[AnswerT],
     *,
     seconds: float | None = None,
-    most_bytes: int = MOST_BYTES_FROM_ABOVE,
+    max_bytes: int = MAX_BYTES_FROM_ABOVE,
 ) -> AnswerT:
     """Send a request and read its answer.
 
@@ -71,7 +71,7 @@ async def ask(
     method = BY_REQUEST[type(message)]
     call_id = next(_ids)
     body = request(method.name, encode(message), call_id)
-    came = await caller.post(url, body, method.seconds if seconds is None else seconds, most_bytes)
+    came = await caller.post(url, body, method.seconds if seconds is None else seconds, max_bytes)
     if came.status == TOO_OFTEN:
         # Whatever its body says: it may have been said before our request was read.
         raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
@@ -81,12 +81,12 @@ async def ask(
 async def deliver(caller: Caller, url: str, message: Message, seconds: float) -> bytes:
     """Send a request of which any HTTP answer is delivery; that answer. Raises CallFailed or CallerLate."""
     body = request(BY_REQUEST[type(message)].name, encode(message), next(_ids))
-    return (await caller.post(url, body, seconds, MOST_OF_ANY)).body
+    return (await caller.post(url, body, seconds, MAX_OF_ANY)).body
 
 
 async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
     """The answer to a ping; any HTTP answer shows that somebody is there. Raises CallFailed or CallerLate."""
-    return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds, MOST_OF_ANY)).body
+    return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds, MAX_OF_ANY)).body
 
 
 def said_to_be(pong: bytes) -> tuple[str | None, str | None] | None:

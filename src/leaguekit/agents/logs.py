@@ -19,13 +19,13 @@ from typing import Any
 import msgspec
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.plain import escaped, harmless_lines
+from leaguekit.protocol.plain_text import escaped, harmless_lines
 from leaguekit.protocol.tokens import redacted
 
 log = logging.getLogger(__name__)
 
 WAITING_SECONDS = 1.0
-MOST_WAITING = 64
+MAX_WAITING = 64
 _OWN = ("agent_id", "message_type", "conversation_id", "data")
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
@@ -82,7 +82,7 @@ class _File(logging.FileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._waiting.append(record)
-        if record.levelno >= logging.WARNING or len(self._waiting) >= MOST_WAITING:
+        if record.levelno >= logging.WARNING or len(self._waiting) >= MAX_WAITING:
             self.flush()
         elif not self._is_due:
             try:

@@ -40,7 +40,7 @@ PART_BYTES = 2_048
 # The same for pages, which come from memory.
 PAGE_BYTES = 65_536
 # Longer names of hosts do not exist.
-_MOST_HOST_LENGTH = 260
+_MAX_HOST_LENGTH = 260
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
@@ -188,7 +188,7 @@ class Allowances:
             who = name if isinstance(name, str) else name[0]
             log.warning("%s asks too often: some of its requests are refused", who)
 
-    def guard(self, handler: QuickHandler, refuse: Refuse, most_bytes: int) -> QuickHandler:
+    def guard(self, handler: QuickHandler, refuse: Refuse, max_bytes: int) -> QuickHandler:
         """The same handler, which is spared what comes too often."""
         knows_nobody = self._identify is nobody
         looked_at = _cost_alone if knows_nobody else _token_and_cost
@@ -209,7 +209,7 @@ class Allowances:
                 seconds = buckets.take(name, cost)
                 if seconds and not (cost == REGISTRATION_COST and self._may_try(body, peer)):
                     self._tell(name)
-                    return refuse_too_many(body, seconds, refuse, most_bytes)
+                    return refuse_too_many(body, seconds, refuse, max_bytes)
             given = handler(body, peer)
             if not isinstance(given, bytes):
                 return self._pays_later(given, body, peer, (buckets, name))
@@ -249,17 +249,17 @@ class Allowances:
         return given
 
 
-async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, most_bytes: int) -> NoReturn:
+async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, max_bytes: int) -> NoReturn:
     """Raise TooOften with the answer to a body."""
 
     def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", too_many(seconds))
 
     if not is_batch(body):
-        raise TooOften(await answer(body, too_early, refuse, most_bytes) or b"", seconds)
+        raise TooOften(await answer(body, too_early, refuse, max_bytes) or b"", seconds)
     # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
     made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
-    ids = [call.id for call in parse(body, most_bytes).calls if call.id is not None]
+    ids = [call.id for call in parse(body, max_bytes).calls if call.id is not None]
     raise TooOften(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
 
 
@@ -275,7 +275,7 @@ def _host_in(body: bytes) -> str:
         host = urlsplit(meta.contact_endpoint).netloc.lower()
     except (*_NOT_READABLE, ValueError):
         return ""
-    return host if len(host) <= _MOST_HOST_LENGTH else ""
+    return host if len(host) <= _MAX_HOST_LENGTH else ""
 
 
 @lru_cache(maxsize=1_024)

@@ -47,13 +47,13 @@ SETTLING_SECONDS = 2.5
 UNNAMED = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
 # knows better.
-MOST_UNREACHABLE = 4
+MAX_UNREACHABLE = 4
 # How often an agent that has a token pings again before it believes that the manager knows no ping.
 MAX_PING_RETRIES = 4
 # By chance, in the conversation_id of a registration: nobody finds it by its hash, which a ping shows.
 CONVERSATION_BYTES = 8
 # The longest text of a LEAGUE_ERROR that is shown.
-MOST_TEXT = 500
+MAX_TEXT = 500
 # How long a file waits that could not be written.
 WRITE_AGAIN_SECONDS = 5.0
 
@@ -291,7 +291,7 @@ class Registrar:
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
             except (RpcRefusal, _NotReached) as refusal:
-                _check_passes(refusal, math.inf if kept else MOST_UNREACHABLE - failures)
+                _check_passes(refusal, math.inf if kept else MAX_UNREACHABLE - failures)
                 why = refusal
             except ProtocolError as error:
                 reason = f"What answers at {self._address} is no League Manager of league.v2: {error.detail}"
@@ -438,7 +438,7 @@ def text_of(error: m.LeagueError) -> str:
     detail = (error.context or {}).get("detail") or error.action_required or ""
     about_message = f" about {error.original_message_type}" if error.original_message_type else ""
     text = f"The manager reports {error.error_code} {error.error_description}{about_message}. {detail}"
-    return text.strip()[:MOST_TEXT]
+    return text.strip()[:MAX_TEXT]
 
 
 def _check_passes(refusal: RpcRefusal | _NotReached, more_tries: float) -> None:

@@ -14,7 +14,7 @@ from leaguekit.agents.mcp_tools import agent_mcp_tools
 from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import HttpAnswer, Peer, QuickHandler, Unreachable
 from leaguekit.transport.mcp.lazy_app import Door, surface_door
@@ -41,16 +41,16 @@ def agent_server(
     ``endpoint`` is the URL at which others reach it. ``admits`` says of the beginning of a large body whether the rest
     is read, and ``caller`` whose token is in it.
     """
-    most = MOST_BYTES_FROM_ABOVE
+    most = MAX_BYTES_FROM_ABOVE
     allowances = Allowances() if caller is None else Allowances(recognise=caller)
     handler = allowances.guard(handle, refuse, most)
     is_referee = role == "referee"
     return Server(
         _refusing_large_posts(handler) if is_referee else handler,
         sockets=sockets,
-        most_bytes=most,
+        max_bytes=most,
         too_large=too_large_answer(
-            refuse, most, f", and {MOST_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
+            refuse, most, f", and {MAX_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
         ),
         admits=admits,
         mcp=mcp_door(lambda: agent_mcp_tools(role, handler), allowances, most),
@@ -59,9 +59,9 @@ def agent_server(
     )
 
 
-def mcp_door(surface: Callable[[], Surface], allowances: Allowances, most_bytes: int) -> Door:
+def mcp_door(surface: Callable[[], Surface], allowances: Allowances, max_bytes: int) -> Door:
     """The way in for MCP, within what each address may ask for."""
-    return surface_door(surface, most_bytes, admit=allowances.visits)
+    return surface_door(surface, max_bytes, admit=allowances.visits)
 
 
 def names_of(*urls: str) -> list[str]:
@@ -73,11 +73,11 @@ def names_of(*urls: str) -> list[str]:
     return names
 
 
-def too_large_answer(refuse: Refuse, most_bytes: int, more: str = "") -> Callable[[], bytes]:
+def too_large_answer(refuse: Refuse, max_bytes: int, more: str = "") -> Callable[[], bytes]:
     """What makes the answer to a body that is too large. Nothing of that body is read: its sender is not known."""
 
     def make() -> bytes:
-        error = ProtocolError("E046", f"At most {most_bytes:,} bytes are taken{more}.")
+        error = ProtocolError("E046", f"At most {max_bytes:,} bytes are taken{more}.")
         return failure(NULL, refuse(error, Refused(NULL, None, error)))
 
     return make
@@ -109,6 +109,6 @@ def _refusing_large_posts(handler: QuickHandler) -> PostHandler:
 
     def answering(body: bytes, peer: Peer) -> Answer:
         given = handler(body, peer)
-        return given if len(body) <= MOST_BYTES else large(given)
+        return given if len(body) <= MAX_BYTES else large(given)
 
     return answering

@@ -71,18 +71,18 @@ class CommandError(Exception):
 
 
 # No message and no file of settings is larger.
-MOST_READ = 64 * 1024 * 1024
+MAX_READ = 64 * 1024 * 1024
 
 
 def read_input(name: str | Path) -> bytes:
     """What a file that the user names holds, or standard input if that is "-". Raises CommandError."""
     try:
         with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
-            content = file.read(MOST_READ + 1)
+            content = file.read(MAX_READ + 1)
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror}") from None
-    if len(content) > MOST_READ:
-        raise CommandError(f"cannot read {name}: it is larger than {MOST_READ:,} bytes")
+    if len(content) > MAX_READ:
+        raise CommandError(f"cannot read {name}: it is larger than {MAX_READ:,} bytes")
     return content
 
 
@@ -146,7 +146,7 @@ def _not_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:
 
 def _failed(command: str | None, error: Exception) -> int:
     """Say why a command cannot be carried out, if anything can be said; its exit code."""
-    from leaguekit.protocol.plain import harmless_lines
+    from leaguekit.protocol.plain_text import harmless_lines
 
     why = str(error)
     try:

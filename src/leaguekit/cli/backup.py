@@ -15,10 +15,10 @@ import msgspec
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.addresses import MEMORY, is_postgres, shown
+from leaguekit.store.backups import copy_store, first_event
 from leaguekit.store.base import StoreError
-from leaguekit.store.copies import copy_store, first_event
 from leaguekit.store.files import safe_name
 
 EXAMPLES = """examples:

@@ -13,9 +13,9 @@ from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
 from leaguekit.kit import report as reports
 from leaguekit.kit.checks import Outcome, Terms
-from leaguekit.kit.ground import HttpGround
+from leaguekit.kit.http_network import HttpGround
 from leaguekit.kit.report import Report
-from leaguekit.protocol.plain import harmless_lines
+from leaguekit.protocol.plain_text import harmless_lines
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.server.server import CannotListen

@@ -8,7 +8,7 @@ from leaguekit.cli import CommandError, read_input
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import Explanation, explain
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 
 EXAMPLES = """examples:
   league explain message.json

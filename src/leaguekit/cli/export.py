@@ -13,13 +13,13 @@ import msgspec
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
-from leaguekit.league.listing import AgentRow, Listing, ResultRow
-from leaguekit.league.telling import Teller, sentence
+from leaguekit.league.flat_tables import AgentRow, Listing, ResultRow
+from leaguekit.league.sentences import Teller, sentence
 from leaguekit.league.ties import PlacedRow
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
-from leaguekit.store.sheets import csv_row
+from leaguekit.store.spreadsheets import csv_row
 
 EXAMPLES = """examples:
   league export                                      the results of the newest league, as JSON

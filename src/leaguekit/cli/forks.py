@@ -26,7 +26,7 @@ from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.methods import get_ready
 
 _POLL_SECONDS = 0.01
-_MOST_FILES = 65_536
+_MAX_FILES = 65_536
 # What commands import when they run. There is one manager, which can do that while the others are being started.
 _NEEDED = {"referee": ("leaguekit.referee.referee",)}
 _NEEDED_BY_ALL = ("uvloop", "uvicorn.lifespan.on", "resource")
@@ -115,4 +115,4 @@ def _close_all_but(kept: Sequence[int]) -> None:
     for number in sorted(kept):
         os.closerange(first, number)
         first = number + 1
-    os.closerange(first, _MOST_FILES)
+    os.closerange(first, _MAX_FILES)

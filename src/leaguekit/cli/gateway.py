@@ -42,7 +42,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.agents.logs import log_to
     from leaguekit.agents.serving import until
     from leaguekit.agents.world import World
-    from leaguekit.gateway.house import Gateway
+    from leaguekit.gateway.gateway import Gateway
     from leaguekit.gateway.server import gateway_server
     from leaguekit.transport.addresses import AddressPolicy
     from leaguekit.transport.client.caller import HttpCaller

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from leaguekit.cli.screen import Cell, right
 from leaguekit.cli.tables import counted, kept_in_place
-from leaguekit.league.telling import with_names
+from leaguekit.league.sentences import with_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
-from leaguekit.web.shapes import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
+from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
 
 # From so many columns on there is room for two halves beside each other.
 TWO_HALVES = 100

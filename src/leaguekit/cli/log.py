@@ -8,9 +8,9 @@ import asyncio
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.league.telling import Teller
+from leaguekit.league.sentences import Teller
 from leaguekit.protocol.ids import match_id
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.base import LogReader, Stored
 
 POLL_SECONDS = 0.2

@@ -19,7 +19,7 @@ import msgspec
 from leaguekit.cli import CommandError, plans, program, read_input
 from leaguekit.cli.operate import read_admin_token
 from leaguekit.games import GAMES
-from leaguekit.league.schedule import MOST_MATCHES, match_count
+from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
 from leaguekit.store.addresses import MEMORY, is_postgres
@@ -189,12 +189,12 @@ def _start_when(text: str | None) -> tuple[int, int] | None:
 
 def _world(options: argparse.Namespace) -> World:
     from leaguekit.agents.world import World
-    from leaguekit.transport.addresses import MOST_THREADS_FOR_APPLICANTS
+    from leaguekit.transport.addresses import MAX_THREADS_FOR_APPLICANTS
     from leaguekit.transport.client.caller import HttpCaller
     from leaguekit.transport.mcp.calling import McpCaller
 
     policy = program.policy_for(options).trusting(*options.own)
-    for_applicants = HttpCaller(policy, most_look_ups=MOST_THREADS_FOR_APPLICANTS)
+    for_applicants = HttpCaller(policy, max_look_ups=MAX_THREADS_FOR_APPLICANTS)
     return World(McpCaller(HttpCaller(policy)), options.data_dir, policy=policy, applicants_caller=for_applicants)
 
 
@@ -308,10 +308,10 @@ def _check_not_lost(store: str | Path, token: Path) -> None:
 def _check_size(settings: Settings) -> None:
     """Refuse a new league that could not be started if it were full."""
     matches = match_count(settings.max_players, settings.rounds)
-    if matches > MOST_MATCHES:
+    if matches > MAX_MATCHES:
         raise CommandError(
             f"max_players = {settings.max_players} would make {matches:,} matches, and a league has at most "
-            f"{MOST_MATCHES:,}: take a lower --max-players"
+            f"{MAX_MATCHES:,}: take a lower --max-players"
         )
 
 

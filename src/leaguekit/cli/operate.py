@@ -16,12 +16,12 @@ import msgspec
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.tables import counted, json_line, standings_table, table
-from leaguekit.league.telling import with_names
+from leaguekit.league.sentences import with_names
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain import escaped, harmless
+from leaguekit.protocol.plain_text import escaped, harmless
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed

@@ -37,7 +37,7 @@ id.
 """
 
 PORT = 8101
-MOST_NAME = 50
+MAX_NAME = 50
 # Of each option of a language model: what it takes, and what it is.
 _MODEL = {
     "model": ("NAME", "as its server calls it"),
@@ -94,7 +94,7 @@ def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
         from leaguekit.player.llm import from_options
 
         model = from_options(given, program.say)
-        return model.model.rpartition("/")[2][:MOST_NAME] or LLM, model
+        return model.model.rpartition("/")[2][:MAX_NAME] or LLM, model
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for --strategy {LLM}, not for {options.strategy}")

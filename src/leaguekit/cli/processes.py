@@ -22,10 +22,10 @@ from typing import IO, Self
 from leaguekit.cli import CommandError
 from leaguekit.cli.forks import Fork, can_fork
 from leaguekit.league.registration import HAS_LEFT
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 
 # One that ends more often than so within so many seconds would do so for ever.
-MOST_RESTARTS = 5
+MAX_RESTARTS = 5
 RESTART_SECONDS = 60.0
 # What a process takes of this one's open files: its socket, and the file of what it says.
 FILES_A_PROCESS = 2
@@ -156,8 +156,8 @@ class Processes:
             now = time.monotonic()
             while child.restarts and child.restarts[0] < now - RESTART_SECONDS:
                 child.restarts.popleft()
-            if len(child.restarts) >= MOST_RESTARTS:
-                raise CommandError(f"{name} failed {MOST_RESTARTS + 1} times within a minute: {why}")
+            if len(child.restarts) >= MAX_RESTARTS:
+                raise CommandError(f"{name} failed {MAX_RESTARTS + 1} times within a minute: {why}")
             child.restarts.append(now)
             try:
                 child.process = self._started(child.served, child.arguments, child.said, child.secrets)

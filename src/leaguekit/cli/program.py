@@ -22,16 +22,16 @@ from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
-from leaguekit.protocol.plain import harmless_lines
+from leaguekit.protocol.plain_text import harmless_lines
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
 from leaguekit.transport.base import Unreachable
-from leaguekit.transport.descriptors import most_descriptors
+from leaguekit.transport.descriptors import max_descriptors
 from leaguekit.transport.server.server import CannotListen, listen
 
 Stop = asyncio.Event
-MOST_FILES = 16_384
+MAX_FILES = 16_384
 # What a program needs of open files in any case: its log, its store, its event loop, and a few connections.
 OTHER_FILES = 64
 OBJECTS_A_COLLECTION = 10_000
@@ -161,7 +161,7 @@ def dashboard(endpoint: str) -> str:
     return endpoint.partition("?")[0].removesuffix("mcp")
 
 
-def make_room(wanted: int = MOST_FILES) -> None:
+def make_room(wanted: int = MAX_FILES) -> None:
     """Allow this program as many open files, and so connections, as the system lets it have."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # there is none on Windows
@@ -174,8 +174,8 @@ def make_room(wanted: int = MOST_FILES) -> None:
 def check_files(needed: int) -> None:
     """Raise CommandError if this program may not open that many files beside its connections."""
     needed += OTHER_FILES
-    make_room(max(needed, MOST_FILES))
-    if (limit := most_descriptors()) < needed:
+    make_room(max(needed, MAX_FILES))
+    if (limit := max_descriptors()) < needed:
         raise CommandError(
             f"this needs {needed:,} open files, and the limit is {limit:,}: raise it with `ulimit -n {needed}`"
         )

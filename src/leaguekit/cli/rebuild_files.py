@@ -10,7 +10,7 @@ from leaguekit.cli import stores
 from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.state import League
 from leaguekit.manager.views import agents_view, rounds_view, standings_view
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.referee.match_file import match_view
 from leaguekit.store.base import LogReader
 from leaguekit.store.disk import DISK

@@ -14,11 +14,11 @@ from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
-from leaguekit.league.telling import Teller, sentence
+from leaguekit.league.sentences import Teller, sentence
 from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.referee.transcripts import in_words
 from leaguekit.store.base import LogReader
 

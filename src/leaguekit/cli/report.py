@@ -14,11 +14,11 @@ from leaguekit.cli.export import HEADS, cell
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.league.figures import Figures, Line, figures
-from leaguekit.league.listing import Listing
-from leaguekit.league.telling import with_names
-from leaguekit.protocol.plain import harmless
+from leaguekit.league.flat_tables import Listing
+from leaguekit.league.sentences import with_names
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.base import LogReader
-from leaguekit.store.sheets import csv_row
+from leaguekit.store.spreadsheets import csv_row
 
 if TYPE_CHECKING:
     from leaguekit.web.report import Report, ReportedMatch

@@ -12,8 +12,8 @@ from leaguekit.cli.backup import add_common, contents, league_in, refuse_address
 from leaguekit.cli.manager import default_store
 from leaguekit.cli.tables import json_line
 from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE
+from leaguekit.store.backups import copy_store
 from leaguekit.store.base import StoreError
-from leaguekit.store.copies import copy_store
 
 EXAMPLES = """examples:
   league restore monday.db                         to where the league was under SHARED

@@ -26,11 +26,11 @@ from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import counted, in_all, json_line, standings_table, warn_of_replaced
 from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
-from leaguekit.league.telling import with_names
+from leaguekit.league.sentences import with_names
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit, fitting
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain import harmless, harmless_lines
+from leaguekit.protocol.plain_text import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
@@ -42,7 +42,7 @@ STARTING_POLL_SECONDS = 0.02
 # How often the manager is asked again that does not answer; each time it has ten seconds.
 MANAGER_TRIES = 5
 REFEREE_MATCHES = 10
-MOST_ROWS = 10
+MAX_ROWS = 10
 EXAMPLES = """examples:
   league run                                       four players, two referees, even/odd
   league run --players 50 --referees 4 --seed 7    the same league every time
@@ -481,7 +481,7 @@ async def _show_news(caller: HttpCaller, manager: str, status: dict[str, Any], s
         if round_id > show.round:
             if show.paced and round_id > 1:
                 standings = (await _asked(caller, manager, {"command": "standings"}))["standings"]
-                show.say(f"\n{standings_table(standings[:MOST_ROWS])}")
+                show.say(f"\n{standings_table(standings[:MAX_ROWS])}")
             show.round = round_id
             show.say(f"\nRound {round_id} of {status['total_rounds']}")
         for match in await _schedule(caller, manager, round_id=round_id):

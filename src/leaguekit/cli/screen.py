@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from leaguekit.cli.tables import MARK, clipped, kept_in_place, width
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 
 # What a line may be drawn in; terminals choose the shades.
 STYLES = {"": "", "bold": "1", "dim": "2", "good": "32", "bad": "31", "lively": "36", "warning": "33"}

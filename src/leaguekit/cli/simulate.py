@@ -22,7 +22,7 @@ from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
 from leaguekit.sim.direct import CannotAsk, Entrant
-from leaguekit.store.sheets import csv_row
+from leaguekit.store.spreadsheets import csv_row
 
 BAR_WIDTH = 30
 # Seconds between two looks at the progress, on a terminal and elsewhere.

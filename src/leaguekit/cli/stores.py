@@ -14,9 +14,9 @@ import msgspec
 
 from leaguekit.cli import CommandError
 from leaguekit.league import events as e
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.protocol.reading import decode, of_type
 from leaguekit.store.base import LogReader, Stored, StoreError
 from leaguekit.store.head import MissingEnd, missing_end, read_head
 from leaguekit.store.opening import open_reader

@@ -16,13 +16,13 @@ from httptools import HttpParserError, HttpResponseParser
 from msgspec import UNSET
 
 from leaguekit.protocol import times
-from leaguekit.web.shapes import Change, Live
+from leaguekit.web.api_types import Change, Live
 
 PATIENCE = 10.0
 # A stream that is alive says something more often than this.
 SILENCE = 60.0
 AGAIN_SECONDS = 1.0
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 _PIECE = 65_536
 
 
@@ -122,7 +122,7 @@ class _Answer:
 
     def events(self) -> list[StreamEvent]:
         """The events that are complete."""
-        if len(self._body) > MOST_BYTES:
+        if len(self._body) > MAX_BYTES:
             raise Broken("it sends too much at once")
         *whole, rest = bytes(self._body).replace(b"\r\n", b"\n").split(b"\n\n")
         self._body[:] = rest

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from leaguekit.league.ties import score_text
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain import escaped, harmless
+from leaguekit.protocol.plain_text import escaped, harmless
 
 # Players that are warned of one by one.
 MAX_WARNINGS = 10

@@ -17,7 +17,7 @@ from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.shown import Show, ShownCaller
+from leaguekit.cli.exchange_display import Show, ShownCaller
 from leaguekit.games import GAMES
 from leaguekit.kit import friendly
 from leaguekit.league.settings import Settings

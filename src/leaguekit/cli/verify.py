@@ -13,12 +13,12 @@ from leaguekit.cli import stores
 from leaguekit.cli.tables import counted, json_line
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.addresses import is_postgres
 from leaguekit.store.base import LogReader
 from leaguekit.store.head import MissingEnd, missing_end, read_head
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 EXAMPLES = """examples:
   league verify                                  the newest league under SHARED
   league verify SHARED/agents/…/manager/league.db
@@ -128,9 +128,9 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     for reason, count in counts.not_checkable.items():
         yield f"{count:9,} not checkable: {harmless(reason)}"
     yield f"{'FAULT' if complete.is_missing_end else '':>9} {harmless(complete.sentence)}"
-    for finding in audit.findings[:MOST_SHOWN]:
+    for finding in audit.findings[:MAX_SHOWN]:
         yield f"{'warning' if finding.is_warning else 'FAULT':>9} {harmless(finding)}"
-    if (more := audit.faults + audit.warnings - MOST_SHOWN) > 0:
+    if (more := audit.faults + audit.warnings - MAX_SHOWN) > 0:
         yield f"          … and {more:,} more (--json has the first {len(audit.findings):,})"
     warnings = f"; {counted(audit.warnings, 'warning')}" if audit.warnings else ""
     if faults := audit.faults + complete.is_missing_end:

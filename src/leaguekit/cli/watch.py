@@ -18,13 +18,13 @@ from leaguekit.cli.operate import MANAGER
 from leaguekit.cli.screen import Cell, Screen, can_show
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
-from leaguekit.league.telling import with_names
-from leaguekit.protocol.plain import harmless
-from leaguekit.web.shapes import Live
+from leaguekit.league.sentences import with_names
+from leaguekit.protocol.plain_text import harmless
+from leaguekit.web.api_types import Live
 
 # A picture that changes more often than this cannot be read.
 LEAST_SECONDS = 0.1
-MOST_SECONDS = 1.0
+MAX_SECONDS = 1.0
 EXAMPLES = """examples:
   league watch                                          the league at http://127.0.0.1:8000
   league watch --manager http://192.168.1.10:8000/mcp
@@ -106,7 +106,7 @@ class Painter:
                     self._follower.changed.clear()
                     self._paint(screen)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._follower.changed.wait(), MOST_SECONDS)
+                        await asyncio.wait_for(self._follower.changed.wait(), MAX_SECONDS)
                     await asyncio.sleep(LEAST_SECONDS)
         finally:
             loop.remove_signal_handler(signal.SIGWINCH)

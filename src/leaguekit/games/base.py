@@ -41,7 +41,7 @@ class Game(ABC, Generic[PositionT]):
     # Even/odd has messages of its own in the specification; every other game uses the generic ones.
     asks_for_parity: ClassVar[bool] = False
     # How many times players are asked in the longest game.
-    most_turns: ClassVar[int] = 1
+    max_turns: ClassVar[int] = 1
     # If chance alone decides between any two players: why, in a sentence that pages show.
     luck: ClassVar[str] = ""
 

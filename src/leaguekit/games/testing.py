@@ -56,7 +56,7 @@ def hashed_choice(text: str, options: list[Any]) -> Any:
 
 
 def check_game(
-    game: Game[Any], seeds: Iterable[int] = range(100), choose: Chooser = hashed_choice, most_turns: int = 1_000
+    game: Game[Any], seeds: Iterable[int] = range(100), choose: Chooser = hashed_choice, max_turns: int = 1_000
 ) -> None:
     """Play a game for each seed and raise AssertionError, with a sentence, at the first rule that is broken."""
     _check_names(game)
@@ -65,7 +65,7 @@ def check_game(
     numbers = sorted({number for number in drawn.values() if number is not None})
     _require(not numbers or None not in drawn.values(), "draw must give a number for every seed, or None for every")
     for seed, number in drawn.items():
-        history, faces = _played(game, number, seed, choose, most_turns)
+        history, faces = _played(game, number, seed, choose, max_turns)
         for face, again in zip(faces, _faces(game, number, history), strict=True):
             _require(face == again, "the same moves must always lead to the same positions")
         if number is not None:
@@ -107,7 +107,7 @@ def _drawn(game: Game[Any], seed: int) -> int | None:
 
 
 def _played(
-    game: Game[Any], number: int | None, seed: int, choose: Chooser, most_turns: int
+    game: Game[Any], number: int | None, seed: int, choose: Chooser, max_turns: int
 ) -> tuple[list[Moves], list[_Face]]:
     """One game to its end, with every position checked: the moves that were made, and the faces met."""
     history, faces = list[Moves](), list[_Face]()
@@ -123,7 +123,7 @@ def _played(
         _require(_face(game, position) == faces[-1], "what is done to a view must not change the position")
         if faces[-1].over:
             return history, faces
-        _require(len(history) < most_turns, f"a game must end within {most_turns} turns")
+        _require(len(history) < max_turns, f"a game must end within {max_turns} turns")
         moves = {
             side: _as_sent(choose(f"{seed} {len(history)} {side}", game.question(position, side).valid_options))
             for side in game.to_move(position)

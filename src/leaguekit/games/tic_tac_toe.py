@@ -47,7 +47,7 @@ class TicTacToe(Game[Position]):
     """Played turn by turn on an open board."""
 
     name = "tic_tac_toe"
-    most_turns = 9
+    max_turns = 9
 
     def start(self, drawn: int | None) -> Position:  # noqa: ARG002 - nothing is drawn
         return Position()

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.rate_limits import Allowances, too_many
 from leaguekit.agents.serving import first
-from leaguekit.gateway.house import Gateway, NotAllowed, NotNow, TooMany
+from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.transport.base import TOO_OFTEN, Peer
 from leaguekit.transport.server.connection import line_of
@@ -31,7 +31,7 @@ from leaguekit.web.files import page_files
 
 # A browser waits for longer, but a proxy between may not.
 WAIT_SECONDS = 20.0
-MOST_BODY = 10_240
+MAX_BODY = 10_240
 FILES = "leaguekit.gateway"
 # The dashboard's.
 COLOURS = "colours.css"
@@ -157,8 +157,8 @@ async def _body(request: Request, kind: type[T]) -> T:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BODY:
-            raise _Wrong(413, f"At most {MOST_BODY:,} bytes are taken.")
+        if len(body) > MAX_BODY:
+            raise _Wrong(413, f"At most {MAX_BODY:,} bytes are taken.")
     try:
         return msgspec.json.decode(bytes(body), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -37,21 +37,21 @@ from leaguekit.transport.wait_limits import TooManyWait, Waits
 # Between one question for calls and the next.
 GRACE_SECONDS = 3.0
 # Every caller has a limit of its own, and none waits as long as this.
-MOST_SECONDS = 900.0
+MAX_SECONDS = 900.0
 # When there are as many as may be, those give way that have answered no call, the oldest first.
-MOST_RELAYS = 2_000
-MOST_RELAYS_AN_ADDRESS = 200
+MAX_RELAYS = 2_000
+MAX_RELAYS_AN_ADDRESS = 200
 # Of one relay, and of those the calls that show the same token.
-MOST_CALLS, MOST_CALLS_A_TOKEN = 32, 8
+MAX_CALLS, MAX_CALLS_A_TOKEN = 32, 8
 # Calls that every relay may have at the same time, and further ones of all relays together and of those of an address.
 FREE_CALLS = 2
-MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
+MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
 # Calls of strangers to one relay: at the same time, in a second, and at once after a pause. The same for pings.
-MOST_CALLS_OF_STRANGERS = 2
+MAX_CALLS_OF_STRANGERS = 2
 STRANGERS_A_SECOND, STRANGERS_AT_ONCE = 20.0, 40.0
 # Bodies that wait: those of one relay, and the large ones of all relays of an address and of all relays.
-MOST_BYTES = 2_097_152
-MOST_BYTES_AN_ADDRESS, MOST_BYTES_OF_ALL = 33_554_432, 134_217_728
+MAX_BYTES = 2_097_152
+MAX_BYTES_AN_ADDRESS, MAX_BYTES_OF_ALL = 33_554_432, 134_217_728
 # How long the answer to a ping is waited for.
 PONG_SECONDS = 10.0
 
@@ -121,11 +121,11 @@ class Relays:
         self._known_gone: dict[str, bool] = {}
         # Set when the relay at a place has come.
         self._awaited: dict[str, set[asyncio.Event]] = {}
-        self._calls = Waits(sys.maxsize, MOST_CALLS)
-        self._calls_of_tokens = Waits(sys.maxsize, MOST_CALLS_A_TOKEN)
-        self._pings = Waits(sys.maxsize, MOST_CALLS)
-        self._further_calls = Waits(MOST_FURTHER_CALLS, MOST_FURTHER_CALLS_AN_ADDRESS)
-        self._strangers = Waits(sys.maxsize, MOST_CALLS_OF_STRANGERS)
+        self._calls = Waits(sys.maxsize, MAX_CALLS)
+        self._calls_of_tokens = Waits(sys.maxsize, MAX_CALLS_A_TOKEN)
+        self._pings = Waits(sys.maxsize, MAX_CALLS)
+        self._further_calls = Waits(MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_AN_ADDRESS)
+        self._strangers = Waits(sys.maxsize, MAX_CALLS_OF_STRANGERS)
         self._rates = Buckets(STRANGERS_A_SECOND, STRANGERS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         # Of large bodies that wait, by the relay's address.
         self._bytes: Counter[str] = Counter()
@@ -206,12 +206,12 @@ class Relays:
 
     @contextmanager
     def _counted_bytes(self, relay: _Relay, size: int) -> Iterator[None]:
-        if size + sum(len(call.body) for call in relay.calls.values()) > MOST_BYTES:
+        if size + sum(len(call.body) for call in relay.calls.values()) > MAX_BYTES:
             raise TooManyWait
         if size <= FREE_BYTES:
             yield
             return
-        if size + self._bytes[relay.address] > MOST_BYTES_AN_ADDRESS or size + self._bytes.total() > MOST_BYTES_OF_ALL:
+        if size + self._bytes[relay.address] > MAX_BYTES_AN_ADDRESS or size + self._bytes.total() > MAX_BYTES_OF_ALL:
             raise TooManyWait
         self._bytes[relay.address] += size
         try:
@@ -225,7 +225,7 @@ class Relays:
         number, answer = self._call(relay, body)
         try:
             await in_a_task()
-            async with asyncio.timeout(MOST_SECONDS):
+            async with asyncio.timeout(MAX_SECONDS):
                 return await answer
         except TimeoutError:
             raise NoAnswer from None
@@ -324,9 +324,9 @@ class Relays:
     def _relay(self, place: str, host: str) -> _Relay:
         relay, address = self._relays.get(place), neighbourhood(host)
         if relay is None:
-            if self._addresses[address] >= MOST_RELAYS_AN_ADDRESS:
+            if self._addresses[address] >= MAX_RELAYS_AN_ADDRESS:
                 self._make_room(address)
-            elif len(self._relays) >= MOST_RELAYS:
+            elif len(self._relays) >= MAX_RELAYS:
                 self._make_room(None)
             relay = self._relays[place] = _Relay(address, is_known=self._known_gone.pop(place, False))
             self._addresses[address] += 1
@@ -347,7 +347,7 @@ class Relays:
         relay = self._relays.pop(place)
         if relay.is_known:
             self._known_gone[place] = True
-            if len(self._known_gone) > MOST_RELAYS:
+            if len(self._known_gone) > MAX_RELAYS:
                 del self._known_gone[next(iter(self._known_gone))]
         self._addresses[relay.address] -= 1
         if not self._addresses[relay.address]:

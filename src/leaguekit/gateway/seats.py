@@ -27,7 +27,7 @@ from leaguekit.transport.base import NoAnswer, Peer
 # The player would else make the move itself, and complain of its strategy.
 SPARE_SECONDS = 0.1
 # So many matches are told to whoever looks at a seat.
-MOST_MATCHES = 20
+MAX_MATCHES = 20
 
 Status = Literal["your_turn", "waiting", "over", "not_registered"]
 
@@ -88,7 +88,7 @@ class Seat:
         self.version = 0
         self._turns: dict[str, _Turn] = {}
         self._entropy = world.entropy
-        self._automatic: deque[str] = deque(maxlen=MOST_MATCHES)
+        self._automatic: deque[str] = deque(maxlen=MAX_MATCHES)
         self._seen: tuple[Any, ...] = ()
         self._changed = asyncio.Event()
         self._closing = asyncio.Event()
@@ -213,7 +213,7 @@ class Seat:
             round_id=agent.round_id,
             asked=self._asked(),
             record=record_of(matches),
-            matches=matches[-MOST_MATCHES:],
+            matches=matches[-MAX_MATCHES:],
             automatic=[*self._automatic],
             rank=self._rank(),
         )

@@ -8,22 +8,22 @@ from collections.abc import Iterable
 from leaguekit.agents.rate_limits import Allowances
 from leaguekit.agents.server import UNKNOWN, mcp_door, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
-from leaguekit.gateway.house import MOST_CALLS, MOST_CALLS_OF_KNOWN, MOST_CALLS_OF_UNKNOWN, Gateway
-from leaguekit.gateway.relays import FREE_CALLS, MOST_CALLS_OF_STRANGERS, MOST_FURTHER_CALLS, MOST_RELAYS
-from leaguekit.gateway.surface import gateway_surface
+from leaguekit.gateway.gateway import MAX_CALLS, MAX_CALLS_OF_KNOWN, MAX_CALLS_OF_UNKNOWN, Gateway
+from leaguekit.gateway.mcp_surface import gateway_surface
+from leaguekit.gateway.relays import FREE_CALLS, MAX_CALLS_OF_STRANGERS, MAX_FURTHER_CALLS, MAX_RELAYS
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.server.server import Limits, Server
 
 # A relay's question for calls waits here, and so do the calls for relays and for seats, and pings of relays.
-MOST_REQUESTS_A_RELAY = 1 + FREE_CALLS + FREE_CALLS + MOST_CALLS_OF_STRANGERS
-MOST_REQUESTS = (
-    MOST_CALLS
-    + MOST_CALLS_OF_KNOWN
-    + MOST_CALLS_OF_UNKNOWN
-    + MOST_REQUESTS_A_RELAY * MOST_RELAYS
-    + MOST_FURTHER_CALLS
+MAX_REQUESTS_A_RELAY = 1 + FREE_CALLS + FREE_CALLS + MAX_CALLS_OF_STRANGERS
+MAX_REQUESTS = (
+    MAX_CALLS
+    + MAX_CALLS_OF_KNOWN
+    + MAX_CALLS_OF_UNKNOWN
+    + MAX_REQUESTS_A_RELAY * MAX_RELAYS
+    + MAX_FURTHER_CALLS
     + Limits().requests
 )
 
@@ -32,17 +32,17 @@ def gateway_server(
     gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
 ) -> Server:
     """The gateway's server; called by its endpoint's name or others."""
-    allowances, most = Allowances(recognise=gateway.caller), MOST_BYTES_FROM_ABOVE
+    allowances, most = Allowances(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
     return Server(
         allowances.guard(gateway.handle, player_refusal, most),
         sockets=[served],
-        most_bytes=most,
-        too_large=too_large_answer(player_refusal, most, f", and {MOST_BYTES:,} {UNKNOWN}"),
+        max_bytes=most,
+        too_large=too_large_answer(player_refusal, most, f", and {MAX_BYTES:,} {UNKNOWN}"),
         admits=gateway.admits,
         app=gateway_app(gateway, allowances),
         mcp=mcp_door(lambda: gateway_surface(gateway), allowances, most),
         names=[*names_of(gateway.endpoint), *names],
         endpoint=gateway.endpoint,
         proxies=proxies,
-        limits=Limits(requests=MOST_REQUESTS),
+        limits=Limits(requests=MAX_REQUESTS),
     )

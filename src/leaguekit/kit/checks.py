@@ -16,16 +16,16 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.protocol.tokens import redacted
 
 SceneT = TypeVar("SceneT")
 State = Literal["passed", "failed", "not run"]
 
 # Of what was sent and what came, so much is shown.
-MOST_SHOWN = 1_000
+MAX_SHOWN = 1_000
 # Every wait of a check has a limit of its own; this one is for a check that has none by mistake.
-MOST_SECONDS = 300.0
+MAX_SECONDS = 300.0
 _DOCUMENT = re.compile(r"(\d{3})-L0*(\d+)[a-z]?")
 
 log = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ async def _looked(check: Check[SceneT], scene: SceneT) -> Outcome:
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
-        async with asyncio.timeout(MOST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             evidence = await check.look(scene)
         outcome = Outcome(check, "passed", _shown(evidence))
     except Failed as failed:
@@ -194,8 +194,8 @@ def _shown(evidence: Evidence) -> Evidence:
 def plain(text: str) -> str:
     """A text as a report shows it: on one line, without tokens, and not too long."""
     # Cut before it is made plain, for an agent may send a megabyte; once more after, for signs may become longer.
-    shown = harmless(redacted(text[: 2 * MOST_SHOWN]))
-    return shown if len(shown) <= MOST_SHOWN and len(text) <= 2 * MOST_SHOWN else f"{shown[:MOST_SHOWN]}…"
+    shown = harmless(redacted(text[: 2 * MAX_SHOWN]))
+    return shown if len(shown) <= MAX_SHOWN and len(text) <= 2 * MAX_SHOWN else f"{shown[:MAX_SHOWN]}…"
 
 
 def place_of(requirement: str) -> str:

@@ -21,17 +21,17 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from leaguekit.kit.checks import Evidence, Failed, NotRun
+from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.reading import check_text
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
 Json = dict[str, Any]
 # What the kit takes in an answer; more is said to be too much.
-MOST_BYTES = MOST_BYTES_FROM_ABOVE
+MAX_BYTES = MAX_BYTES_FROM_ABOVE
 # At most so many requests are kept: an agent may go mad.
-MOST_ARRIVED = 10_000
+MAX_ARRIVED = 10_000
 # How often it is told that nobody has come yet.
 TELL_SECONDS = 10.0
 
@@ -122,7 +122,7 @@ class Line:
         began = loop.time()
         answer, failure = None, ""
         try:
-            answer = await self._caller.post(url, body, seconds, MOST_BYTES)
+            answer = await self._caller.post(url, body, seconds, MAX_BYTES)
         except CallFailed as error:
             failure = f"no answer ({error.code}): {error}"
         except CallerLate as late:
@@ -234,7 +234,7 @@ class Desk:
         return answer if "id" in value else None
 
     def keep(self, arrived: Arrived) -> None:
-        if len(self.arrived) < MOST_ARRIVED:
+        if len(self.arrived) < MAX_ARRIVED:
             self.arrived.append(arrived)
         self._came.set()
 

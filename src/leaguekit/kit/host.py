@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import NotRun, Terms
 from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Seen, conversation_in
-from leaguekit.kit.told import value
+from leaguekit.kit.incoming import value
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, AgentRole

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from leaguekit.kit.checks import Outcome, State, place_of
-from leaguekit.protocol.plain import escaped, harmless
+from leaguekit.protocol.plain_text import escaped, harmless
 
 MARKS: dict[State, str] = {"passed": "✓", "failed": "✗", "not run": "·"}
 # In a recommended check that failed: something to mend, but nothing that keeps an agent from playing.

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from leaguekit.kit.answers import is_refusal, is_result, same
+from leaguekit.kit.answer_checks import is_refusal, is_result, same
 from leaguekit.kit.checks import Area, Check, Evidence
 from leaguekit.kit.exchanges import Exchange, Json, Line, encode, request
 from leaguekit.protocol.messages import Request

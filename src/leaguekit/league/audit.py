@@ -13,17 +13,17 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.league import events as e
-from leaguekit.league.order import Impossible, faults_in_order
 from leaguekit.league.outcomes import Fault, judge
-from leaguekit.league.scratch import Counted, Line, counted, table
+from leaguekit.league.preconditions import Impossible, faults_in_order
+from leaguekit.league.recount import Counted, Line, counted, table
 from leaguekit.league.state import League
 from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.protocol.reading import decode, of_type
 
 # A log that is broken from the start has a fault at every event; the first ones tell why.
-MOST_FINDINGS = 1_000
+MAX_FINDINGS = 1_000
 
 
 class Finding(NamedTuple):
@@ -132,7 +132,7 @@ class Audit:
     def _note(self, fault: Fault, match_id: str | None = None, *, is_warning: bool = False) -> None:
         self.faults += not is_warning
         self.warnings += is_warning
-        if len(self.findings) < MOST_FINDINGS:
+        if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Finding(self._number, match_id, *fault, is_warning))
 
     def _skip(self, reason: str) -> None:

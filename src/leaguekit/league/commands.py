@@ -7,8 +7,7 @@ writes the events down and applies them.
 from __future__ import annotations
 
 from leaguekit.league.access import issue_seats, revoke_seat, set_referee_code, void_token
-from leaguekit.league.forgiveness import learn_form, note_broken_rules
-from leaguekit.league.interventions import correct, disqualify, pause, rematch, resume, withdraw
+from leaguekit.league.operator_commands import correct, disqualify, pause, rematch, resume, withdraw
 from leaguekit.league.registration import (
     Applicant,
     Rejected,
@@ -31,6 +30,7 @@ from leaguekit.league.results import (
     void_attempt,
 )
 from leaguekit.league.rounds import announce_round, assign, create, start
+from leaguekit.league.rule_breaches import learn_form, note_broken_rules
 
 __all__ = [
     "Applicant",

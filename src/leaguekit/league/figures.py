@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import GAMES
-from leaguekit.league.linear import Check, unchecked
+from leaguekit.league.linear_algebra import Check, unchecked
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality

@@ -17,10 +17,10 @@ import unicodedata
 
 from leaguekit.protocol.fields import DisplayName
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.plain import UNSEEN
+from leaguekit.protocol.plain_text import UNSEEN
 
 # Written Hebrew has three marks on a letter, and hardly anything has more.
-MOST_MARKS = 3
+MAX_MARKS = 3
 _REFUSED = {
     "Cc": "a control character",
     "Cf": "invisible",
@@ -98,12 +98,12 @@ def _told(sign: str) -> str:
 
 def _loose_mark(name: str) -> str | None:
     """A mark that has no letter to stand on, or too much company."""
-    marks = MOST_MARKS
+    marks = MAX_MARKS
     for place, sign in enumerate(name, 1):
         if not unicodedata.category(sign).startswith("M"):
-            marks = MOST_MARKS if sign == " " else 0
-        elif marks == MOST_MARKS:
-            why = f"there are at most {MOST_MARKS} marks on a letter, and none without one"
+            marks = MAX_MARKS if sign == " " else 0
+        elif marks == MAX_MARKS:
+            why = f"there are at most {MAX_MARKS} marks on a letter, and none without one"
             return f"{_told(sign)} at character {place} is a mark too many: {why}"
         else:
             marks += 1

@@ -14,7 +14,7 @@ from leaguekit.league.statistics import player_stats
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import (
-    MOST_STANDINGS,
+    MAX_STANDINGS,
     AnnouncedMatch,
     Champion,
     FinalStanding,
@@ -31,7 +31,7 @@ from leaguekit.protocol.messages import (
 )
 
 # As many matches are named where there may be hundreds.
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def answer(league: League, query: LeagueQuery, reader: str | None = None) -> QueryData | QueryError:
@@ -54,7 +54,7 @@ def depends_on(league: League, query: LeagueQuery, reader: str) -> Hashable:
     params = query.query_params
     match query.query_type:
         case "GET_STANDINGS":
-            return ("GET_STANDINGS", reader if len(league.table.rows) > MOST_STANDINGS else None)
+            return ("GET_STANDINGS", reader if len(league.table.rows) > MAX_STANDINGS else None)
         case "GET_SCHEDULE":
             return ("GET_SCHEDULE", None if params is UNSET else params.round_id)
         case asked:
@@ -72,8 +72,8 @@ def waits_for(league: League) -> list[str]:
 
 def listed(matches: Collection[str]) -> str:
     """The names of matches, as many as can be read."""
-    more = len(matches) - MOST_NAMED
-    return ", ".join(sorted(matches, key=match_numbers)[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(matches) - MAX_NAMED
+    return ", ".join(sorted(matches, key=match_numbers)[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def standings(league: League, reader: str | None = None) -> list[Standing]:

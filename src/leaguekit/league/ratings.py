@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from leaguekit.league.linear import Check, Matrix, cholesky, inverse, solve, unchecked
+from leaguekit.league.linear_algebra import Check, Matrix, cholesky, inverse, solve, unchecked
 
 # In units of the natural logarithm of wins to losses: two players in three are within 520 rating points of the average.
 SPREAD = 3.0

@@ -19,19 +19,19 @@ from leaguekit.league.events import (
     ResultFlagged,
     ResultRecorded,
 )
-from leaguekit.league.forgiveness import FORMS, learn_form, note_broken_rules
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
 from leaguekit.league.rounds import closing
+from leaguekit.league.rule_breaches import FORMS, learn_form, note_broken_rules
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import ResultStatus
 from leaguekit.protocol.messages import MatchResult, MatchResultReport, ResultDetails
 
 # Unanswered calls in a row after which a player is suspended.
-MOST_FAILURES = 5
+MAX_FAILURES = 5
 # Void attempts after which a match waits for the operator.
-MOST_VOIDS = 3
+MAX_VOIDS = 3
 
 # Winner or none, and the points of winner and loser or of both, with what each can mean; the first is assumed when a
 # referee does not say.
@@ -130,7 +130,7 @@ def note_failures(league: League, agent_id: str, count: int, at: str) -> list[Ev
         return []
     in_a_row = player.failures + count
     counted = FailuresCounted(at=at, player_id=agent_id, in_a_row=in_a_row)
-    return [counted, *([PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MOST_FAILURES else [])]
+    return [counted, *([PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MAX_FAILURES else [])]
 
 
 def is_missed(league: League, agent_id: str) -> bool:
@@ -240,7 +240,7 @@ def _in_play(league: League, match_id: str, attempt: int | None, referee_id: str
 
 def _voided(match: Match, reason: str, at: str) -> list[Event]:
     voided = AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason)
-    return [voided, *([MatchHeld(at=at, match_id=match.id)] if match.voids + 1 >= MOST_VOIDS else [])]
+    return [voided, *([MatchHeld(at=at, match_id=match.id)] if match.voids + 1 >= MAX_VOIDS else [])]
 
 
 def _who_comes_and_goes(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
@@ -248,7 +248,7 @@ def _who_comes_and_goes(league: League, match: Match, details: ResultDetails, at
     events: list[Event] = []
     for name in match.players:
         player = league.players[name]
-        silent = failures_after(player.failures, details, name) >= MOST_FAILURES
+        silent = failures_after(player.failures, details, name) >= MAX_FAILURES
         if silent and player.state == "ACTIVE":
             events.append(PlayerSuspended(at=at, player_id=name))
         elif not silent and player.state == "SUSPENDED":

@@ -17,7 +17,7 @@ from leaguekit.league.events import (
     RoundCompleted,
 )
 from leaguekit.league.records import Match, Round
-from leaguekit.league.schedule import MOST_MATCHES, match_count, round_robin
+from leaguekit.league.schedule import MAX_MATCHES, match_count, round_robin
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
@@ -28,7 +28,7 @@ def create(settings: Settings, at: str) -> list[Event]:
     return [LeagueCreated(at=at, settings=settings)]
 
 
-def start(league: League, at: str, *, by_operator: bool = False, most_matches: int = MOST_MATCHES) -> list[Event]:
+def start(league: League, at: str, *, by_operator: bool = False, most_matches: int = MAX_MATCHES) -> list[Event]:
     """Close the registrations and make the schedule, in the order of the players' ids.
 
     A league that would have more than ``most_matches`` is not started.
@@ -42,7 +42,7 @@ def start(league: League, at: str, *, by_operator: bool = False, most_matches: i
             "A league needs two players and a referee; this one has "
             f"{len(players)} and {len(living_referees(league))}.",
         )
-    count, most = match_count(len(players), league.settings.rounds), min(most_matches, MOST_MATCHES)
+    count, most = match_count(len(players), league.settings.rounds), min(most_matches, MAX_MATCHES)
     if count > most:
         raise ProtocolError("E058", _too_many(len(players), count, most))
     rounds = round_robin(players, league.settings.rounds)
@@ -51,7 +51,7 @@ def start(league: League, at: str, *, by_operator: bool = False, most_matches: i
 
 def _too_many(players: int, matches: int, most: int) -> str:
     sentence = f"{players:,} players would have {matches:,} matches, and at most {most:,} are allowed"
-    remedy = "withdraw players (`league withdraw`)" if most == MOST_MATCHES else "confirm that number"
+    remedy = "withdraw players (`league withdraw`)" if most == MAX_MATCHES else "confirm that number"
     return f"{sentence}: {remedy}, and start again."
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 Pair = tuple[str, str]
 Rounds = Literal["single", "double"]
 # A start with as many takes seconds, and 400 MB.
-MOST_MATCHES = 1_000_000
+MAX_MATCHES = 1_000_000
 
 
 def match_count(players: int, rounds: Rounds) -> int:

@@ -13,7 +13,7 @@ from math import erfc, sqrt
 from operator import mul
 from typing import NamedTuple
 
-from leaguekit.league.linear import Check, cholesky, solve, unchecked
+from leaguekit.league.linear_algebra import Check, cholesky, solve, unchecked
 from leaguekit.league.ratings import Played
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS
 

@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from leaguekit.league.settings import TieBreak
-from leaguekit.protocol.messages import MOST_STANDINGS, MatchResult, OwnRecord, Standing
+from leaguekit.protocol.messages import MAX_STANDINGS, MatchResult, OwnRecord, Standing
 
 WIN_POINTS = 3
 
@@ -180,11 +180,11 @@ class Table:
     def shown_to(self, reader: str | None = None) -> list[Standing]:
         """At most 100 rows: of a longer table the first 99 and the reader's own."""
         standings = self.standings()
-        if len(standings) <= MOST_STANDINGS:
+        if len(standings) <= MAX_STANDINGS:
             return list(standings.values())
-        first = [row for row, _ in zip(standings.values(), range(MOST_STANDINGS), strict=False)]
+        first = [row for row, _ in zip(standings.values(), range(MAX_STANDINGS), strict=False)]
         own = standings.get(reader or "")
-        return first if own is None or own.rank < MOST_STANDINGS else [*first[:-1], own]
+        return first if own is None or own.rank < MAX_STANDINGS else [*first[:-1], own]
 
     def _take(self, row: Row) -> None:
         points = row.points

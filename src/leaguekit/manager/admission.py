@@ -34,7 +34,7 @@ from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.ids import MANAGER, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import (
-    MOST_THREADS_FOR_APPLICANTS,
+    MAX_THREADS_FOR_APPLICANTS,
     Resolver,
     addresses_of,
     is_loopback,
@@ -48,10 +48,10 @@ from leaguekit.transport.wait_limits import TooManyWait, Waits
 
 # Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
 # a seat code, are counted by themselves.
-MOST_CHECKS, MOST_CHECKS_AN_ADDRESS = 500, 200
-MOST_CHECKS_AN_AGENT = 2
+MAX_CHECKS, MAX_CHECKS_AN_ADDRESS = 500, 200
+MAX_CHECKS_AN_AGENT = 2
 # The number of wrong repeats of a registration after which no repeat of it counts.
-MOST_WRONG_REPEATS = 5
+MAX_WRONG_REPEATS = 5
 # How often an agent that is registered may register again. Each time takes a line in the log.
 RETURNS_AT_ONCE, RETURNS_A_SECOND = 30.0, 0.5
 # How often somebody at an address may show that an endpoint is its own. Each time a player is withdrawn.
@@ -91,14 +91,14 @@ class Admission:
         self._given: dict[str, _Given] = {}
         # Of each referee that shows players its own token, the addresses from which that token counts.
         self._token_hosts: dict[str, frozenset[str]] = {}
-        self._resolver = Resolver(most=MOST_THREADS_FOR_APPLICANTS)
+        self._resolver = Resolver(most=MAX_THREADS_FOR_APPLICANTS)
         # The time limits of the checks of strangers, the oldest first, each with its address.
         self._checks: dict[asyncio.Timeout, str] = {}
         # Players whose endpoints others have named, too.
         self._noted: set[str] = set()
         # How many requests with an agent's endpoint were neither a return nor a repeat.
         self._wrong_repeats: Counter[str] = Counter()
-        self._checks_of_agents = Waits(sys.maxsize, MOST_CHECKS_AN_AGENT)
+        self._checks_of_agents = Waits(sys.maxsize, MAX_CHECKS_AN_AGENT)
         self._returns = Buckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._contests = Buckets(CONTESTS_A_SECOND, CONTESTS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
@@ -179,7 +179,7 @@ class Admission:
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
             may_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
-            may_repeat=self._wrong_repeats[self._owner(meta)] < MOST_WRONG_REPEATS,
+            may_repeat=self._wrong_repeats[self._owner(meta)] < MAX_WRONG_REPEATS,
             wanted_id=self._wanted_id(request.sender),
         )
 
@@ -222,9 +222,9 @@ class Admission:
         """If there are too many, the oldest check ends: an endpoint that is there has answered long before."""
         await in_a_task()
         of_address = [limit for limit, other in self._checks.items() if other == address]
-        if len(of_address) >= MOST_CHECKS_AN_ADDRESS:
+        if len(of_address) >= MAX_CHECKS_AN_ADDRESS:
             self._end_check(of_address[0])
-        elif len(self._checks) >= MOST_CHECKS:
+        elif len(self._checks) >= MAX_CHECKS:
             self._end_check(next(iter(self._checks)))
         async with asyncio.timeout(None) as limit:
             self._checks[limit] = address

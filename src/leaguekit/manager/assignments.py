@@ -113,7 +113,7 @@ class Assignments:
 
     def _void_overdue(self) -> None:
         league = self._ledger.league
-        limit = longest_match(league.settings.time_limits, game(league.settings.game_type).most_turns)
+        limit = longest_match(league.settings.time_limits, game(league.settings.game_type).max_turns)
         now = asyncio.get_running_loop().time()
         # A referee that begins on the announcement has more matches than it plays at once: each that it ends gives the
         # others new time.

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leaguekit.agents.calls import MOST_OF_ANY, is_not_known, next_id, refuses_token
+from leaguekit.agents.calls import MAX_OF_ANY, is_not_known, next_id, refuses_token
 from leaguekit.agents.world import World
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut
 
@@ -230,10 +230,10 @@ class Broadcasts:
         Document 001 lets a player refuse a token that is not its own, and shows no token in the manager's messages.
         """
         token = None if agent_id in self._without_token else recipient.token
-        answer = await self._world.caller.post(recipient.url, _written(message, recipient, token), SECONDS, MOST_OF_ANY)
+        answer = await self._world.caller.post(recipient.url, _written(message, recipient, token), SECONDS, MAX_OF_ANY)
         if token is None or b'"error"' not in answer.body or not refuses_token(answer.body):
             return answer
-        answer = await self._world.caller.post(recipient.url, _written(message, recipient, None), SECONDS, MOST_OF_ANY)
+        answer = await self._world.caller.post(recipient.url, _written(message, recipient, None), SECONDS, MAX_OF_ANY)
         if not (refuses_token(answer.body) or is_not_known(answer.body)):
             self._without_token.add(agent_id)
         return answer

@@ -20,9 +20,9 @@ from leaguekit.agents.world import World
 from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.records import Round
-from leaguekit.league.results import MOST_FAILURES
+from leaguekit.league.results import MAX_FAILURES
 from leaguekit.league.rounds import living_referees
-from leaguekit.league.schedule import MOST_MATCHES, match_count
+from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.attendance import Attendance
 from leaguekit.manager.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
@@ -254,7 +254,7 @@ class LeagueRunner:
             return False
         players, referees = self.start_when
         count = len(league.table.rows)
-        if match_count(count, league.settings.rounds) > MOST_MATCHES:
+        if match_count(count, league.settings.rounds) > MAX_MATCHES:
             return False
         return count >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
 
@@ -547,7 +547,7 @@ class LeagueRunner:
         """Whether an agent has left too much unanswered; its state no longer says so once the league is over."""
         league = self._ledger.league
         if (player := league.players.get(agent_id)) is not None:
-            return player.failures >= MOST_FAILURES
+            return player.failures >= MAX_FAILURES
         referee = league.referees.get(agent_id)
         return referee is not None and referee.lost
 

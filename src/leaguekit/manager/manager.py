@@ -33,12 +33,12 @@ from leaguekit.manager.query_cache import QueryCache
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
-from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, Call, Refused, Reply, RpcError, awaited, reply
+from leaguekit.protocol.rpc import MAX_BYTES, Call, Refused, Reply, RpcError, awaited, reply
 from leaguekit.store.base import EventLog
 from leaguekit.transport.base import Peer, QuickHandler
 
@@ -51,8 +51,8 @@ log = logging.getLogger(__name__)
 Given = m.Message | Raw | Awaitable[m.Message]
 OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
 # The number of attempts in a match that are void and not counted because only the referee had no connection to players.
-MOST_EXCUSES = 10
-MOST_EXCUSES_OF_ONE = 1
+MAX_EXCUSES = 10
+MAX_EXCUSES_OF_ONE = 1
 
 
 class Manager:
@@ -165,7 +165,7 @@ class Manager:
         return await awaited(self._reply(body, peer))
 
     def _reply(self, body: bytes, peer: Peer) -> Reply:
-        return reply(body, lambda call: self._answer(call, peer), self._refuse, MOST_BYTES)
+        return reply(body, lambda call: self._answer(call, peer), self._refuse, MAX_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         self.meters.refuse(call if isinstance(call, Call) else None, error.code)
@@ -242,7 +242,7 @@ class Manager:
             return None
         silent = unheard(report.result)
         reached = await outages.reached(silent)
-        is_excused = self._excused[match.id] < (MOST_EXCUSES if len(silent) == 2 else MOST_EXCUSES_OF_ONE)
+        is_excused = self._excused[match.id] < (MAX_EXCUSES if len(silent) == 2 else MAX_EXCUSES_OF_ONE)
         if not reached or (len(silent) == 1 and not is_excused):
             return None
         self._excused[match.id] += 1
@@ -307,7 +307,7 @@ class Manager:
             self.ledger.record(events)
             return self._void_ack(report)
         self._excused[match.id] += 1
-        is_excused = self._excused[match.id] <= MOST_EXCUSES and not any(one.has_moved for one in told.values())
+        is_excused = self._excused[match.id] <= MAX_EXCUSES and not any(one.has_moved for one in told.values())
         ack = self._void(report, referee, outage=is_excused)
         why = report.reason.partition(": ")[2]
         outages.note_unable(match.id, referee.id, f"{referee.id} cannot call {player_id}" + (f": {why}" if why else ""))

@@ -27,7 +27,7 @@ from leaguekit.transport.mcp.surface import Changes, Json, Prompt, Refused, Reso
 from leaguekit.transport.mcp.typed import Nothing, typed_tool
 
 # A whole schedule takes long to make and to read; more than so many are given a round at a time.
-MOST_MATCHES = 300
+MAX_MATCHES = 300
 STANDINGS = "league://standings"
 MATCHES = "league://matches/"
 
@@ -207,7 +207,7 @@ class _Public:
 
     def _schedule(self, round_id: int | None) -> Schedule:
         league = self._ledger.league
-        if round_id is None and len(league.matches) > MOST_MATCHES:
+        if round_id is None and len(league.matches) > MAX_MATCHES:
             many = f"This league has {len(league.matches):,} matches in {len(league.rounds)} rounds"
             raise Refused(f"{many}: say which round, from round_id 1 to {len(league.rounds)}.")
         return Schedule(

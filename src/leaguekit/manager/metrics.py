@@ -19,7 +19,7 @@ from leaguekit.protocol.rpc import Call
 # Seconds: what was waited for a machine, and what was waited for an agent.
 QUICK = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 # So many applicants are remembered, the latest.
-MOST_APPLICANTS = 10_000
+MAX_APPLICANTS = 10_000
 _REGISTRATIONS = ("register_player", "register_referee")
 _NAMES = {name: method.name for name, method in BY_NAME.items()} | {PING: PING, "operator": "operator"}
 OTHER = "other"
@@ -104,7 +104,7 @@ class Metrics:
         # Who does not even say where it is may be anybody.
         who = registration.player_meta.contact_endpoint or registration.referee_meta.contact_endpoint
         if who not in self._in_vain:
-            if len(self._in_vain) >= MOST_APPLICANTS:
+            if len(self._in_vain) >= MAX_APPLICANTS:
                 del self._in_vain[next(iter(self._in_vain))]
             self._in_vain[who] = None if admitted else self._now()
             self.applicants += 1

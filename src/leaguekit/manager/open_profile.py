@@ -30,10 +30,10 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.dialects import requests
-from leaguekit.transport.dialects.answers import is_refusal
 from leaguekit.transport.dialects.forms import Form
 from leaguekit.transport.dialects.repairs import Repaired, repaired
 from leaguekit.transport.dialects.requests import Incoming
+from leaguekit.transport.dialects.responses import is_refusal
 
 log = logging.getLogger(__name__)
 

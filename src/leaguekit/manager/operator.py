@@ -17,14 +17,14 @@ from leaguekit.league.access import seat_of
 from leaguekit.league.events import Event
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
-from leaguekit.league.schedule import MOST_MATCHES, match_count
+from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import Count, RoundId, Url
 from leaguekit.protocol.messages import (
-    MOST_STANDINGS,
+    MAX_STANDINGS,
     BrokenRule,
     MatchResult,
     PlayerMeta,
@@ -33,17 +33,17 @@ from leaguekit.protocol.messages import (
     ResultDetails,
 )
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Unreachable
 
 METHOD = "operator"
-MOST_SEATS = 1_000
+MAX_SEATS = 1_000
 MAX_TIES = 10
 # The maximum size of a part of the schedule, which anybody may ask for.
-MOST_OF_SCHEDULE = 60_000
+MAX_OF_SCHEDULE = 60_000
 
 
 class Operation(msgspec.Struct, kw_only=True):
@@ -66,7 +66,7 @@ class Operation(msgspec.Struct, kw_only=True):
     endpoint: str = ""
     display_name: str = ""
     # For a start: how many matches the operator has agreed to.
-    most_matches: int = MOST_MATCHES
+    most_matches: int = MAX_MATCHES
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
 
@@ -147,8 +147,8 @@ class Operator:
         return code, commands.set_referee_code(codes.verifier("referee", code), at)
 
     def _new_seats(self, league: League, operation: Operation, at: str) -> Operated:
-        if not 1 <= operation.count <= MOST_SEATS:
-            raise ProtocolError("E044", f"count must be from 1 to {MOST_SEATS}, got {operation.count}.")
+        if not 1 <= operation.count <= MAX_SEATS:
+            raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {operation.count}.")
         new = [self._new_code() for _ in range(operation.count)]
         events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
         return Operated(events, lambda after: {"seats": _with_codes(after, new)})
@@ -282,15 +282,15 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
     if league.is_open:
         # How many matches there would be if it started now.
         planned = of_league["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
-        if planned > MOST_MATCHES:
-            waits.append(f"the operator: {planned:,} matches are more than {MOST_MATCHES:,} (withdraw players)")
+        if planned > MAX_MATCHES:
+            waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
     return of_league | {"waits_for": waits, "flags": flags} | shown
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
     rows = placed_rows(league.table)
     return {
-        "standings": msgspec.to_builtins(rows[:MOST_STANDINGS]),
+        "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
         "order": order_in_words(league.settings.tie_breaks),
@@ -359,7 +359,7 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
     size = 0
     for match in queries.schedule_from(league, operation.round_id, operation.offset):
         size += len(msgspec.json.encode(match)) + 1
-        if size > MOST_OF_SCHEDULE:
+        if size > MAX_OF_SCHEDULE:
             return {"schedule": found, "next_offset": operation.offset + len(found)}
         found.append(msgspec.to_builtins(match))
     return {"schedule": found}

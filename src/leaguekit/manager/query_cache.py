@@ -13,11 +13,11 @@ from msgspec import UNSET, Raw, json
 from leaguekit.league import queries
 from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.ids import MANAGER
-from leaguekit.protocol.reading import encode
 
 # A whole schedule of a large league would take more, and is made each time.
-MOST_BYTES_KEPT = 4_000_000
+MAX_BYTES_KEPT = 4_000_000
 _text = json.Encoder().encode
 
 
@@ -66,9 +66,9 @@ class QueryCache:
         )
         ready = _taken_apart(encode(response))
         size = sum(map(len, ready))
-        if self._size + size > MOST_BYTES_KEPT:
+        if self._size + size > MAX_BYTES_KEPT:
             self._forget()
-        if size <= MOST_BYTES_KEPT:
+        if size <= MAX_BYTES_KEPT:
             self._ready[key] = ready
             self._size += size
         return ready

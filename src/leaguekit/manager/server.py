@@ -23,9 +23,9 @@ from leaguekit.manager.manager import Manager
 from leaguekit.manager.mcp_surface import Bulletin, manager_surface
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.decoding import check_text, decode, of_type
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import check_text, decode, of_type
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import TOO_OFTEN, HttpAnswer, Peer, TooOften
@@ -33,11 +33,11 @@ from leaguekit.transport.mcp.surface import Changes
 from leaguekit.transport.server.endpoint import Beside
 from leaguekit.transport.server.server import Server
 
-MOST_TRANSCRIPT = 262_144
+MAX_TRANSCRIPT = 262_144
 _TOO_LARGE = msgspec.json.encode(
     {
-        "error": f"A transcript has at most {MOST_TRANSCRIPT:,} bytes, "
-        f"and shows its referee's auth_token in the first {MOST_BYTES:,}."
+        "error": f"A transcript has at most {MAX_TRANSCRIPT:,} bytes, "
+        f"and shows its referee's auth_token in the first {MAX_BYTES:,}."
     }
 )
 TRANSCRIPTS = "/transcripts/"
@@ -101,16 +101,16 @@ def manager_server(
             one.close()
 
     app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager, made), allowances)
-    handler, changes = allowances.guard(manager.reply, manager.refusal, MOST_BYTES), Changes()
+    handler, changes = allowances.guard(manager.reply, manager.refusal, MAX_BYTES), Changes()
     Bulletin(manager, changes)
     return Server(
         handler,
         sockets=[served],
-        most_bytes=MOST_BYTES,
-        too_large=too_large_answer(manager.refusal, MOST_BYTES),
+        max_bytes=MAX_BYTES,
+        too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=_only_posted(app),
-        beside=Beside(TRANSCRIPTS.encode(), transcript, MOST_TRANSCRIPT, _TOO_LARGE, is_referee),
-        mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MOST_BYTES),
+        beside=Beside(TRANSCRIPTS.encode(), transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_referee),
+        mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,
         proxies=proxies,

@@ -52,11 +52,11 @@ from leaguekit.protocol.fields import MatchState
 from leaguekit.protocol.messages import MoveOrigins
 
 # How often a wrong answer is asked for again inside its window; the next wrong answer loses the match.
-MOST_REPEATS = 3
-_WRONG_AGAIN = f"Technical loss at wrong answer {MOST_REPEATS + 1}, or if no valid one comes before the deadline."
+MAX_REPEATS = 3
+_WRONG_AGAIN = f"Technical loss at wrong answer {MAX_REPEATS + 1}, or if no valid one comes before the deadline."
 # Evidence goes into the report, which must stay small; the transcript has everything.
-MOST_EVENTS = 24
-MOST_DETAIL = 100
+MAX_EVENTS = 24
+MAX_DETAIL = 100
 
 
 # What a side is doing; the table above has a row for each.
@@ -144,8 +144,8 @@ class _Evidence(Struct, frozen=True):
                     **({} if player.connected else {"connected": False}),
                     "failures": player.failures,
                     "refused_posts": player.refused,
-                    "last_wrong": None if player.wrong is None else player.wrong.detail[:MOST_DETAIL],
-                    "events": [self._told(noted) for noted in player.events[-MOST_EVENTS:]],
+                    "last_wrong": None if player.wrong is None else player.wrong.detail[:MAX_DETAIL],
+                    "events": [self._told(noted) for noted in player.events[-MAX_EVENTS:]],
                 }
                 for player in self.players.values()
             },
@@ -256,7 +256,7 @@ class Match:
         player.heard()
         player.wrong = given
         player.note(given.code, given.ask, now)
-        if player.repeats < MOST_REPEATS and now < player.deadline:
+        if player.repeats < MAX_REPEATS and now < player.deadline:
             player.repeats += 1
             return [self._tell_wrong(player, given, now), self._ask(player, now, player.deadline)]
         player.fault = Ruling.WRONG_TOKEN if given.code == "E012" else Ruling.INVALID_ANSWER
@@ -405,7 +405,7 @@ class Match:
             detail=given.detail,
             action_required=self._action(_WANTED[player.phase]),
             retry_count=player.repeats,
-            max_retries=MOST_REPEATS,
+            max_retries=MAX_REPEATS,
             retryable=player.fault is None,
             consequence=_WRONG_AGAIN if player.fault is None else "Technical loss: no tries are left.",
             time_remaining=max(0.0, player.deadline - now),

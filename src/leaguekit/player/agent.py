@@ -40,9 +40,9 @@ from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.messages.matches import MAX_REASON
 from leaguekit.protocol.methods import BY_NAME, PING, read_call
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
 from leaguekit.protocol.tokens import redacted
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Shared, Views, ViewWriter
@@ -52,10 +52,10 @@ from leaguekit.transport.base import Peer
 PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
 GET_STATE = "get_player_state"
 # Of the moves that were played for a strategy, so many are remembered.
-MOST_REPLACED = 20
+MAX_REPLACED = 20
 _OWN = m.MoveInfo(origin="own")
 # To anybody who asks: all of a long league would be a long answer to a short question.
-MOST_MATCHES_SHOWN = 50
+MAX_MATCHES_SHOWN = 50
 # How often the file is written that shows the matches so far. A match is in it within a second.
 HISTORIES_A_SECOND = 1.1
 
@@ -191,7 +191,7 @@ class PlayerAgent:
     def reply(self, body: bytes, peer: Peer) -> Reply:
         """The same, at once where nobody has to be waited for."""
         answer = partial(self._answer_from, peer) if self._own_tokens else self._answer
-        return reply(body, answer, player_refusal, MOST_BYTES_FROM_ABOVE)
+        return reply(body, answer, player_refusal, MAX_BYTES_FROM_ABOVE)
 
     def _answer_from(self, peer: Peer, call: Call) -> m.Message | Awaitable[Any]:
         """Answer where it matters from which host a referee calls."""
@@ -256,7 +256,7 @@ class PlayerAgent:
             "round": self.round_id,
             "league_completed": self.finished.is_set(),
             "record": record_of(matches),
-            "matches": matches[-MOST_MATCHES_SHOWN:],
+            "matches": matches[-MAX_MATCHES_SHOWN:],
         }
 
     def _round_announced(self, message: m.RoundAnnouncement) -> Given:
@@ -370,7 +370,7 @@ class PlayerAgent:
     def _note_not_own(self, call: MoveCall, decision: Decision) -> None:
         """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so."""
         replaced = Replaced(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
-        if decision.origin == "replaced" and len(self.replaced) < MOST_REPLACED:
+        if decision.origin == "replaced" and len(self.replaced) < MAX_REPLACED:
             self.replaced.append(replaced)
         if decision.fault is None:
             return

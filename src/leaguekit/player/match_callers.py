@@ -19,7 +19,7 @@ from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import PROTOCOL, sender_of
 
 # The attempts at a match that a player tries a token for if it has forgotten the invitation.
-MOST_ATTEMPTS = 9
+MAX_ATTEMPTS = 9
 
 FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
 
@@ -50,7 +50,7 @@ class Callers(Struct, frozen=True, kw_only=True):
         made_for, referee_id = (self.key, self.league_id, shown.match_id), shown.sender.partition(":")[2]
         is_referees = any(tokens.recognised(token, verifier) for verifier in self.verifiers) or any(
             tokens.same(token, tokens.referee_to_player(*made_for, attempt, referee_id))
-            for attempt in range(1, MOST_ATTEMPTS + 1)
+            for attempt in range(1, MAX_ATTEMPTS + 1)
         )
         return Known("referee", tokens.shortened(token)) if is_referees else None
 
@@ -78,7 +78,7 @@ def match_of(
                 matches[match_id] = invited
             return invited
     if known is None:
-        known = _attempt(message, match_id, referee_id, range(1, MOST_ATTEMPTS + 1), me)
+        known = _attempt(message, match_id, referee_id, range(1, MAX_ATTEMPTS + 1), me)
         if known is not None:
             matches[match_id] = known
         return known
@@ -92,7 +92,7 @@ def is_referees(matches: dict[str, OpenMatch], shown: Credentials, me: Identity,
     if own is not None and tokens.recognised(shown.auth_token, own.verifier):
         return True
     known, referee_id = matches.get(shown.match_id), shown.sender.partition(":")[2]
-    attempts = range(1, MOST_ATTEMPTS + 1) if known is None else (known.attempt,)
+    attempts = range(1, MAX_ATTEMPTS + 1) if known is None else (known.attempt,)
     return _attempt(shown, shown.match_id, referee_id, attempts, me) is not None
 
 

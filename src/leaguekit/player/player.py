@@ -23,7 +23,7 @@ from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
-from leaguekit.protocol.plain import harmless_lines
+from leaguekit.protocol.plain_text import harmless_lines
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller

@@ -39,11 +39,11 @@ TAKE_SECONDS = 10.0
 SPARE_SECONDS = 10.0
 GIVE_SECONDS = 10.0
 # An answer is of no use to anybody much later than it was asked for.
-MOST_GIVES = 5
+MAX_GIVES = 5
 CLOSE_SECONDS = 2.0
 # Without its gateway a player loses matches: it asks again soon.
 LONGEST_PAUSE = 0.5
-MOST_TAKEN_BYTES = 4_194_304
+MAX_TAKEN_BYTES = 4_194_304
 SECRET_BYTES = 32
 # The gateway speaks for whoever called it.
 _PEER = Peer("")
@@ -130,7 +130,7 @@ class Line:
     async def _answer(self, passed: Passed, agent: PlayerAgent) -> None:
         try:
             given = Give(secret=self._secret, number=passed.number, body=await agent.handle(passed.body, _PEER))
-            for number in range(MOST_GIVES):
+            for number in range(MAX_GIVES):
                 with contextlib.suppress(CallFailed, CallerLate, RpcRefusal, ProtocolError):
                     if not (await self._ask(GIVE, given, Given, GIVE_SECONDS)).in_time:
                         log.warning("An answer came too late to the gateway.")
@@ -168,7 +168,7 @@ class Line:
     async def _ask(self, method: str, params: Struct, kind: type[T], seconds: float) -> T:
         call_id = next_id()
         body = request(method, msgspec.json.encode(params), call_id)
-        came = await self._world.caller.post(self.gateway_url, body, seconds, MOST_TAKEN_BYTES)
+        came = await self._world.caller.post(self.gateway_url, body, seconds, MAX_TAKEN_BYTES)
         try:
             return msgspec.json.decode(read_answer(came.body, call_id), type=kind)
         except msgspec.DecodeError as error:

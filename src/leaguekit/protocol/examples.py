@@ -10,10 +10,10 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.reading import encode
 from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import Call, failure, request, success
 

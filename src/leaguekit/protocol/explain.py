@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.protocol.decoding import check_text, shown, violations
 from leaguekit.protocol.errors import ProtocolError, Violation
 from leaguekit.protocol.messages import BY_TYPE, Answer, message_type
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
-from leaguekit.protocol.reading import check_text, shown, violations
 
 
 class Explanation(NamedTuple):

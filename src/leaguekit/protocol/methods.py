@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import decode, get_ready_for, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.messages import Message, message_type
-from leaguekit.protocol.reading import decode, get_ready_for, of_type
 from leaguekit.protocol.rpc import Call, params_of
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, inspect
 
-MOST_REMEMBERED = 4_096
+MAX_REMEMBERED = 4_096
 # What stands for "no text" in an optional field; msgspec has checked that it may.
 _NOTHING = (UNSET, None)
 Checker = Callable[[Any], bool]
@@ -32,7 +32,7 @@ class Pattern:
         """Whether a text matches that is not known to."""
         if self._matches(text) is None:
             return False
-        if len(self.known) >= MOST_REMEMBERED:
+        if len(self.known) >= MAX_REMEMBERED:
             self.known.clear()
             self.known.update(_NOTHING)
         self.known.add(text)

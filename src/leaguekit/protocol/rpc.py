@@ -17,18 +17,18 @@ from typing import Any, Literal, NamedTuple, Union
 import msgspec
 from msgspec import Raw
 
+from leaguekit.protocol.decoding import CHECKERS, check_text, shown
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
-from leaguekit.protocol.reading import CHECKERS, check_text, shown
 from leaguekit.protocol.tokens import redacted
 
 # What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
-MOST_BYTES = 10_240
-MOST_BYTES_FROM_ABOVE = 1_048_576
-MOST_IN_BATCH = 100
+MAX_BYTES = 10_240
+MAX_BYTES_FROM_ABOVE = 1_048_576
+MAX_IN_BATCH = 100
 # The answer to a batch is at most this many times as long as the batch, or this long.
-MOST_TIMES_AS_LONG = 10
-MOST_ANSWERED = 65_536
+MAX_TIMES_AS_LONG = 10
+MAX_ANSWERED = 65_536
 # What the short refusal of a member takes beside its id, and what any other refusal takes at most.
 _SHORT, _LONG = 250, 16_384
 
@@ -100,7 +100,7 @@ _request = msgspec.json.Decoder(_Request)
 _plain = msgspec.json.Decoder(_Plain)
 # A Struct reads the first members and only passes over the others; a list would make an object of each.
 _Members = msgspec.defstruct(
-    "_Members", [(f"member_{number}", Raw, _ABSENT) for number in range(MOST_IN_BATCH + 1)], array_like=True
+    "_Members", [(f"member_{number}", Raw, _ABSENT) for number in range(MAX_IN_BATCH + 1)], array_like=True
 )
 _members = msgspec.json.Decoder(_Members)
 _text = msgspec.json.Decoder(str)
@@ -111,9 +111,9 @@ _any = msgspec.json.Decoder(Raw)
 _NOT_PLAIN = (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read_plain(body: bytes, most_bytes: int = MOST_BYTES) -> Call | None:
+def read_plain(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
     """The call in a body that is one request with one message, and right; None if it has to be taken apart."""
-    if len(body) > most_bytes:
+    if len(body) > max_bytes:
         return None
     try:
         check_text(body)
@@ -131,10 +131,10 @@ def is_batch(body: bytes | bytearray) -> bool:
     return not body.startswith(b"{") and _BATCH.match(body) is not None
 
 
-def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
+def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
     """Take a body apart. Whatever is wrong with it becomes a ``Refused``; nothing is raised."""
-    if len(body) > most_bytes:
-        too_large = ProtocolError("E046", f"The message has {len(body):,} bytes; at most {most_bytes:,} are taken.")
+    if len(body) > max_bytes:
+        too_large = ProtocolError("E046", f"The message has {len(body):,} bytes; at most {max_bytes:,} are taken.")
         return Parsed([Refused(NULL, None, too_large)], is_batch=False)
     try:
         check_text(body)
@@ -148,8 +148,8 @@ def parse(body: bytes, most_bytes: int = MOST_BYTES) -> Parsed:
         return Parsed([Refused(NULL, None, error)], is_batch=False)
     if not members:
         return Parsed([Refused(NULL, None, ProtocolError("E041", "A batch must not be empty."))], is_batch=False)
-    if len(members) > MOST_IN_BATCH:
-        too_many = ProtocolError("E041", f"A batch has at most {MOST_IN_BATCH} members; this one has more.")
+    if len(members) > MAX_IN_BATCH:
+        too_many = ProtocolError("E041", f"A batch has at most {MAX_IN_BATCH} members; this one has more.")
         return Parsed([Refused(NULL, None, too_many)], is_batch=False)
     return Parsed([_one(member) for member in members], is_batch=True)
 
@@ -204,14 +204,14 @@ _Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
 Reply = bytes | None | Coroutine[Any, Any, bytes | None]
 
 
-async def answer(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES) -> bytes | None:
+async def answer(body: bytes, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> bytes | None:
     """The answer to a body, or None where JSON-RPC wants none (notifications).
 
     ``handle`` gives the result of a call, at once if it is a message or JSON, or raises ProtocolError; ``refuse`` turns
     that into the error this agent sends. Any other exception is a fault of ours: it is logged, and the peer gets an
     internal error.
     """
-    return await awaited(reply(body, handle, refuse, most_bytes))
+    return await awaited(reply(body, handle, refuse, max_bytes))
 
 
 async def awaited(given: Reply) -> bytes | None:
@@ -219,13 +219,13 @@ async def awaited(given: Reply) -> bytes | None:
     return given if given is None or isinstance(given, bytes) else await given
 
 
-def reply(body: bytes, handle: _Handle, refuse: _Refuse, most_bytes: int = MOST_BYTES) -> Reply:
+def reply(body: bytes, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> Reply:
     """The same as ``answer``, at once where nobody has to be waited for."""
-    call: Call | Refused | None = read_plain(body, most_bytes)
+    call: Call | Refused | None = read_plain(body, max_bytes)
     if call is None:
-        parsed = parse(body, most_bytes)
+        parsed = parse(body, max_bytes)
         if parsed.is_batch:
-            most = max(MOST_TIMES_AS_LONG * len(body), MOST_ANSWERED) - _SHORT * len(parsed.calls) - _LONG
+            most = max(MAX_TIMES_AS_LONG * len(body), MAX_ANSWERED) - _SHORT * len(parsed.calls) - _LONG
             return _answer_each(parsed.calls, handle, refuse, most)
         call = parsed.calls[0]
     return _answer_one(call, handle, refuse)

@@ -21,9 +21,9 @@ from leaguekit.agents.registration import Identity, Registrar, RegistrationRefus
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.reading import encode
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee.match_runner import MatchRunner, Ruled
 from leaguekit.referee.transcripts import WrittenTranscript

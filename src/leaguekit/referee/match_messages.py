@@ -14,17 +14,17 @@ from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
+from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState, Parity, Role
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
-from leaguekit.protocol.reading import encode
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.player_client import NOTHING_LEARNED, Learned
 from leaguekit.referee.transcripts import WrittenTranscript
 
 # What a report has besides its content: the token and JSON-RPC.
 REPORT_MARGIN = 1_024
-MOST_CHOICE = 100
+MAX_CHOICE = 100
 # What a report that would be too long does without, one after the other.
 _LEFT_OUT: tuple[tuple[str, Any], ...] = (
     ("position", UNSET),
@@ -207,7 +207,7 @@ class MatchMessages:
         )
         # The transcript has all of it in full.
         for name, instead in _LEFT_OUT:
-            if len(encode(report)) <= MOST_BYTES - REPORT_MARGIN:
+            if len(encode(report)) <= MAX_BYTES - REPORT_MARGIN:
                 break
             setattr(details, name, instead)
         return report
@@ -239,7 +239,7 @@ class MatchMessages:
         return times.written(self._now() + timedelta(seconds=seconds))
 
     def _choices(self, verdict: Verdict) -> dict[str, str | None]:
-        chosen = {side: (verdict.choices.get(side) or "")[:MOST_CHOICE] or None for side in SIDES}
+        chosen = {side: (verdict.choices.get(side) or "")[:MAX_CHOICE] or None for side in SIDES}
         return {self._seats[side].player_id: choice for side, choice in chosen.items()}
 
     def _winner(self, verdict: Verdict) -> str | None:

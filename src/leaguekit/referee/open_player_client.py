@@ -23,22 +23,22 @@ from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.ids import match_conversation, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.rpc import MOST_BYTES, RpcError, RpcRefusal
+from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
 from leaguekit.referee.player_client import Learned, PlayerMessage
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, TimedOut, Unreachable
-from leaguekit.transport.client.deadlines import LATE_SECONDS, MOST_EXTENSIONS
-from leaguekit.transport.dialects.answers import Acknowledged, Found, Later, Nothing, find, is_refusal
+from leaguekit.transport.client.deadlines import LATE_SECONDS, MAX_EXTENSIONS
 from leaguekit.transport.dialects.forms import Json
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule
 from leaguekit.transport.dialects.requests import Written, method_rule, written
+from leaguekit.transport.dialects.responses import Acknowledged, Found, Later, Nothing, find, is_refusal
 
 # So many rules are told of a player's match, in so many characters each: a report must stay small.
-MOST_RULES = 12
-MOST_TEXT = 80
+MAX_RULES = 12
+MAX_TEXT = 80
 # So many invitations are remembered.
-MOST_INVITATIONS = 1_000
+MAX_INVITATIONS = 1_000
 # What some document has; a player that is spoken to so at once has broken nothing.
 _DOCUMENTED = ("RPC", "RPC_CHOOSE_PARITY", "TYPE")
 
@@ -54,7 +54,7 @@ class Memory:
 
     def invite(self, match_id: str, player_id: str) -> None:
         self._invited[match_id, player_id] += 1
-        if len(self._invited) > MOST_INVITATIONS:
+        if len(self._invited) > MAX_INVITATIONS:
             del self._invited[next(iter(self._invited))]
 
     def is_invited_again(self, match_id: str, player_id: str) -> bool:
@@ -142,7 +142,7 @@ class OpenPlayerClient:
         if rest <= 0:
             raise TimedOut("the time was over before every form of request had been tried", connected=True)
         call_id, url = next_id(), self._seats[side].endpoint
-        came = await self._caller.post(url, made.body(call_id), rest, MOST_BYTES)
+        came = await self._caller.post(url, made.body(call_id), rest, MAX_BYTES)
         if came.status == TOO_OFTEN:
             raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
         return find(came.body, call_id, kind, self.known(side, request), self.certain(side))
@@ -150,7 +150,7 @@ class OpenPlayerClient:
     async def _until_posted(self, deadline: float) -> NoReturn:
         """Wait for what the player promised to post: when it comes, nobody waits here any more."""
         late_in_all = 0.0
-        for _ in range(1 + MOST_EXTENSIONS):
+        for _ in range(1 + MAX_EXTENSIONS):
             while (rest := deadline - self._loop.time()) > 0:  # noqa: ASYNC110 - a timer may ring a little early
                 await asyncio.sleep(rest)
             late = self._loop.time() - deadline
@@ -178,8 +178,8 @@ class OpenPlayerClient:
         for one in broken:
             if one.rule in kept:
                 kept[one.rule].count += one.count
-            elif len(kept) < MOST_RULES:
-                kept[one.rule] = structs.replace(one, came=one.came[:MOST_TEXT], expected=one.expected[:MOST_TEXT])
+            elif len(kept) < MAX_RULES:
+                kept[one.rule] = structs.replace(one, came=one.came[:MAX_TEXT], expected=one.expected[:MAX_TEXT])
 
     def known(self, side: Side, request: m.Request | None = None) -> Json:
         """What is known of a player's word without its saying so."""

@@ -13,15 +13,15 @@ from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.open_player_client import Memory, OpenPlayerClient
 from leaguekit.referee.player_client import MakeClient, PlayerClient
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.dialects import requests
-from leaguekit.transport.dialects.answers import word_in
 from leaguekit.transport.dialects.forms import Json
 from leaguekit.transport.dialects.requests import Incoming
+from leaguekit.transport.dialects.responses import word_in
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class OpenReferee:
         if match_id in self._matches or match_id not in self._referees or PASSED_ON in incoming.message:
             return None
         body = requests.standard(incoming._replace(message=incoming.message | {PASSED_ON: True}))
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             return None
         # The one that was announced first; another may have it since.
         others = dict.fromkeys([self._referees[match_id], *self._referees.values()])

@@ -11,7 +11,7 @@ from leaguekit.agents.calls import ask, deliver
 from leaguekit.agents.world import World
 from leaguekit.games.base import Side
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 
@@ -54,7 +54,7 @@ class SpecPlayerClient:
         self, side: Side, request: m.Request, kind: type[PlayerMessage], seconds: float
     ) -> Awaitable[PlayerMessage]:
         url = self._seats[side].endpoint
-        return ask(self._caller, url, request, kind, seconds=seconds, most_bytes=MOST_BYTES)
+        return ask(self._caller, url, request, kind, seconds=seconds, max_bytes=MAX_BYTES)
 
     def tell(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
         return deliver(self._caller, self._seats[side].endpoint, message, seconds)

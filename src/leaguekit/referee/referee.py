@@ -29,7 +29,7 @@ from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import referee_refusal
-from leaguekit.protocol.rpc import MOST_BYTES, MOST_BYTES_FROM_ABOVE, Call, Refused, Reply, RpcError, awaited, reply
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, Call, Refused, Reply, RpcError, awaited, reply
 from leaguekit.protocol.tokens import SCHEME
 from leaguekit.referee import announced_matches
 from leaguekit.referee.manager_client import ManagerClient
@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 REFEREE = Kind("referee", m.RefereeRegisterRequest, m.RefereeRegisterResponse)
 GET_MATCH_STATE = "get_match_state"
 # Of so many matches a player may still hear how they stand.
-MOST_REMEMBERED = 200
+MAX_REMEMBERED = 200
 
 
 class RefereeAgent:
@@ -171,7 +171,7 @@ class RefereeAgent:
         return await awaited(self._reply(body))
 
     def _reply(self, body: bytes) -> Reply:
-        return reply(body, partial(self._answer, size=len(body)), self.refuse, MOST_BYTES_FROM_ABOVE)
+        return reply(body, partial(self._answer, size=len(body)), self.refuse, MAX_BYTES_FROM_ABOVE)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read: if it is from the manager, as far as can be known."""
@@ -261,9 +261,9 @@ class RefereeAgent:
         return match.state()
 
     def _take(self, message: PlayerMessage, size: int) -> m.MatchMessageAck:
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise ProtocolError(
-                "E046", f"The message has {size:,} bytes; at most {MOST_BYTES:,} are taken from a player."
+                "E046", f"The message has {size:,} bytes; at most {MAX_BYTES:,} are taken from a player."
             )
         match = self._matches.get(message.match_id)
         if match is None:
@@ -446,7 +446,7 @@ class RefereeAgent:
         before = self._matches.pop(match.match_id, None)
         self._earlier = [one for one in (*self._earlier, before) if one is not None and not one.is_at_rest]
         self._matches[match.match_id] = match
-        if len(self._matches) > MOST_REMEMBERED:
+        if len(self._matches) > MAX_REMEMBERED:
             oldest = next((name for name, one in self._matches.items() if one.is_at_rest), None)
             self._matches.pop(oldest or "", None)
 

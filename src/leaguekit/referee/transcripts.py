@@ -12,11 +12,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 from leaguekit.protocol.messages import AgentAnswer, MatchTranscript, Message, Request, TranscriptEntry, message_type
 
 # A little less than the manager takes, for the message around the entries.
-MOST_BYTES = 255 * 1024
+MAX_BYTES = 255 * 1024
 # A player may post as much as it likes; what is kept of it is the beginning and the end.
-MOST_ENTRIES = 400
+MAX_ENTRIES = 400
 # Of a message that is none of those we know, so much is shown.
-MOST_OF_MESSAGE = 200
+MAX_OF_MESSAGE = 200
 
 What = Literal["sent", "received", "failed", "ruled"]
 
@@ -45,7 +45,7 @@ class Transcript:
         self._clock = clock
         self.began = clock()
         self._first: list[_Noted] = []
-        self._last: deque[_Noted] = deque(maxlen=MOST_ENTRIES // 2)
+        self._last: deque[_Noted] = deque(maxlen=MAX_ENTRIES // 2)
 
     def add(
         self,
@@ -56,13 +56,13 @@ class Transcript:
     ) -> None:
         kind, body = (UNSET, UNSET) if message is None else (message_type(message), message)
         noted = _Noted(round(self._clock() - self.began, 3), what, player_id, kind, body, note)
-        (self._first if len(self._first) < MOST_ENTRIES // 2 else self._last).append(noted)
+        (self._first if len(self._first) < MAX_ENTRIES // 2 else self._last).append(noted)
 
     def entries(self) -> list[TranscriptEntry]:
         """What ``text`` has, to be looked at."""
         return msgspec.json.decode(self.text(), type=list[TranscriptEntry])
 
-    def text(self, most_bytes: int = MOST_BYTES) -> Raw:
+    def text(self, max_bytes: int = MAX_BYTES) -> Raw:
         """All of it as JSON, or its beginning and its end if it is longer than that."""
         entries = [*self._first, *self._last]
         for entry in entries:
@@ -70,15 +70,15 @@ class Transcript:
                 # A copy: the message may be on its way, with its token.
                 entry.body = structs.replace(entry.body, auth_token=UNSET)
         text = msgspec.json.encode(entries)
-        if len(text) >= most_bytes:
-            text = msgspec.json.encode(_ends(entries, most_bytes))
+        if len(text) >= max_bytes:
+            text = msgspec.json.encode(_ends(entries, max_bytes))
         return Raw(text)
 
 
-def _ends(entries: list[_Noted], most_bytes: int) -> list[_Noted]:
+def _ends(entries: list[_Noted], max_bytes: int) -> list[_Noted]:
     """The beginning and the end of a transcript that is too long."""
     sizes = [len(msgspec.json.encode(entry)) + 1 for entry in entries]
-    first, last, room = 0, len(entries), most_bytes - 1_000
+    first, last, room = 0, len(entries), max_bytes - 1_000
     while first < last:
         # In turns from both ends, until the next would not fit.
         at_front = first <= len(entries) - last
@@ -98,7 +98,7 @@ def in_words(kind: str, body: dict[str, Any]) -> str:
     if kind.endswith("_ACK"):
         return ""
     text = msgspec.json.encode(body).decode()
-    return text if len(text) <= MOST_OF_MESSAGE else f"{text[:MOST_OF_MESSAGE]}…"
+    return text if len(text) <= MAX_OF_MESSAGE else f"{text[:MAX_OF_MESSAGE]}…"
 
 
 def _call(body: dict[str, Any]) -> str:

@@ -17,10 +17,10 @@ from leaguekit.player.strategies import STRATEGIES, fitting
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Kinds, plan_for
 from leaguekit.sim.outcome import Cast, Outcome
-from leaguekit.sim.stage import play
+from leaguekit.sim.runner import play
 
 # Faults beyond so many are not shown whole; they are mostly the same one.
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 # So much of what happened last is shown of a seed among many; of a seed alone, everything that is kept.
 TAIL = 40
 _SHOW_EVERY = 0.5
@@ -187,10 +187,10 @@ def _tell(text: str) -> None:
 
 
 def _told(tried: Tried, tail: int | None) -> list[str]:
-    more, last = len(tried.violations) - MOST_SHOWN, tried.outcome.tail()
+    more, last = len(tried.violations) - MAX_SHOWN, tried.outcome.tail()
     return [
         f"seed {tried.trial.seed} failed:",
-        *(f"  {line}" for line in tried.violations[:MOST_SHOWN]),
+        *(f"  {line}" for line in tried.violations[:MAX_SHOWN]),
         *([f"  and {more} more"] if more > 0 else []),
         "  what happened last:",
         *(f"    {line}" for line in last[-tail if tail else 0 :]),

@@ -29,7 +29,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.courses import MOST_REMEMBERED, Courses, Turn
+from leaguekit.sim.match_cache import MAX_REMEMBERED, Courses, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
@@ -94,14 +94,14 @@ class DirectLeague:
         self,
         settings: Settings,
         entrants: Sequence[Entrant],
-        most_remembered: int = MOST_REMEMBERED,
+        max_remembered: int = MAX_REMEMBERED,
         *,
         fresh: bool = False,
     ) -> None:
         self._settings = settings
         self._fresh = fresh
         self.game = game(settings.game_type)
-        self._courses = Courses(self.game, most_remembered)
+        self._courses = Courses(self.game, max_remembered)
         self.players = {
             (one := player_id(number)): Player(
                 one, entrant.name, entrant.strategy, KeyedRandom(), Row(one, entrant.name)

@@ -20,7 +20,7 @@ Ts = TypeVarTuple("Ts")
 
 # Looking for real events (signals) is a system call; while there is work, one turn in so many is often enough.
 _LOOK_EVERY = 64
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 class Deadlock(RuntimeError):
@@ -51,7 +51,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         super().__init__()
         self.jump: Callable[[], None]
         self.spins: Callable[[], None]
-        self.most_turns = 0
+        self.max_turns = 0
         self._turns = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -60,7 +60,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             self._turns += 1
             if self._turns % _LOOK_EVERY:
                 return []
-            if self._turns > self.most_turns:
+            if self._turns > self.max_turns:
                 self.spins()
         events = super().select(0)
         if not events and not busy:
@@ -70,15 +70,15 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop whose time is virtual, from 0.0 on. In ``most_turns`` time must have moved."""
+    """An asyncio loop whose time is virtual, from 0.0 on. In ``max_turns`` time must have moved."""
 
-    def __init__(self, most_turns: int = 10_000_000) -> None:
+    def __init__(self, max_turns: int = 10_000_000) -> None:
         self._now = 0.0
         self.numbers = itertools.count(1)
         selector = _JumpingSelector()
         super().__init__(selector)
         selector.jump, selector.spins = self._jump, self._spins
-        selector.most_turns = most_turns
+        selector.max_turns = max_turns
         self.set_task_factory(self._numbered)
 
     def time(self) -> float:
@@ -140,9 +140,9 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 def _waiting(loop: asyncio.AbstractEventLoop, what: str) -> str:
     tasks = sorted(asyncio.all_tasks(loop), key=lambda task: (len(task.get_name()), task.get_name()))
     lines = [f"{what}; {len(tasks)} tasks wait for ever:"]
-    lines += [_shown(task) for task in tasks[:_MOST_SHOWN]]
-    if len(tasks) > _MOST_SHOWN:
-        lines.append(f"  and {len(tasks) - _MOST_SHOWN} more")
+    lines += [_shown(task) for task in tasks[:_MAX_SHOWN]]
+    if len(tasks) > _MAX_SHOWN:
+        lines.append(f"  and {len(tasks) - _MAX_SHOWN} more")
     return "\n".join(lines)
 
 

@@ -217,7 +217,7 @@ class SimCaller:
         self._network = network
         self._process = process
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         loop = asyncio.get_running_loop()
         exchange = self._network.begin(self._process, url, body, loop.time() + seconds)
         limit = loop.call_at(exchange.deadline, _give_up, exchange)
@@ -226,8 +226,8 @@ class SimCaller:
         finally:
             limit.cancel()
             self._network.end(exchange)
-        if len(answer.body) > most_bytes:
-            raise Unreachable(f"the answer from {url} has more than {most_bytes:,} bytes", connected=True)
+        if len(answer.body) > max_bytes:
+            raise Unreachable(f"the answer from {url} has more than {max_bytes:,} bytes", connected=True)
         return answer
 
     async def close(self) -> None:

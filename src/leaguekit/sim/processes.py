@@ -22,7 +22,7 @@ OWNER: ContextVar[Process | None] = ContextVar("OWNER", default=None)
 NOBODY = Context()
 
 # In a league with faults there is always a delay somewhere.
-_MOST_TURNS = 500_000
+_MAX_TURNS = 500_000
 
 
 class Process:
@@ -64,7 +64,7 @@ class ProcessLoop(VirtualLoop):
     """Virtual time for many processes that can crash, each between any two turns of its own."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_TURNS)
+        super().__init__(_MAX_TURNS)
         self.processes: list[Process] = []
         self._dead: list[tuple[Process, asyncio.Task[Any]]] = []
         self._ready: Any

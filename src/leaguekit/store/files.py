@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from leaguekit.protocol.plain import escaped_bytes
+from leaguekit.protocol.plain_text import escaped_bytes
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import DISK, Files
 

@@ -18,13 +18,13 @@ import asyncpg
 from leaguekit.store import postgres_schema
 from leaguekit.store.addresses import shown
 from leaguekit.store.base import StoreError
-from leaguekit.store.groups import Waiting, events_of, tell_failure, tell_numbers, texts_of
+from leaguekit.store.group_commit import Waiting, events_of, tell_failure, tell_numbers, texts_of
 from leaguekit.store.postgres_reader import PostgresReader
 
 # How long a writer tries to come back to a server that is gone, and how often it sends the same group.
 PATIENCE_SECONDS = 30.0
 PAUSE_SECONDS = 0.2
-MOST_TRIES = 3
+MAX_TRIES = 3
 
 # One statement is one transaction and one round trip. Whoever takes an epoch waits for the share lock, and the lock for
 # whoever takes an epoch; the condition is then looked at again.
@@ -124,7 +124,7 @@ class PostgresLog(PostgresReader):
         texts = texts_of(group)
         after = self._last + len(events)
         numbers = range(self._last + 1, after + 1)
-        for tries_left in reversed(range(MOST_TRIES)):
+        for tries_left in reversed(range(MAX_TRIES)):
             try:
                 is_mine = await self._writer.fetchval(
                     _APPEND, self._epoch, numbers, events, list(texts), list(texts.values())

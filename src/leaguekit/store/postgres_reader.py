@@ -11,7 +11,7 @@ import asyncpg
 from leaguekit.store import postgres_schema
 from leaguekit.store.addresses import shown
 from leaguekit.store.base import Stored, StoreError
-from leaguekit.store.checks import check_numbers, check_readable
+from leaguekit.store.integrity import check_numbers, check_readable
 
 # As bytes they come without a detour by str. To PostgreSQL a limit of NULL is none.
 _READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number LIMIT $2"

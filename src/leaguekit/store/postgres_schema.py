@@ -9,7 +9,7 @@ import asyncpg
 
 from leaguekit.store.addresses import shown
 from leaguekit.store.base import StoreError
-from leaguekit.store.checks import check_version
+from leaguekit.store.integrity import check_version
 
 CONNECT_SECONDS = 10.0
 DISCONNECT_SECONDS = 2.0

@@ -20,9 +20,9 @@ from typing import Final, Literal
 
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import StoreError
-from leaguekit.store.checks import check_version
-from leaguekit.store.groups import Waiting, events_of, tell_failure, tell_numbers, texts_of
+from leaguekit.store.group_commit import Waiting, events_of, tell_failure, tell_numbers, texts_of
 from leaguekit.store.head import HeadWriter, check_head
+from leaguekit.store.integrity import check_version
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import SqliteReader
 

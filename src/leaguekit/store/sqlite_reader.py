@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from leaguekit.store import sqlite_schema
 from leaguekit.store.base import Stored, StoreError
-from leaguekit.store.checks import check_numbers, check_readable
 from leaguekit.store.head import check_not_missing
+from leaguekit.store.integrity import check_numbers, check_readable
 
 _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT ?"
 

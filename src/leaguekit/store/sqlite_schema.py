@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.checks import check_version
+from leaguekit.store.integrity import check_version
 
 # The statements that lead from one version to the next, from an empty file to version 1 first. Only ever added to.
 # Events are JSON texts, and stored as such so that people can query them with SQLite's JSON functions.

@@ -22,9 +22,9 @@ Network = IPv4Network | IPv6Network
 # A blocking look-up: host and port → addresses, in the order in which they are to be tried.
 LookUp = Callable[[str, int], list[str]]
 
-MOST_THREADS = 16
+MAX_THREADS = 16
 # For endpoints that are not registered: anybody can name a host whose look-up takes long.
-MOST_THREADS_FOR_APPLICANTS = 4
+MAX_THREADS_FOR_APPLICANTS = 4
 PORTS = {"http": 80, "https": 443}
 _IN_A_PATH = "/%:@!$&'()*+,;=~-._"
 
@@ -209,7 +209,7 @@ class Resolver:
     The threads are daemons: a look-up that hangs must not hold up the end of the program.
     """
 
-    def __init__(self, look_up: LookUp = system_look_up, most: int = MOST_THREADS) -> None:
+    def __init__(self, look_up: LookUp = system_look_up, most: int = MAX_THREADS) -> None:
         self._look_up = look_up
         self._most = most
         self._under_way: dict[tuple[str, int], _LookUp] = {}

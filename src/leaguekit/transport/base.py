@@ -119,7 +119,7 @@ class NoRoute(CallerUnable):
 class Caller(Protocol):
     """Calls other agents."""
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
 
         Raises TimedOut, Unreachable, CallerLate, or CallerUnable.

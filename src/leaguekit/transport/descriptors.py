@@ -34,15 +34,15 @@ SHARE = 0.9
 def is_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
     """Whether a connection takes more than a share of all descriptors; the system gives the lowest that is free."""
     sock = transport.get_extra_info("socket")
-    return sock is not None and sock.fileno() >= most_descriptors() * share
+    return sock is not None and sock.fileno() >= max_descriptors() * share
 
 
 def backlog(most: int) -> int:
     """How many connections may wait to be accepted: all that do are accepted at once."""
-    return int(min(most, most_descriptors() * (SHARE - SERVERS_SHARE)))
+    return int(min(most, max_descriptors() * (SHARE - SERVERS_SHARE)))
 
 
-def most_descriptors() -> float:
+def max_descriptors() -> float:
     """How many descriptors this program may have."""
     if sys.platform == "win32":
         return math.inf

@@ -77,13 +77,13 @@ class MemoryCaller:
         self.host = host
         self._network = network
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         """As Caller.post. A handler that is too late keeps running, as it would elsewhere; its answer is dropped."""
         loop = asyncio.get_running_loop()
         sent = loop.time()
         seen: bytes | BaseException = b""
         try:
-            answer = await self._post(url, body, sent + seconds, most_bytes)
+            answer = await self._post(url, body, sent + seconds, max_bytes)
             seen = answer.body
         except (TimedOut, Unreachable, asyncio.CancelledError) as error:
             seen = error
@@ -93,7 +93,7 @@ class MemoryCaller:
                 self._network.tap(self, url, body, seen, Times(sent, loop.time()))
         return answer
 
-    async def _post(self, url: str, body: bytes, deadline: float, most_bytes: int) -> HttpAnswer:
+    async def _post(self, url: str, body: bytes, deadline: float, max_bytes: int) -> HttpAnswer:
         loop = asyncio.get_running_loop()
         shown = url.partition("?")[0]
         await asyncio.sleep(0)
@@ -110,8 +110,8 @@ class MemoryCaller:
         if answer is None:
             return HttpAnswer(204, b"", "")
         whole = answer if isinstance(answer, HttpAnswer) else HttpAnswer(200, answer)
-        if len(whole.body) > most_bytes:
-            raise Unreachable(f"the answer from {shown} has more than {most_bytes:,} bytes", connected=True)
+        if len(whole.body) > max_bytes:
+            raise Unreachable(f"the answer from {shown} has more than {max_bytes:,} bytes", connected=True)
         return whole
 
     async def close(self) -> None:

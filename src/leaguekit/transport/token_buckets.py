@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable
 
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 _ROUNDING = 1e-9
 
 
@@ -17,7 +17,7 @@ class Buckets:
     """
 
     def __init__(
-        self, a_second: float, at_once: float, *, most: int = MOST_NAMES, clock: Callable[[], float] = time.monotonic
+        self, a_second: float, at_once: float, *, most: int = MAX_NAMES, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._each = 1 / a_second
         self._patience = at_once / a_second

@@ -12,11 +12,11 @@ class TooManyWait(Exception):
 
 
 class Waits:
-    """Counts the requests that wait: at most ``most`` in all, and ``most_each`` under one name."""
+    """Counts the requests that wait: at most ``most`` in all, and ``max_each`` under one name."""
 
-    def __init__(self, most: int, most_each: int) -> None:
+    def __init__(self, most: int, max_each: int) -> None:
         self._most = most
-        self._most_each = most_each
+        self._max_each = max_each
         self._counts: Counter[Hashable] = Counter()
         self._total = 0
 
@@ -27,7 +27,7 @@ class Waits:
     @contextmanager
     def one(self, name: Hashable) -> Iterator[None]:
         """Count one for as long as this lasts. Raises TooManyWait."""
-        if self._total >= self._most or self._counts[name] >= self._most_each:
+        if self._total >= self._most or self._counts[name] >= self._max_each:
             raise TooManyWait
         self._total += 1
         self._counts[name] += 1

@@ -30,32 +30,32 @@ from leaguekit.manager.manager import Manager
 from leaguekit.store.base import StoreError
 from leaguekit.transport.server.connection import LINE
 from leaguekit.transport.server.origin_headers import neighbourhood
-from leaguekit.web import page_shapes, pages, shapes
-from leaguekit.web.exposition import CONTENT_TYPE
+from leaguekit.web import api_types, page_types, pages
 from leaguekit.web.files import File, page_files
-from leaguekit.web.making import Busy, Pace, Shared
 from leaguekit.web.matches import match_page
 from leaguekit.web.openapi import Described, Parameter, document
 from leaguekit.web.operations import LoopLag, exposition
 from leaguekit.web.projection import Projection, news_of
+from leaguekit.web.prometheus import CONTENT_TYPE
+from leaguekit.web.shared_work import Busy, Pace, Shared
 from leaguekit.web.stream import HEAD, PAUSE, SHARE, Watchers
-from leaguekit.web.success import metrics
+from leaguekit.web.success_metrics import metrics
 
 # Answers are made once for all who ask within the time that the stream too takes its time, and so many are kept.
-MOST_KEPT, MOST_KEPT_BYTES = 256, 8_000_000
+MAX_KEPT, MAX_KEPT_BYTES = 256, 8_000_000
 # Different answers that are made at the same time: in all, and for one address.
-MOST_MAKING, MOST_MAKING_EACH = 64, 16
+MAX_MAKING, MAX_MAKING_EACH = 64, 16
 # The part of the time that is spent on making answers, and on computing figures.
 ANSWERS_PART, FIGURES_PART = 0.25, 0.25
 # A shorter text is not worth compressing.
 COMPRESS_FROM = 1_000
-MOST_NEWS = 100
+MAX_NEWS = 100
 # Fitting ratings takes a third of a second for a hundred players, and eight times that for twice as many.
-MOST_RATED = 200
+MAX_RATED = 200
 
 FIGURES = "/api/figures"
 
-Make = Callable[["Dashboard", dict[str, Any]], Awaitable[shapes.Shape]]
+Make = Callable[["Dashboard", dict[str, Any]], Awaitable[api_types.Shape]]
 
 
 class BadParameter(Exception):
@@ -71,7 +71,7 @@ class KeptFigures(NamedTuple):
 
     number: int
     until: float
-    page: page_shapes.FiguresPage
+    page: page_types.FiguresPage
 
 
 class Answer(NamedTuple):
@@ -90,39 +90,39 @@ def _limit(most: int) -> Parameter:
     return Parameter("limit", "How many to show at most", default=most, most=most)
 
 
-_ROWS = (OFFSET, _limit(pages.MOST_ROWS))
+_ROWS = (OFFSET, _limit(pages.MAX_ROWS))
 _COLUMNS = Parameter("columns_offset", "How many columns to leave out", default=0, most=1_000_000)
 
 
-def _page(make: Callable[..., shapes.Shape]) -> Make:
-    async def made(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+def _page(make: Callable[..., api_types.Shape]) -> Make:
+    async def made(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
         return make(dashboard.shown, **asked)
 
     return made
 
 
-async def _live(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape:
+async def _live(dashboard: Dashboard, _asked: dict[str, Any]) -> api_types.Shape:
     return dashboard.shown.live(dashboard.manager.world.now())
 
 
-async def _match(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+async def _match(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
     name, conductor = asked["match_id"], dashboard.manager.conductor
     return await match_page(dashboard.shown, dashboard.manager.ledger.log, name, conductor.progress.get(name))
 
 
-async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
     limit, number = asked["limit"], dashboard.shown.number
     after = max(0, number - limit) if asked["after"] is None else asked["after"]
     stored = await dashboard.manager.ledger.log.read(after, limit)
     told = [news_of(one.number, e.decode(one.event)) for one in stored]
-    return page_shapes.NewsPage(seq=number, after=after, news=told)
+    return page_types.NewsPage(seq=number, after=after, news=told)
 
 
-async def _figures(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
+async def _figures(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
     whole = dashboard.figures
     if whole is None:
-        too_many = f"Ratings of more than {MOST_RATED} players take long: `league report` makes them."
-        return page_shapes.FiguresPage(
+        too_many = f"Ratings of more than {MAX_RATED} players take long: `league report` makes them."
+        return page_types.FiguresPage(
             seq=dashboard.shown.number, sentences=[too_many], champions_chance=None, alike_chance=None, total=0,
             offset=0, players=[],
         )  # fmt: skip
@@ -130,7 +130,7 @@ async def _figures(dashboard: Dashboard, asked: dict[str, Any]) -> shapes.Shape:
     return structs.replace(whole, offset=offset, players=whole.players[offset : offset + limit])
 
 
-def _computed(snapshot: bytes, stop: threading.Event) -> page_shapes.FiguresPage | None:
+def _computed(snapshot: bytes, stop: threading.Event) -> page_types.FiguresPage | None:
     """The figures of all players; None if they were no longer wanted."""
 
     def check() -> None:
@@ -146,57 +146,55 @@ def _computed(snapshot: bytes, stop: threading.Event) -> page_shapes.FiguresPage
         return None
 
 
-async def _metrics(dashboard: Dashboard, _asked: dict[str, Any]) -> shapes.Shape:
+async def _metrics(dashboard: Dashboard, _asked: dict[str, Any]) -> api_types.Shape:
     manager = dashboard.manager
     return metrics(dashboard.shown, manager.meters, manager.conductor.standings_delays)
 
 
 API: dict[Described, Make] = {
-    Described("/api/live", "The front page: what the stream's snapshot has", shapes.Live): _live,
-    Described("/api/league", "The league and its settings", page_shapes.LeaguePage): _page(pages.league),
-    Described("/api/standings", "The table", page_shapes.StandingsPage, _ROWS): _page(pages.standings),
-    Described("/api/rounds", "The rounds", page_shapes.RoundsPage, (OFFSET, _limit(pages.MOST_ROUNDS))): _page(
+    Described("/api/live", "The front page: what the stream's snapshot has", api_types.Live): _live,
+    Described("/api/league", "The league and its settings", page_types.LeaguePage): _page(pages.league),
+    Described("/api/standings", "The table", page_types.StandingsPage, _ROWS): _page(pages.standings),
+    Described("/api/rounds", "The rounds", page_types.RoundsPage, (OFFSET, _limit(pages.MAX_ROUNDS))): _page(
         pages.rounds
     ),
     Described(
         "/api/rounds/{round_id}",
         "A round and its matches",
-        page_shapes.RoundPage,
-        (Parameter("round_id", "From 1", most=1_000_000), OFFSET, _limit(pages.MOST_MATCHES)),
+        page_types.RoundPage,
+        (Parameter("round_id", "From 1", most=1_000_000), OFFSET, _limit(pages.MAX_MATCHES)),
     ): _page(pages.round_),
     Described(
         "/api/matches/{match_id}",
         "A match: what was said in it, the ruling and its evidence, the draw, the game step by step",
-        page_shapes.MatchPage,
+        page_types.MatchPage,
         (Parameter("match_id", "Such as R2M3"),),
     ): _match,
-    Described("/api/agents", "All agents", page_shapes.AgentsPage, _ROWS): _page(pages.agents),
+    Described("/api/agents", "All agents", page_types.AgentsPage, _ROWS): _page(pages.agents),
     Described(
         "/api/agents/{agent_id}",
         "An agent: its record, answer times, errors, and what its author needs to fix",
-        page_shapes.AgentPage,
-        (Parameter("agent_id", "Such as P01 or REF01"), OFFSET, _limit(pages.MOST_ROWS)),
+        page_types.AgentPage,
+        (Parameter("agent_id", "Such as P01 or REF01"), OFFSET, _limit(pages.MAX_ROWS)),
     ): _page(pages.agent),
-    Described("/api/crosstable", "Everybody against everybody", page_shapes.CrossTable, (*_ROWS, _COLUMNS)): _page(
+    Described("/api/crosstable", "Everybody against everybody", page_types.CrossTable, (*_ROWS, _COLUMNS)): _page(
         pages.crosstable
     ),
-    Described("/api/points", "Points over the rounds", page_shapes.PointsPage, _ROWS): _page(pages.points),
-    Described(FIGURES, "Ratings, and what of the table is more than chance", page_shapes.FiguresPage, _ROWS): (
-        _figures
-    ),
-    Described("/api/times", "The distribution of answer times", page_shapes.TimesPage, _ROWS): _page(pages.times),
+    Described("/api/points", "Points over the rounds", page_types.PointsPage, _ROWS): _page(pages.points),
+    Described(FIGURES, "Ratings, and what of the table is more than chance", page_types.FiguresPage, _ROWS): (_figures),
+    Described("/api/times", "The distribution of answer times", page_types.TimesPage, _ROWS): _page(pages.times),
     Described(
         "/api/news",
         "The events in words; without after, the latest",
-        page_shapes.NewsPage,
-        (Parameter("after", "The number of an event", most=1_000_000_000), _limit(MOST_NEWS)),
+        page_types.NewsPage,
+        (Parameter("after", "The number of an event", most=1_000_000_000), _limit(MAX_NEWS)),
     ): _news,
-    Described("/api/operations", "What the operators did, in words, the latest last", page_shapes.NewsPage): _page(
+    Described("/api/operations", "What the operators did, in words, the latest last", page_types.NewsPage): _page(
         pages.operations
     ),
-    Described(
-        "/api/metrics", "The success metrics of the specification, beside their goals", page_shapes.MetricsPage
-    ): (_metrics),
+    Described("/api/metrics", "The success metrics of the specification, beside their goals", page_types.MetricsPage): (
+        _metrics
+    ),
 }
 
 
@@ -352,7 +350,7 @@ class Dashboard:
         own = sum(making.address == address for making in self._making.values())
         if self._is_closed:
             raise Busy("The manager is stopping.")
-        if len(self._making) >= MOST_MAKING or own >= MOST_MAKING_EACH:
+        if len(self._making) >= MAX_MAKING or own >= MAX_MAKING_EACH:
             raise Busy("Too many different pages are asked for at once. Try again in a second.")
 
     async def _made(self, key: str, described: Described, asked: dict[str, Any]) -> Answer:
@@ -373,7 +371,7 @@ class Dashboard:
         took += perf_counter() - began
         self._making_pace.rest(perf_counter() - began)
         size = len(body) + len(compressed or b"")
-        if len(self._answers) >= MOST_KEPT or self._kept_bytes + size > MOST_KEPT_BYTES:
+        if len(self._answers) >= MAX_KEPT or self._kept_bytes + size > MAX_KEPT_BYTES:
             self._answers.clear()
             self._kept_bytes = 0
         self._kept_bytes += size
@@ -384,13 +382,13 @@ class Dashboard:
     # Figures
 
     @property
-    def figures(self) -> page_shapes.FiguresPage | None:
+    def figures(self) -> page_types.FiguresPage | None:
         """The figures of all players as they were last computed; None if there are too many players."""
         return None if self._figures is None or self._is_too_large else self._figures.page
 
     @property
     def _is_too_large(self) -> bool:
-        return len(self.shown.league.table.rows) > MOST_RATED
+        return len(self.shown.league.table.rows) > MAX_RATED
 
     async def _compute_figures(self) -> None:
         """Compute the figures, unless those that are kept are recent enough."""

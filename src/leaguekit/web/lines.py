@@ -14,10 +14,10 @@ from leaguekit.league.state import League
 from leaguekit.league.ties import PlacedRow
 from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.protocol.tokens import redacted
-from leaguekit.web.page_shapes import Moves
-from leaguekit.web.shapes import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
+from leaguekit.web.api_types import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
+from leaguekit.web.page_types import Moves
 
 
 def moves(origins: MoveOrigins) -> Moves:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from leaguekit.league.telling import PLAYER
-from leaguekit.protocol.plain import harmless
+from leaguekit.league.sentences import PLAYER
+from leaguekit.protocol.plain_text import harmless
 
 
 def text(value: object) -> str:

@@ -15,16 +15,16 @@ from leaguekit.league.records import Match, Outcome
 from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.referee.transcripts import in_words
 from leaguekit.store.base import LogReader
 from leaguekit.web import lines
-from leaguekit.web.page_shapes import Draw, MatchPage, Message, Step, Verification
+from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
 from leaguekit.web.pages import NotThere
 from leaguekit.web.projection import Projection, news_of
 
 # A match that was voided and played again and again has more events than anybody reads.
-MOST_NEWS = 50
+MAX_NEWS = 50
 # What of a message is shown, beside its type: nothing that opens anything, or says where anybody is.
 SHOWN = (
     "role_in_match",
@@ -76,7 +76,7 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
         news=[],
     )
     has_ended = match.has_ended
-    events = [(number, await _event(reader, number)) for number in shown.story(match_id)[-MOST_NEWS:]]
+    events = [(number, await _event(reader, number)) for number in shown.story(match_id)[-MAX_NEWS:]]
     page.news = [news_of(number, event) for number, event in events]
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)

@@ -9,7 +9,7 @@ import msgspec
 
 from leaguekit import __version__
 from leaguekit.manager.operator import METHOD, Operation
-from leaguekit.web import shapes
+from leaguekit.web import api_types
 
 
 class Parameter(NamedTuple):
@@ -26,11 +26,11 @@ class Described(NamedTuple):
 
     path: str
     about: str
-    shape: type[shapes.Shape]
+    shape: type[api_types.Shape]
     parameters: tuple[Parameter, ...] = ()
 
 
-_MORE: tuple[type[msgspec.Struct], ...] = (shapes.Live, shapes.Change, shapes.Problem, Operation)
+_MORE: tuple[type[msgspec.Struct], ...] = (api_types.Live, api_types.Change, api_types.Problem, Operation)
 _PROBLEMS = {
     "400": "A parameter is wrong",
     "403": "A page of another site asks",
@@ -67,7 +67,7 @@ def _operation(one: Described, of_kind: dict[type, Any]) -> dict[str, Any]:
         "operationId": _name(one.path),
         "parameters": [_parameter(one.path, parameter) for parameter in one.parameters],
         "responses": {"200": _json(one.about, of_kind[one.shape]), "304": {"description": "Not changed"}}
-        | {status: _json(about, of_kind[shapes.Problem]) for status, about in _PROBLEMS.items()},
+        | {status: _json(about, of_kind[api_types.Problem]) for status, about in _PROBLEMS.items()},
     }
 
 
@@ -96,7 +96,7 @@ def _json(about: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stream(of_kind: dict[type, Any]) -> dict[str, Any]:
-    events = {"snapshot": of_kind[shapes.Live], "change": of_kind[shapes.Change]}
+    events = {"snapshot": of_kind[api_types.Live], "change": of_kind[api_types.Change]}
     return {
         "summary": "The league as it goes",
         "description": (
@@ -109,7 +109,7 @@ def _stream(of_kind: dict[type, Any]) -> dict[str, Any]:
                 "description": "A stream; the data of its events are JSON",
                 "content": {"text/event-stream": {"schema": {"type": "string"}, "x-events": events}},
             },
-            "503": _json("Too many are watching", of_kind[shapes.Problem]),
+            "503": _json("Too many are watching", of_kind[api_types.Problem]),
         },
     }
 

@@ -9,10 +9,10 @@ from time import perf_counter
 from leaguekit.league.evidence import TIMEOUT, UNREACHABLE
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.metrics import Histogram
-from leaguekit.web.exposition import Exposition, Labels
+from leaguekit.web.evidence_counts import together
 from leaguekit.web.projection import Projection
+from leaguekit.web.prometheus import Exposition, Labels
 from leaguekit.web.stream import Watchers
-from leaguekit.web.tallies import together
 
 LAG_PAUSE = 0.5
 

@@ -14,10 +14,12 @@ from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.protocol.tokens import redacted
 from leaguekit.web import lines
-from leaguekit.web.page_shapes import (
+from leaguekit.web.api_types import StandingRow, Who
+from leaguekit.web.evidence_counts import BOUNDS, Tally, times_of, together
+from leaguekit.web.page_types import (
     AgentPage,
     AgentsPage,
     Cell,
@@ -39,12 +41,10 @@ from leaguekit.web.page_shapes import (
     ViolationLine,
 )
 from leaguekit.web.projection import Projection
-from leaguekit.web.shapes import StandingRow, Who
-from leaguekit.web.tallies import BOUNDS, Tally, times_of, together
 
-MOST_ROWS = 100
-MOST_ROUNDS = 500
-MOST_MATCHES = 200
+MAX_ROWS = 100
+MAX_ROUNDS = 500
+MAX_MATCHES = 200
 # Of an agent's matches that are still to come.
 NEXT = 20
 
@@ -94,7 +94,7 @@ def round_(shown: Projection, round_id: int, offset: int, limit: int) -> RoundPa
     return RoundPage(
         seq=shown.number,
         round=_round(shown, round_id),
-        rests=[lines.who(state, name) for name in rests[:MOST_ROWS]],
+        rests=[lines.who(state, name) for name in rests[:MAX_ROWS]],
         total=len(names),
         offset=offset,
         matches=[lines.match_line(state, state.matches[name]) for name in names[offset : offset + limit]],

@@ -18,23 +18,23 @@ from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.rounds import living_referees
+from leaguekit.league.sentences import sentence
 from leaguekit.league.standings import Table
 from leaguekit.league.state import League
-from leaguekit.league.telling import sentence
 from leaguekit.league.ties import PlacedRow, first_place, order_in_words, placed_rows, tie_sentences
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.web import lines
-from leaguekit.web.shapes import Champion, Change, Gone, LeagueView, Live, News, Parts, StandingRow
-from leaguekit.web.tallies import Tallies
+from leaguekit.web.api_types import Champion, Change, Gone, LeagueView, Live, News, Parts, StandingRow
+from leaguekit.web.evidence_counts import Tallies
 
 # What is streamed is bounded, whatever the league's size; pages have the rest.
-MOST_STANDINGS = 100
-MOST_PLAYING = 200
+MAX_STANDINGS = 100
+MAX_PLAYING = 200
 LATEST = 20
 # So many of the operators' acts are remembered, whatever else happened since.
-MOST_OPERATIONS = 100
+MAX_OPERATIONS = 100
 MAX_TIES = 5
 KEYED = ("standings", "playing", "results", "agents", "news")
 
@@ -91,7 +91,7 @@ class Projection:
         self._at: dict[type[e.Event], str] = {}
         self._latest: deque[str] = deque(maxlen=LATEST)
         self._news: deque[News] = deque(maxlen=LATEST)
-        self.operations: deque[News] = deque(maxlen=MOST_OPERATIONS)
+        self.operations: deque[News] = deque(maxlen=MAX_OPERATIONS)
         self._stories: dict[str, tuple[int, ...]] = {}
         # The table as it was when all rounds before the latest one were over.
         self._before: Table | None = None
@@ -155,7 +155,7 @@ class Projection:
             self._rounds_before += 1
         return {name: row.rank for name, row in self._before.standings().items()}
 
-    def standings(self, offset: int = 0, limit: int = MOST_STANDINGS) -> list[StandingRow]:
+    def standings(self, offset: int = 0, limit: int = MAX_STANDINGS) -> list[StandingRow]:
         """Part of the table, with movement."""
         before, rows = self.ranks_before(), self.placed_rows()[offset : offset + limit]
         return [lines.standing_row(self.league, row, before.get(row.player_id)) for row in rows]
@@ -250,7 +250,7 @@ class Projection:
             standings=standings,
             playing={
                 name: lines.in_play(league, league.matches[name], progress.get(name))
-                for name in islice(playing, MOST_PLAYING)
+                for name in islice(playing, MAX_PLAYING)
             },
             results={name: lines.match_line(league, league.matches[name]) for name in self._latest},
             agents={agent.id: lines.agent_line(agent) for agent in agents},

@@ -16,20 +16,20 @@ from leaguekit.league.records import Match
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, score_text
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
-from leaguekit.protocol.plain import without_places
+from leaguekit.protocol.plain_text import without_places
 from leaguekit.protocol.tokens import redacted
+from leaguekit.web.api_types import MatchLine
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
 from leaguekit.web.lines import match_line
 from leaguekit.web.markup import name, text, told
 from leaguekit.web.matches import message, steps
-from leaguekit.web.page_shapes import Message
+from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
-from leaguekit.web.shapes import MatchLine
 
 # Of all replays together, in characters. Those of 50 players' 1,225 matches take 1.2 million; beyond 100 players a page
 # with all of them would be too much for a phone.
-MOST_REPLAYS = 3_000_000
+MAX_REPLAYS = 3_000_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
 _WAYS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
 _UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
@@ -88,7 +88,7 @@ class Report:
         self._tie_columns = [
             column for column in _TIE_COLUMNS if figures.played and any(column.value(line) for line in figures.lines)
         ]
-        self._room = MOST_REPLAYS
+        self._room = MAX_REPLAYS
         # The first match whose replay had no room; from it on there are none.
         self.full_from: str | None = None
 

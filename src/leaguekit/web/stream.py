@@ -20,8 +20,8 @@ from leaguekit.agents.world import World
 from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.store.base import StoreError
+from leaguekit.web.api_types import Live
 from leaguekit.web.projection import Projection, change
-from leaguekit.web.shapes import Live
 
 PAUSE = 0.25
 # What is spent on all who watch is at most this part of the time: with very many the changes come less often.
@@ -29,7 +29,7 @@ SHARE = 0.04
 HEARTBEAT = 15.0
 # How soon a page comes back that has lost its stream, in milliseconds.
 COMES_BACK = 1_000
-MOST_WATCHERS = 1_000
+MAX_WATCHERS = 1_000
 HEAD = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -105,7 +105,7 @@ class Watchers:
 
     def has_room(self, address: str) -> bool:
         """Whether one more may watch; if need be, of those from the address with the most the oldest must go."""
-        if len(self._lines) < MOST_WATCHERS:
+        if len(self._lines) < MAX_WATCHERS:
             return True
         largest, count = self._held.most_common(1)[0]
         if count <= self._held[address] + 1:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.player.llm.answers import MOST_CHARACTERS, moves_in
+from leaguekit.player.llm.move_parsing import MAX_CHARACTERS, moves_in
 
 PARITIES = ["even", "odd"]
 CELLS = [0, 2, 4, 8]
@@ -64,7 +64,7 @@ def test_a_clear_answer_is_that_move(text: str, options: list[Any], move: Any) -
         ('{"a":' * 3_000, PARITIES),
         ('{"move":' + "[" * 900 + "]" * 900 + "}", PARITIES),
         ('{"move": ' + "9" * 5_000 + "}", CELLS),
-        ("x" * MOST_CHARACTERS + " even", PARITIES),
+        ("x" * MAX_CHARACTERS + " even", PARITIES),
     ],
 )
 def test_what_names_no_legal_move_is_none(text: str, options: list[Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game
 from leaguekit.player.context import Context, PastMatch, record_of
-from leaguekit.player.llm.prompt import MOST_MATCHES, asked_again, question
+from leaguekit.player.llm.prompt import MAX_MATCHES, asked_again, question
 from leaguekit.protocol.messages import Standing
 from tests.security.hostile_names import REFUSED
 
@@ -117,7 +117,7 @@ def test_the_newest_matches_are_told_and_this_opponent_s_apart() -> None:
         "result": "WIN",
     }
     told = [read["matches_against_this_opponent"], read["latest_matches_against_others"]]
-    assert [len(matches) for matches in told] == [MOST_MATCHES, MOST_MATCHES]
+    assert [len(matches) for matches in told] == [MAX_MATCHES, MAX_MATCHES]
     assert [match["number_drawn"] for match in told[1]][-2:] == [38, 40]
     assert read["your_record"] == {"wins": 40, "losses": 0, "draws": 0, "points": 120}
 

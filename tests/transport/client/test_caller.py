@@ -23,7 +23,7 @@ from leaguekit.transport.addresses import AddressPolicy, Resolver, read_url, sys
 from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpAnswer, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.client import caller as caller_module
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.client.connections import IDLE_SECONDS, MOST_HEAD_BYTES
+from leaguekit.transport.client.connections import IDLE_SECONDS, MAX_HEAD_BYTES
 from leaguekit.transport.client.deadlines import Deadlines
 from tests.certificates import make_certificate, server_side
 from tests.zoo import bad_servers as zoo
@@ -193,7 +193,7 @@ async def test_a_body_may_be_as_large_as_allowed_and_no_larger() -> None:
 @on_both_loops
 async def test_headers_may_be_as_large_as_allowed_and_no_larger() -> None:
     for extra, fits in ((0, True), (1, False)):
-        filler = MOST_HEAD_BYTES - (len(ANSWER) - len(BODY)) - len(b"x: \r\n") + extra
+        filler = MAX_HEAD_BYTES - (len(ANSWER) - len(BODY)) - len(b"x: \r\n") + extra
         answer = ANSWER.replace(b"OK\r\n", b"OK\r\nx: " + b"y" * filler + b"\r\n")
         async with serving(zoo.says(answer)) as server, calling() as caller:
             if fits:
@@ -436,7 +436,7 @@ async def test_a_slow_look_up_counts_against_the_limit_and_keeps_nobody_else_wai
 @timed_out
 @on_both_loops
 async def test_waiting_for_a_free_connection_counts_against_the_limit() -> None:
-    async with serving(zoo.answers_when_told) as server, calling(most_connections=2) as caller:
+    async with serving(zoo.answers_when_told) as server, calling(max_connections=2) as caller:
         first = [asyncio.create_task(caller.post(server.url, b"{}", AMPLE)) for _ in range(2)]
         await until(lambda: len(server.requests) == 2)
         assert (await failure(caller, server.url, SHORT)).code == "E001"
@@ -716,7 +716,7 @@ async def test_hosts_do_not_share_connections_and_urls_of_one_host_do() -> None:
 
 @on(asyncio.SelectorEventLoop)
 async def test_what_is_remembered_of_urls_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caller_module, "MOST_TARGETS", 10)
+    monkeypatch.setattr(caller_module, "MAX_TARGETS", 10)
     with zoo.refusing() as refused:
         async with serving(zoo.good) as server, calling() as caller:
             for number in range(50):
@@ -757,7 +757,7 @@ async def test_a_call_cancelled_at_any_step_leaves_the_pool_in_order(before: str
     for steps in range(2_000):
         async with (
             serving(zoo.answers_when_told) as server,
-            calling(most_connections=1, look_up=lambda _host, _port: ["127.0.0.1"]) as caller,
+            calling(max_connections=1, look_up=lambda _host, _port: ["127.0.0.1"]) as caller,
         ):
             url = server.url.replace("127.0.0.1", "peer.test") if before == "a name to look up" else server.url
             first = None
@@ -804,7 +804,7 @@ async def test_closing_ends_every_call_at_whatever_it_is() -> None:
         slow.wait(AMPLE)
         return ["127.0.0.1"]
 
-    async with serving(zoo.hangs) as server, calling(most_connections=1, look_up=look_up) as caller:
+    async with serving(zoo.hangs) as server, calling(max_connections=1, look_up=look_up) as caller:
         urls = [server.url, server.url, f"http://slow.test:{server.port}/mcp"]
         calls = [asyncio.create_task(caller.post(url, b"{}", AMPLE)) for url in urls]
         await server.asked.wait()
@@ -1008,7 +1008,7 @@ async def test_a_name_that_this_machine_does_not_look_up_in_time_is_not_the_peer
             release.wait(AMPLE)
         return ["127.0.0.1"]
 
-    async with serving(zoo.good) as server, calling(look_up=look_up, most_look_ups=1) as caller:
+    async with serving(zoo.good) as server, calling(look_up=look_up, max_look_ups=1) as caller:
         url = f"http://slow.test:{server.port}/mcp"
         slow = asyncio.create_task(failure(caller, url, SHORT))
         await until(lambda: caller._resolver._threads)
@@ -1032,7 +1032,7 @@ async def test_the_time_for_which_a_look_up_waits_for_a_thread_is_not_the_peers(
 
     loop = asyncio.get_running_loop()
     assert isinstance(loop, SkippingLoop)
-    async with serving(zoo.good) as server, calling(look_up=look_up, most_look_ups=1) as caller:
+    async with serving(zoo.good) as server, calling(look_up=look_up, max_look_ups=1) as caller:
         first, second = (
             asyncio.create_task(caller.post(f"http://{host}:{server.port}/mcp", b"{}", seconds))
             for host, seconds in zip(release, (10 * AMPLE, AMPLE), strict=True)

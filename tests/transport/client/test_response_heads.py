@@ -16,7 +16,7 @@ from leaguekit.transport.base import HttpAnswer, Unreachable
 from leaguekit.transport.client import connections
 from leaguekit.transport.client.connections import Connection, Head, Host
 
-MOST_BYTES = 60
+MAX_BYTES = 60
 BODY = b'{"jsonrpc":"2.0","result":{},"id":1}'
 Outcome = tuple[HttpAnswer | str | None, bool, bool, int]
 
@@ -67,7 +67,7 @@ class Calls:
             line.close()
         self._loop.close()
 
-    def call(self, pieces: list[bytes], most_bytes: int = MOST_BYTES) -> Outcome:
+    def call(self, pieces: list[bytes], max_bytes: int = MAX_BYTES) -> Outcome:
         """What comes of the answer, whether it is kept and closed, and how often the parser was fed."""
         connection = self._connection
         if connection is None:
@@ -77,7 +77,7 @@ class Calls:
             connection.parser = self._parsing  # type: ignore[assignment]
         waiter: asyncio.Future[HttpAnswer] = self._loop.create_future()
         before = self._parsing.fed
-        connection.ask(waiter, b"", most_bytes, "http://127.0.0.1/mcp")
+        connection.ask(waiter, b"", max_bytes, "http://127.0.0.1/mcp")
         for piece in pieces:
             if not connection.closed:
                 connection.data_received(piece)
@@ -120,11 +120,11 @@ def test_a_known_head_with_an_answer_in_pieces_or_too_large_is_parsed(calls: Cal
 
 
 def test_what_is_remembered_is_bounded(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_KNOWN_HEADS", 5)
+    monkeypatch.setattr(connections, "MAX_KNOWN_HEADS", 5)
     for number in range(20):
         calls.call([answer(head=b"x: %d\r\n" % number)])
         assert 0 < len(connections._known_heads) <= 5
-    for size, fed in ((connections.MOST_KNOWN_BYTES, 0), (connections.MOST_KNOWN_BYTES + 1, 1)):
+    for size, fed in ((connections.MAX_KNOWN_BYTES, 0), (connections.MAX_KNOWN_BYTES + 1, 1)):
         filler = b"x" * (size - len(answer(head=b"x: \r\n")) + len(BODY))
         calls.call([answer(head=b"x: %b\r\n" % filler)])
         assert calls.call([answer(head=b"x: %b\r\n" % filler)])[3] == fed
@@ -155,7 +155,7 @@ STATUSES = [
     b"HTTP/2 200 OK",
 ]
 LENGTHS = [b"content-length: %d", b"Content-Length:%d", b"content-length: 0%d", b"content-length: %d ", b"x-length: %d"]
-FULL = b"x" * MOST_BYTES
+FULL = b"x" * MAX_BYTES
 BODIES = [b"", b"{}", BODY, b"\r\n\r\n", b"a\r\n\r\nb", b"2\r\n{}\r\n0\r\n\r\n", FULL, FULL + b"x"]
 
 

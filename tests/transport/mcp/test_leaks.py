@@ -26,7 +26,7 @@ META = {
 ACCEPT = b"accept: application/json, text/event-stream"
 JSON = b"content-type: application/json"
 BATCH = 50
-MOST_GROWTH = 6_000_000
+MAX_GROWTH = 6_000_000
 
 
 def modern(method: str, **params: Any) -> bytes:
@@ -93,7 +93,7 @@ def test_a_thousand_clients_leave_neither_tasks_nor_memory_behind(run: Any, tmp_
             # The door itself keeps a few, and the manager looks for outages.
             assert len(set(tasks)) == 1
             assert tasks[0] <= before + 6
-            assert memory[-1] - memory[0] < MOST_GROWTH, memory
+            assert memory[-1] - memory[0] < MAX_GROWTH, memory
             assert not house.server._mcp._opening.result().app.__self__._server_instances
             # What the manager tells goes to nobody.
             assert not house.server._endpoint.answering

@@ -152,7 +152,7 @@ async def until_held(running: Running, size: int) -> None:
 def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) -> None:
     async def main() -> None:
         limits = Limits(body_bytes=2_000_000, body_bytes_an_address=1_000_000)
-        async with serving(limits=limits, most_bytes=1_000_000) as running:
+        async with serving(limits=limits, max_bytes=1_000_000) as running:
             honest = await running.connect(source=ELSEWHERE)
             for source in (HERE, THERE, "127.0.0.4"):
                 for _ in range(40):
@@ -169,7 +169,7 @@ def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) ->
 def test_of_one_address_the_body_gives_way_that_began_first_and_other_addresses_keep_theirs(run: Run) -> None:
     async def main() -> None:
         limits = Limits(body_bytes=10_000_000, body_bytes_an_address=250_000)
-        async with serving(limits=limits, most_bytes=1_000_000) as running:
+        async with serving(limits=limits, max_bytes=1_000_000) as running:
             other = await running.say(begun(200_000), THERE)
             await until_held(running, 200_000)
             first = await running.say(begun(100_000))
@@ -186,7 +186,7 @@ def test_of_one_address_the_body_gives_way_that_began_first_and_other_addresses_
 
 def test_what_is_answered_or_has_gone_holds_nothing(run: Run) -> None:
     async def main() -> None:
-        async with serving(most_bytes=1_000_000) as running:
+        async with serving(max_bytes=1_000_000) as running:
             client = await running.say(begun(400_000))
             await until_held(running, 400_000)
             await client.send(b"x" * 600_000)

@@ -15,9 +15,9 @@ from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.server import connection as connections
 from leaguekit.transport.server import server as transport_server
-from leaguekit.transport.server.request_heads import MOST_HEAD, Head, plain_head
+from leaguekit.transport.server.request_heads import MAX_HEAD, Head, plain_head
 from leaguekit.transport.server.server import Limits, Server, listen
-from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, post, serving
+from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, post, serving
 
 PEER = Peer("127.0.0.1", "", ("127.0.0.1", 8000))
 HEADERS = [(b"host", b"localhost"), (b"Content-Length", b"5"), (b"accept", b"application/json")]
@@ -95,7 +95,7 @@ def test_anything_else_is_not(data: bytes) -> None:
                 (b"Transfer-Encoding", b"identity"),
                 (b"Expect", b"100-continue"),
                 (b"Upgrade", b"h2c"),
-                (b"x", b"y" * MOST_HEAD),
+                (b"x", b"y" * MAX_HEAD),
             )
         ),
     ],
@@ -179,7 +179,7 @@ async def _outcome(pieces: Sequence[bytes]) -> Outcome:
         server = Server(
             handle,
             sockets=[sock],
-            most_bytes=200,
+            max_bytes=200,
             too_large=TOO_LARGE,
             app=application,
             mcp=application,  # type: ignore[arg-type]
@@ -298,7 +298,7 @@ def test_the_limits_hold_for_a_connection_whose_head_is_known(run: Run) -> None:
                 return client
 
             large, slow, idle = await known(), await known(), await known()
-            await large.send(post(b"y" * (MOST_BYTES + 1)))
+            await large.send(post(b"y" * (MAX_BYTES + 1)))
             assert (await large.answer())[0] == 413
             await slow.send(post(b"hello")[:-1])
             assert (await slow.answer())[0] == 408

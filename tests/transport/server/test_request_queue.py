@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from leaguekit.transport.base import Peer
 from leaguekit.transport.mcp.lazy_app import Door, Served
 from leaguekit.transport.server import request_queue
-from leaguekit.transport.server.request_queue import MOST_WAITING, MOST_WAITING_AN_ADDRESS, TURNS_BETWEEN, RequestQueue
+from leaguekit.transport.server.request_queue import MAX_WAITING, MAX_WAITING_AN_ADDRESS, TURNS_BETWEEN, RequestQueue
 from tests.transport.running import Client, Run, post, serving
 
 INITIALIZE = b'{"jsonrpc":"2.0","method":"initialize","params":{},"id":1}'
@@ -83,7 +83,7 @@ def test_a_new_connection_is_served_before_the_batches_that_came_earlier(run: Ru
 def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # None is begun meanwhile.
     monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)
-    monkeypatch.setattr(request_queue, "MOST_WAITING_AN_ADDRESS", 3)
+    monkeypatch.setattr(request_queue, "MAX_WAITING_AN_ADDRESS", 3)
 
     async def main() -> None:
         house = House()
@@ -159,15 +159,15 @@ def test_so_many_wait_in_all_and_of_each_address(run: Run) -> None:
         for address in "abcd":
             while waiting.has_room(address):
                 add(address)
-        assert set(added.values()) == {MOST_WAITING_AN_ADDRESS}
-        assert added.total() == MOST_WAITING
+        assert set(added.values()) == {MAX_WAITING_AN_ADDRESS}
+        assert added.total() == MAX_WAITING
         assert not gave_way
         # For another address, the newest of those that have most give way, until all have as many as it.
         while waiting.has_room("e"):
             add("e")
         assert gave_way[:5] == ["d99", "c99", "b99", "a99", "d98"]
-        assert len(gave_way) == added["e"] == MOST_WAITING // 5
-        assert {len(of_address) for of_address in waiting._waiting.values()} == {MOST_WAITING // 5}
+        assert len(gave_way) == added["e"] == MAX_WAITING // 5
+        assert {len(of_address) for of_address in waiting._waiting.values()} == {MAX_WAITING // 5}
         assert not any(waiting.has_room(address) for address in "abcde")
         assert waiting.has_room("f")
         waiting.remove("a", "a0")
@@ -179,7 +179,7 @@ def test_so_many_wait_in_all_and_of_each_address(run: Run) -> None:
 def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # None is begun meanwhile.
     monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)
-    monkeypatch.setattr(request_queue, "MOST_WAITING", 4)
+    monkeypatch.setattr(request_queue, "MAX_WAITING", 4)
 
     async def main() -> None:
         house = House()

@@ -30,7 +30,7 @@ from leaguekit.transport.server.connection import McpProtocol, line_of
 from leaguekit.transport.server.endpoint import Beside
 from leaguekit.transport.server.pending_requests import mcp_query
 from leaguekit.transport.server.server import CannotListen, Server, listen
-from tests.transport.running import MOST_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
+from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
 
 # Answers
 
@@ -159,13 +159,13 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
     run: Run, request_: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = 5_000
-    most_read = turns_of_the_loop = 0
+    max_read = turns_of_the_loop = 0
     feed = McpProtocol._feed
 
     def counted(self: McpProtocol, data: bytes) -> None:
-        nonlocal most_read
+        nonlocal max_read
         feed(self, data)
-        most_read = max(most_read, len(self._turns))
+        max_read = max(max_read, len(self._turns))
 
     async def count_turns() -> None:
         nonlocal turns_of_the_loop
@@ -185,7 +185,7 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
 
     monkeypatch.setattr(McpProtocol, "_feed", counted)
     run(main())
-    assert most_read < 300
+    assert max_read < 300
     assert turns_of_the_loop > number / 4
 
 
@@ -251,7 +251,7 @@ def test_a_request_may_come_in_pieces_of_any_size(run: Run, size: int) -> None:
 
 def test_a_body_of_the_greatest_size_is_taken_whole_or_in_chunks(run: Run) -> None:
     async def main() -> None:
-        async with serving(most_bytes=1_000_000) as running:
+        async with serving(max_bytes=1_000_000) as running:
             body = bytes(range(256)) * 3_906 + b"x" * 64
             client = await running.say(post(body) + chunked(body[:7], body[7:500_000], body[500_000:]))
             assert [(await client.answer())[2] for _ in range(2)] == [body, body]
@@ -431,16 +431,16 @@ def test_another_method_at_mcp_is_told_to_post(run: Run, method: bytes) -> None:
 @pytest.mark.parametrize(
     "request_bytes",
     [
-        post(b"x" * (MOST_BYTES + 1)),
+        post(b"x" * (MAX_BYTES + 1)),
         post(b"x" * 5_000_000),
-        post(b"x" * (MOST_BYTES + 1), b"expect: 100-continue"),
-        post(b"x" * (MOST_BYTES + 1))[:100],
+        post(b"x" * (MAX_BYTES + 1), b"expect: 100-continue"),
+        post(b"x" * (MAX_BYTES + 1))[:100],
         b"POST /mcp HTTP/1.1\r\ncontent-length: 18446744073709551615\r\n\r\nx",
-        chunked(b"x" * (MOST_BYTES + 1)),
+        chunked(b"x" * (MAX_BYTES + 1)),
         chunked(*[b"x" * 1_000] * 11),
         chunked(*[b"x" * 10_000] * 500),
         chunked(*[b"x" * 1_000] * 11) + post(b"ignored") + b"garbage",
-        post(b"x" * (MOST_BYTES + 1), method=b"GET"),
+        post(b"x" * (MAX_BYTES + 1), method=b"GET"),
     ],
     ids=[
         "one more",
@@ -479,7 +479,7 @@ def test_the_answer_to_a_body_that_is_too_large_is_made_when_it_is_sent(run: Run
             return body
 
         async with serving(wait, too_large=lambda: moments[-1]) as running:
-            client = await running.say(post(b"1") + post(b"x" * (MOST_BYTES + 1)))
+            client = await running.say(post(b"1") + post(b"x" * (MAX_BYTES + 1)))
             moments.append(b"now")
             go.set()
             assert [(await client.answer())[::2] for _ in range(2)] == [(200, b"1"), (413, b"now")]
@@ -883,7 +883,7 @@ def test_an_application_that_does_not_start_is_an_error(run: Run) -> None:
     async def main() -> None:
         sock = listen("127.0.0.1", 0)
         app = Starlette(lifespan=lifespan)
-        server = Server(echo, sockets=[sock], most_bytes=MOST_BYTES, too_large=TOO_LARGE, app=app)
+        server = Server(echo, sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, app=app)
         with pytest.raises(RuntimeError, match="did not start"):
             await server.start()
         assert sock.fileno() == -1

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from leaguekit.agents.world import World
 from leaguekit.kit.exchanges import Arrived, Desk, Json, Refusal, conversation_in
-from leaguekit.kit.told import Beginning, kind_of
+from leaguekit.kit.incoming import Beginning, kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.messages import Message, message_type

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaguekit.kit.answers import is_result
+from leaguekit.kit.answer_checks import is_result
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange, Json
+from leaguekit.kit.incoming import has, value
 from leaguekit.kit.manager.members import Member
 from leaguekit.kit.manager.registration import referee
 from leaguekit.kit.manager.reports import completed, standings_right
 from leaguekit.kit.manager.scene import Fixture, ManagerScene, rows_of
-from leaguekit.kit.told import has, value
 
 QUERY: Area[ManagerScene] = Area("query", "Queries")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.kit.answers import is_refusal
+from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Json, request
+from leaguekit.kit.incoming import value
 from leaguekit.kit.manager.registration import other_players, player
 from leaguekit.kit.manager.scene import ManagerScene
 from leaguekit.kit.rpc import SECONDS, has_code, letter
-from leaguekit.kit.told import value
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 
 RPC: Area[ManagerScene] = Area("rpc", "JSON-RPC 2.0")
 TOKEN: Area[ManagerScene] = Area("token", "Tokens")
@@ -31,7 +31,7 @@ letter(RPC, "The manager", player, is_strict=True)
     needs=player,
 )
 async def large(scene: ManagerScene) -> Evidence:
-    message = msgspec.to_builtins(scene.good_call()) | {"from_a_later_version": "x" * MOST_BYTES}
+    message = msgspec.to_builtins(scene.good_call()) | {"from_a_later_version": "x" * MAX_BYTES}
     exchange = await scene.line.post(scene.url, request("league_query", message, 1), SECONDS, 1)
     if exchange.answer is not None and exchange.answer.status == 413:
         return exchange.evidence("HTTP 413, or an error")

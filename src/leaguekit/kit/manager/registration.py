@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from leaguekit.kit.answers import Field, came_in_time, has_data, is_refusal, is_result
-from leaguekit.kit.answers import judged as judged_answer
+from leaguekit.kit.answer_checks import Field, came_in_time, has_data, is_refusal, is_result
+from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Check, Evidence, Unfit
 from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.manager.members import Role

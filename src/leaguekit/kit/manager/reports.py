@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leaguekit.kit.answers import Field, has_data, is_refusal, is_result
-from leaguekit.kit.answers import judged as judged_answer
+from leaguekit.kit.answer_checks import Field, has_data, is_refusal, is_result
+from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, Json
+from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.kit.manager.members import SENDER, Member
 from leaguekit.kit.manager.questions import STRANGER
 from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all, whole
 from leaguekit.kit.manager.scene import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
 from leaguekit.kit.manager.tables import check_counts, check_order, check_rows
 from leaguekit.kit.rpc import has_code
-from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.protocol import messages as m
 
 REPORT: Area[ManagerScene] = Area("report", "Reports")

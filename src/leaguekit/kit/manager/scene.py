@@ -17,8 +17,8 @@ from leaguekit.games import game
 from leaguekit.games.even_odd import PARITIES, number_parity
 from leaguekit.kit.checks import USUAL, NotRun, Terms
 from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Line, Seen
+from leaguekit.kit.incoming import Told, is_a, value
 from leaguekit.kit.manager.members import GAME, Member, Role
-from leaguekit.kit.told import Told, is_a, value
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from leaguekit.kit.checks import Evidence, Failed
 from leaguekit.kit.exchanges import Arrived
+from leaguekit.kit.incoming import evidence
 from leaguekit.kit.manager.scene import ManagerScene, rows_of
-from leaguekit.kit.told import evidence
 
 
 def check_rows(arrived: Arrived, path: str, scene: ManagerScene) -> Evidence:

@@ -8,7 +8,7 @@ from leaguekit.agents.world import World
 from leaguekit.games.base import Game
 from leaguekit.kit.checks import USUAL, Check, Terms, examine
 from leaguekit.kit.exchanges import Ground
-from leaguekit.kit.player import limits, manners, matches, registration, trouble
+from leaguekit.kit.player import limits, matches, registration, robustness, trouble
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.kit.report import Report
 
@@ -25,12 +25,12 @@ AREAS = (
     trouble.REPEAT,
     trouble.LOSS,
     trouble.TOLERANCE,
-    manners.RPC,
-    manners.TOKENS,
-    manners.ALIVE,
+    robustness.RPC,
+    robustness.TOKENS,
+    robustness.ALIVE,
     limits.LIMITS,
     limits.END,
-    manners.OWN,
+    robustness.OWN,
 )
 # In the order in which they are made.
 CHECKS: list[Check[PlayerScene]] = [check for area in AREAS for check in area.checks]

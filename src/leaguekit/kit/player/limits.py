@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from statistics import median
 
-from leaguekit.kit.answers import came_in_time, has_gone
+from leaguekit.kit.answer_checks import came_in_time, has_gone
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Line
 from leaguekit.kit.host import PING_SECONDS

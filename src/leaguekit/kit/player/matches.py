@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.kit.answers import Field, came_in_time, field_is, is_result, judged, nothing_else_wrong
+from leaguekit.kit.answer_checks import Field, came_in_time, field_is, is_result, judged, nothing_else_wrong
 from leaguekit.kit.checks import Area, Check, Evidence, NotRun
 from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.player.bouts import Bout

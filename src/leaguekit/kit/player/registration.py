@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaguekit.kit.answers import came_in_time, wrong_in
+from leaguekit.kit.answer_checks import came_in_time, wrong_in
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import text_of
 from leaguekit.kit.host import PING_SECONDS
+from leaguekit.kit.incoming import MISSING, evidence, values
 from leaguekit.kit.player.scene import PlayerScene
-from leaguekit.kit.told import MISSING, evidence, values
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import speaks
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.rpc import MOST_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES
 
 CLOCK_SECONDS = 60.0
 # How long a player may take to open its port once it is registered.
@@ -187,11 +187,11 @@ def _version(scene: PlayerScene) -> Any:
     return values(scene.introduction(scene.registration), "player_meta.protocol_version")[0]
 
 
-@REGISTER.required("size", f"The registration has at most {MOST_BYTES:,} bytes.", "000-L1566", needs=[comes])
+@REGISTER.required("size", f"The registration has at most {MAX_BYTES:,} bytes.", "000-L1566", needs=[comes])
 async def size(scene: PlayerScene) -> Evidence:
     came = len(scene.registration.body)
-    found = evidence(scene.registration, f"at most {MOST_BYTES:,} bytes", f"{came:,} bytes")
-    if came > MOST_BYTES:
+    found = evidence(scene.registration, f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
+    if came > MAX_BYTES:
         raise Failed(found)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from leaguekit.kit.answers import came_in_time
+from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.player.matches import (

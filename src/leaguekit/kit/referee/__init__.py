@@ -5,7 +5,7 @@ from __future__ import annotations
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import USUAL, Check, Terms, examine
 from leaguekit.kit.exchanges import Ground
-from leaguekit.kit.referee import faults, manners, matches, posts, registration, results, retries
+from leaguekit.kit.referee import faults, matches, posts, registration, reliability, results, retries
 from leaguekit.kit.referee.scene import RefereeScene
 from leaguekit.kit.report import Report
 
@@ -25,10 +25,10 @@ AREAS = (
     retries.RETRY,
     faults.RUBBISH,
     posts.POST,
-    manners.REPEAT,
-    manners.SEVERAL,
+    reliability.REPEAT,
+    reliability.SEVERAL,
     retries.LIMITS,
-    manners.END,
+    reliability.END,
 )
 # In the order in which they are made.
 CHECKS: list[Check[RefereeScene]] = [check for area in AREAS for check in area.checks]

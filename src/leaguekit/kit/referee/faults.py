@@ -7,11 +7,11 @@ from typing import Any
 from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
+from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.kit.referee.scene import REAL, STRANGER, Bout, RefereeScene
 from leaguekit.kit.referee.seats import Seat, chooses, in_turn, joins, plan, says
-from leaguekit.kit.told import Came, Part, envelope, evidence, is_a, judged, value
-from leaguekit.match.machine import MOST_REPEATS
+from leaguekit.match.machine import MAX_REPEATS
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST
 
@@ -286,7 +286,7 @@ async def lost_at_once(scene: RefereeScene) -> Evidence:
     limits = UNHURRIED if scene.manner == "assignment" else REAL
     expected = f"at most 4 calls, and the report less than {limits.choice_seconds:g} s after the first"
     waited = bout.report.at - calls[0].at
-    if len(calls) > 1 + MOST_REPEATS or waited >= limits.choice_seconds:
+    if len(calls) > 1 + MAX_REPEATS or waited >= limits.choice_seconds:
         raise Failed(Evidence(came=f"{len(calls)} calls, and the report after {waited:.1f} s", expected=expected))
     return evidence(bout.report, expected)
 

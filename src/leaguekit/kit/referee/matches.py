@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.answers import ANYTHING, Field, came_in_time
-from leaguekit.kit.answers import judged as judged_answer
+from leaguekit.kit.answer_checks import ANYTHING, Field, came_in_time
+from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Json
+from leaguekit.kit.incoming import Came, Part, envelope, evidence, has, judged
 from leaguekit.kit.referee.registration import ping
 from leaguekit.kit.referee.scene import GAME, PLAYED_BEFORE, REAL, REFEREE_ID, Bout, RefereeScene
 from leaguekit.kit.referee.seats import chooses, joins, plan
-from leaguekit.kit.told import Came, Part, envelope, evidence, has, judged
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from leaguekit.kit.answers import is_refusal
+from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Json
+from leaguekit.kit.incoming import evidence, is_a, value
 from leaguekit.kit.referee.faults import check_knows_tokens, is_technical
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.kit.referee.retries import silent_call
 from leaguekit.kit.referee.scene import STRANGER, RefereeScene
 from leaguekit.kit.referee.seats import joins, never, plan
 from leaguekit.kit.rpc import has_code
-from leaguekit.kit.told import evidence, is_a, value
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST
 

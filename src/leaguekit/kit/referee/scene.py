@@ -16,8 +16,8 @@ from leaguekit.games.base import SIDES, Side
 from leaguekit.kit.checks import USUAL, NotRun, Terms
 from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
 from leaguekit.kit.host import Host
+from leaguekit.kit.incoming import Beginning, Told, is_a, kind_of
 from leaguekit.kit.referee.seats import Plan, Seat
-from leaguekit.kit.told import Beginning, Told, is_a, kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_conversation, match_id, player_id

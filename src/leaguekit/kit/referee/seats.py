@@ -8,7 +8,7 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.kit.exchanges import Arrived, Desk, Json, Refusal
-from leaguekit.kit.told import kind_of
+from leaguekit.kit.incoming import kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import sender_of

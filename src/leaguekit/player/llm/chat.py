@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from leaguekit.player.llm.prompt import Message
 from leaguekit.player.llm.spending import Usage
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.transport.addresses import is_loopback, read_url
 
 try:
@@ -27,10 +27,10 @@ except ModuleNotFoundError as missing:
     told = f"{missing.name} is not installed. Install it with: pip install 'leaguekit[llm]'"
     raise ModuleNotFoundError(told, name=missing.name) from None
 
-MOST_BYTES = 1_048_576
-MOST_ERROR_CHARACTERS = 200
+MAX_BYTES = 1_048_576
+MAX_ERROR_CHARACTERS = 200
 # Who is asked to wait for longer than this does not know when to come back.
-MOST_WAIT = 3600.0
+MAX_WAIT = 3600.0
 _TOO_MANY = 429
 # These pass; what else a server refuses, it refuses the next time as well.
 _PASSING = {408, _TOO_MANY}
@@ -130,7 +130,7 @@ class Chat:
     def _shown(self, text: str) -> str:
         """A text of the server's for people: on one line, short, and without the key if the server repeats it."""
         hidden = text if self._key is None else text.replace(self._key, "[the key]")
-        return harmless(" ".join(hidden.split()))[:MOST_ERROR_CHARACTERS]
+        return harmless(" ".join(hidden.split()))[:MAX_ERROR_CHARACTERS]
 
 
 @functools.cache
@@ -144,8 +144,8 @@ async def _read(answer: httpx2.Response) -> bytes:
     content = b""
     async for part in answer.aiter_bytes():
         content += part
-        if len(content) > MOST_BYTES:
-            raise Failed(f"the server sent more than {MOST_BYTES:,} bytes")
+        if len(content) > MAX_BYTES:
+            raise Failed(f"the server sent more than {MAX_BYTES:,} bytes")
     return content
 
 
@@ -154,7 +154,7 @@ def _error_in(content: bytes) -> str:
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return content[:MOST_ERROR_CHARACTERS].decode(errors="replace")
+        return content[:MAX_ERROR_CHARACTERS].decode(errors="replace")
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail") or str(found)
     return str(found)
@@ -170,4 +170,4 @@ def _wait_in(answer: httpx2.Response) -> float | None:
             seconds = (parsedate_to_datetime(told) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError):
             return None
-    return min(max(0.0, seconds), MOST_WAIT)
+    return min(max(0.0, seconds), MAX_WAIT)

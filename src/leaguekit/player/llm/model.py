@@ -16,13 +16,13 @@ from typing import Any, get_type_hints
 import msgspec
 
 from leaguekit.player.context import Context, Move, Tally
-from leaguekit.player.llm.answers import moves_in
 from leaguekit.player.llm.chat import Ask, Chat, Completion, Failed
-from leaguekit.player.llm.prompt import MOST_CHARACTERS, Message, asked_again, question
+from leaguekit.player.llm.move_parsing import moves_in
+from leaguekit.player.llm.prompt import MAX_CHARACTERS, Message, asked_again, question
 from leaguekit.player.llm.spending import Spending, estimated
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import MoveInfo, MoveOrigins
-from leaguekit.protocol.plain import harmless
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.transport.addresses import is_loopback, read_url
 from leaguekit.transport.base import Unreachable
 
@@ -31,14 +31,14 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 # Room for models that think before they speak; the others stop long before.
 MAX_TOKENS = 1000
 # Where a context has no deadline.
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 # Kept back of the time for a move, so that it is this strategy that ends in time, and says why.
 RESERVE_SECONDS = 0.3
-MOST_TRIES = 3
+MAX_TRIES = 3
 BACKOFF_SECONDS = 0.5
 # Behind it, in capitals, the name of an option.
 VARIABLES = "LEAGUE_LLM_"
-MOST_LOGGED = 300
+MAX_LOGGED = 300
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class LanguageModel(Tally):
         """A legal move, as a Move if it is not what the model first answered; None where nothing is legal."""
         if not ctx.valid_options:
             return None
-        left = min(ctx.seconds_left, MOST_SECONDS)
+        left = min(ctx.seconds_left, MAX_SECONDS)
         loop = asyncio.get_running_loop()
         started = loop.time()
         limit = left - min(RESERVE_SECONDS, left / 4)
@@ -127,8 +127,8 @@ class LanguageModel(Tally):
         """The model's move and its answer; if it is not clear which it means, it is asked once more."""
         loop = asyncio.get_running_loop()
         messages, troubles = question(ctx), list[str]()
-        if (size := _size(messages)) > MOST_CHARACTERS:
-            raise Failed(f"the question would have {size:,} characters, more than {MOST_CHARACTERS:,}", kind="question")
+        if (size := _size(messages)) > MAX_CHARACTERS:
+            raise Failed(f"the question would have {size:,} characters, more than {MAX_CHARACTERS:,}", kind="question")
         async with self._chat.open() as ask:
             began = loop.time()
             completion = await self._completed(ask, messages, ends, troubles)
@@ -162,7 +162,7 @@ class LanguageModel(Tally):
                 if failed.wait:
                     self._silent_until = loop.time() + failed.wait
                 pause = BACKOFF_SECONDS * 2 ** (tried - 1) if failed.wait is None else 0.0
-                if not failed.passing or tried == MOST_TRIES or loop.time() + pause + (failed.wait or 0) >= ends:
+                if not failed.passing or tried == MAX_TRIES or loop.time() + pause + (failed.wait or 0) >= ends:
                     raise
                 troubles.append(failed.kind)
                 await asyncio.sleep(pause)
@@ -197,7 +197,7 @@ class LanguageModel(Tally):
         return Move(move, "replaced", f"the model gave no move ({kind})")
 
     def _log(self, level: int, ctx: Context, what: str, answer: str | None = None) -> None:
-        data = self.account() if answer is None else self.account() | {"answer": answer[:MOST_LOGGED]}
+        data = self.account() if answer is None else self.account() | {"answer": answer[:MAX_LOGGED]}
         log.log(level, "%s: %s; so far %s.", ctx.match_id, what, self.spending, extra={"data": data})
 
 

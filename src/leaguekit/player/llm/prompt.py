@@ -14,14 +14,14 @@ import msgspec
 from leaguekit.games import rules
 from leaguekit.player.context import Context, PastMatch
 from leaguekit.protocol.messages import Standing
-from leaguekit.protocol.plain import escaped
+from leaguekit.protocol.plain_text import escaped
 
 # A prompt is paid for: a referee that sends a huge position is not to empty its players' purses.
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 # So many matches against this opponent are told, and as many against others.
-MOST_MATCHES = 10
-MOST_ROWS = 10
-MOST_ANSWER_CHARACTERS = 500
+MAX_MATCHES = 10
+MAX_ROWS = 10
+MAX_ANSWER_CHARACTERS = 500
 
 Message = dict[str, str]
 
@@ -57,7 +57,7 @@ def asked_again(answer: str, moves: int, options: list[Any]) -> list[Message]:
     """What is added to a question whose answer named no legal move, or more than one."""
     what = "several" if moves else "none of the"
     return [
-        {"role": "assistant", "content": answer[:MOST_ANSWER_CHARACTERS]},
+        {"role": "assistant", "content": answer[:MAX_ANSWER_CHARACTERS]},
         {"role": "user", "content": _AGAIN.format(what=what, options=as_data(options))},
     ]
 
@@ -87,8 +87,8 @@ def _known(ctx: Context) -> dict[str, Any]:
         "opponent": ctx.opponent_id,
         "round": ctx.round_id,
         "your_record": ctx.record,
-        "matches_against_this_opponent": list(map(_told, against[-MOST_MATCHES:])),
-        "latest_matches_against_others": list(map(_told, others[-MOST_MATCHES:])),
+        "matches_against_this_opponent": list(map(_told, against[-MAX_MATCHES:])),
+        "latest_matches_against_others": list(map(_told, others[-MAX_MATCHES:])),
         "standings": [_row(row) for row in ctx.standings if _is_told(row, ctx)],
     }
     return _without_nothing(known)
@@ -111,7 +111,7 @@ def _row(row: Standing) -> dict[str, Any]:
 
 
 def _is_told(row: Standing, ctx: Context) -> bool:
-    return row.rank <= MOST_ROWS or row.player_id in (ctx.player_id, ctx.opponent_id)
+    return row.rank <= MAX_ROWS or row.player_id in (ctx.player_id, ctx.opponent_id)
 
 
 def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:

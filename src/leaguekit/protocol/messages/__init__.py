@@ -82,7 +82,7 @@ from leaguekit.protocol.messages.results import (
     Standing,
 )
 from leaguekit.protocol.messages.rounds import (
-    MOST_STANDINGS,
+    MAX_STANDINGS,
     AnnouncedMatch,
     Champion,
     FinalStanding,
@@ -156,7 +156,7 @@ __all__ = [
     "BY_TYPE",
     "EVERY_MESSAGE",
     "EXTENSIONS",
-    "MOST_STANDINGS",
+    "MAX_STANDINGS",
     "SPECIFIED",
     "AgentAnswer",
     "AnnouncedMatch",

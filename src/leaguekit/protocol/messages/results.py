@@ -30,7 +30,7 @@ from leaguekit.protocol.fields import (
 )
 from leaguekit.protocol.messages.base import Answer, Conditional, Needs, Request
 from leaguekit.protocol.messages.matches import DrawnNumber, MoveOrigins
-from leaguekit.protocol.messages.rounds import MOST_STANDINGS, FinalStanding
+from leaguekit.protocol.messages.rounds import MAX_STANDINGS, FinalStanding
 
 
 class BrokenRule(Struct, kw_only=True, omit_defaults=True):
@@ -188,7 +188,7 @@ class PlayerStats(Standing, kw_only=True):
     form: Annotated[list[PastResult] | UnsetType, said("Its latest results, the latest first", "000-L1090")] = UNSET
 
 
-Standings = Annotated[list[Standing], Meta(max_length=MOST_STANDINGS)]
+Standings = Annotated[list[Standing], Meta(max_length=MAX_STANDINGS)]
 
 
 class LeagueStandingsUpdate(Request, kw_only=True, tag="LEAGUE_STANDINGS_UPDATE"):
@@ -268,7 +268,7 @@ class QueryData(Struct, kw_only=True):
         NextMatch | UnsetType | None, said("For GET_NEXT_MATCH; null when there is none", "004-L0458")
     ] = UNSET
     standings: Annotated[
-        Annotated[list[FinalStanding], Meta(max_length=MOST_STANDINGS)] | UnsetType,
+        Annotated[list[FinalStanding], Meta(max_length=MAX_STANDINGS)] | UnsetType,
         said("For GET_STANDINGS", "000-L1087"),
     ] = UNSET
     schedule: Annotated[list[ScheduledMatch] | UnsetType, said("For GET_SCHEDULE", "000-L1088")] = UNSET

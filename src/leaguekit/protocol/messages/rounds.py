@@ -22,7 +22,7 @@ from leaguekit.protocol.fields import (
 )
 from leaguekit.protocol.messages.base import AgentAnswer, Conditional, Needs, Request
 
-MOST_STANDINGS = 100
+MAX_STANDINGS = 100
 
 Acknowledged = Annotated[Literal["ACKNOWLEDGED"], said("The message has arrived", "001-L0439")]
 AckPlayer = Annotated[PlayerId | UnsetType, said("The player that acknowledges", "001-L0440")]
@@ -116,7 +116,7 @@ class LeagueCompleted(Request, kw_only=True, tag="LEAGUE_COMPLETED"):
     total_matches: Annotated[Count, said("Matches played", "000-L0484")]
     champion: Annotated[Champion, said("The winner", "000-L0486")]
     final_standings: Annotated[
-        Annotated[list[FinalStanding], Meta(max_length=MOST_STANDINGS)],
+        Annotated[list[FinalStanding], Meta(max_length=MAX_STANDINGS)],
         said("The final table in the order of ranks", "000-L0491"),
     ]
     total_players: Annotated[

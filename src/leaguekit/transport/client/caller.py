@@ -13,7 +13,7 @@ import ssl
 from functools import partial
 from typing import NamedTuple
 
-from leaguekit.transport.addresses import MOST_THREADS, AddressPolicy, LookUp, Resolver, read_url, system_look_up
+from leaguekit.transport.addresses import MAX_THREADS, AddressPolicy, LookUp, Resolver, read_url, system_look_up
 from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, NoRoute, TimedOut, TlsFailed, Unreachable
 from leaguekit.transport.client.connections import CLOSED, IDLE_SECONDS, Connection, Host
 from leaguekit.transport.client.deadlines import Deadline, Deadlines
@@ -28,8 +28,8 @@ from leaguekit.transport.descriptors import (
     own_look_up_fault,
 )
 
-MOST_CONNECTIONS = 32  # to one host and port
-MOST_TARGETS = 4_096
+MAX_CONNECTIONS = 32  # to one host and port
+MAX_TARGETS = 4_096
 # A URL of which everything behind the origin is asked for as it stands.
 _PLAIN_URL = re.compile(r"(https?://[^/?#]+)(/[A-Za-z0-9/_.~-]*)")
 _HEADERS = {
@@ -47,14 +47,14 @@ class HttpCaller:
         self,
         policy: AddressPolicy,
         *,
-        most_connections: int = MOST_CONNECTIONS,
+        max_connections: int = MAX_CONNECTIONS,
         look_up: LookUp = system_look_up,
-        most_look_ups: int = MOST_THREADS,
+        max_look_ups: int = MAX_THREADS,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._policy = policy
-        self._most_connections = most_connections
-        self._resolver = Resolver(look_up, most_look_ups)
+        self._max_connections = max_connections
+        self._resolver = Resolver(look_up, max_look_ups)
         self._tls = tls
         self._targets: dict[tuple[str, Headers], _Target] = {}
         self._origins: dict[tuple[str, Headers], _Origin] = {}
@@ -65,7 +65,7 @@ class HttpCaller:
         self._closed = False
 
     async def post(
-        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
+        self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576, headers: Headers = ()
     ) -> HttpAnswer:
         """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
         ``headers`` stand beside the usual ones, or in their place.
@@ -83,7 +83,7 @@ class HttpCaller:
         now = loop.time()
         deadline = deadlines.begin(now, seconds, target.shown)
         try:
-            if host.busy < self._most_connections:
+            if host.busy < self._max_connections:
                 host.busy += 1
             else:
                 await _turn(host, loop, deadline)
@@ -93,7 +93,7 @@ class HttpCaller:
                 try:
                     waiter: asyncio.Future[HttpAnswer] = loop.create_future()
                     deadline.watch(waiter, connection)
-                    connection.ask(waiter, b"%b%d\r\n\r\n%b" % (target.head, len(body), body), most_bytes, target.shown)
+                    connection.ask(waiter, b"%b%d\r\n\r\n%b" % (target.head, len(body), body), max_bytes, target.shown)
                     answer = await waiter
                 except BaseException:
                     connection.abort()
@@ -125,7 +125,7 @@ class HttpCaller:
             # Not remembered: every transcript has a URL of its own, which is used once.
             path = plain[2]
             return _Target(origin.host, b"POST %b%b" % (path.encode("ascii"), origin.head), origin.shown + path)
-        if len(self._targets) >= MOST_TARGETS:
+        if len(self._targets) >= MAX_TARGETS:
             self._targets.clear()
             self._origins.clear()
             self._hosts = {key: host for key, host in self._hosts.items() if host.busy or host.connections}

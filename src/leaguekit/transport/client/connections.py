@@ -16,17 +16,17 @@ from msgspec import Struct
 from leaguekit.transport.base import CallerUnable, HttpAnswer, Unreachable
 from leaguekit.transport.descriptors import own_fault
 
-MOST_HEAD_BYTES = 32_768
+MAX_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
 # Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
 WIRE_BYTES_A_BODY_BYTE = 8
 # The maximum number of pieces of an answer, and the bytes that allow one more. To read a piece takes 3 µs.
-MOST_PIECES, BYTES_A_PIECE = 64, 256
+MAX_PIECES, BYTES_A_PIECE = 64, 256
 # The bytes that are parsed before the next look at whether the answer has failed.
 _PARSED_AT_ONCE = 4_096
 CLOSED = "was cut off: this caller is closed"
-MOST_KNOWN_HEADS = 1_024
-MOST_KNOWN_BYTES = 512
+MAX_KNOWN_HEADS = 1_024
+MAX_KNOWN_BYTES = 512
 _END_OF_HEAD = b"\r\n\r\n"
 
 
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         self.arrived = 0
         # What arrived last of an answer that is being parsed.
         self.data = b""
-        self.most_bytes = 0
+        self.max_bytes = 0
         self.shown = ""
         self.in_head = False
         self.has_end = False
@@ -117,11 +117,11 @@ class Connection(asyncio.Protocol):
         self.size = 0
         self.trailers = 0
 
-    def ask(self, waiter: asyncio.Future[HttpAnswer], request: bytes, most_bytes: int, shown: str) -> None:
+    def ask(self, waiter: asyncio.Future[HttpAnswer], request: bytes, max_bytes: int, shown: str) -> None:
         self.waiter = waiter
         self.keep = False
         self.arrived = 0
-        self.most_bytes = most_bytes
+        self.max_bytes = max_bytes
         self.shown = shown
         self.in_head = True
         if self.closed:
@@ -162,13 +162,13 @@ class Connection(asyncio.Protocol):
         size = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
         fields = data[:size].lower()
         if (
-            size <= MOST_KNOWN_BYTES
+            size <= MAX_KNOWN_BYTES
             and len(data) == self.arrived == size + self.length
             and len(answer.body) == self.length  # some have none, whatever they announce
             and fields.count(b"content-length") == 1
             and b"transfer-encoding" not in fields
         ):
-            if len(_known_heads) >= MOST_KNOWN_HEADS:
+            if len(_known_heads) >= MAX_KNOWN_HEADS:
                 _known_heads.clear()
             _known_heads[data[:size]] = Head(size, self.length, answer.status, answer.content_type, answer.session)
 
@@ -185,18 +185,18 @@ class Connection(asyncio.Protocol):
             return
         if not self.arrived:
             head = _known_heads.get(data[: data.find(_END_OF_HEAD) + len(_END_OF_HEAD)])
-            if head is not None and head.length == len(data) - head.size and head.length <= self.most_bytes:
+            if head is not None and head.length == len(data) - head.size and head.length <= self.max_bytes:
                 self.arrived = len(data)
                 self._finish(HttpAnswer(head.status, data[head.size :], head.content_type, head.session), keep=True)
                 return
         self.arrived += len(data)
         self.data = data
         try:
-            if self.in_head and self.arrived > MOST_HEAD_BYTES:
-                room = MOST_HEAD_BYTES - (self.arrived - len(data))
+            if self.in_head and self.arrived > MAX_HEAD_BYTES:
+                room = MAX_HEAD_BYTES - (self.arrived - len(data))
                 self.parser.feed_data(data[:room])
                 if self.in_head:
-                    self.fail(f"sent more than {MOST_HEAD_BYTES:,} bytes of headers")
+                    self.fail(f"sent more than {MAX_HEAD_BYTES:,} bytes of headers")
                     return
                 data = data[room:]
             for start in range(0, len(data), _PARSED_AT_ONCE):
@@ -204,7 +204,7 @@ class Connection(asyncio.Protocol):
                     self.parser.feed_data(data[start : start + _PARSED_AT_ONCE])
         except (HttpParserError, HttpParserUpgrade) as error:
             self.fail(f"sent something that is not HTTP/1.1: {error}")
-        if self.arrived > MOST_HEAD_BYTES + WIRE_BYTES_A_BODY_BYTE * self.most_bytes:
+        if self.arrived > MAX_HEAD_BYTES + WIRE_BYTES_A_BODY_BYTE * self.max_bytes:
             self.fail(f"sent {self.arrived:,} bytes, and its answer was still not complete")
 
     def eof_received(self) -> None:
@@ -243,8 +243,8 @@ class Connection(asyncio.Protocol):
         if not self.in_head:
             # Behind the body there may be further headers, which are of no use.
             self.trailers += 1
-            if self.trailers > MOST_PIECES:
-                self.fail(f"sent more than {MOST_PIECES} headers behind its answer")
+            if self.trailers > MAX_PIECES:
+                self.fail(f"sent more than {MAX_PIECES} headers behind its answer")
         else:
             name = name.lower()
             if name == b"content-type":
@@ -256,8 +256,8 @@ class Connection(asyncio.Protocol):
             elif name == b"content-length":
                 self.has_end = True
                 self.length = int(value)
-                if self.length > self.most_bytes:
-                    self.fail(f"announced an answer of {self.length:,} bytes; at most {self.most_bytes:,} are taken")
+                if self.length > self.max_bytes:
+                    self.fail(f"announced an answer of {self.length:,} bytes; at most {self.max_bytes:,} are taken")
 
     def on_headers_complete(self) -> None:
         status = self.parser.get_status_code()
@@ -272,10 +272,10 @@ class Connection(asyncio.Protocol):
         if self.waiter is not None:
             self.parts.append(data)
             self.size += len(data)
-            if self.size > self.most_bytes:
+            if self.size > self.max_bytes:
                 self.parts = []
-                self.fail(f"sent more than {self.most_bytes:,} bytes")
-            elif len(self.parts) > MOST_PIECES + self.most_bytes // BYTES_A_PIECE:
+                self.fail(f"sent more than {self.max_bytes:,} bytes")
+            elif len(self.parts) > MAX_PIECES + self.max_bytes // BYTES_A_PIECE:
                 self.fail(f"sent its answer in more than {len(self.parts) - 1:,} pieces")
 
     def on_message_complete(self) -> None:

@@ -11,8 +11,8 @@ from msgspec import Struct
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, TimedOut
 
 LATE_SECONDS = 0.05
-MOST_EXTENSIONS = 3
-MOST_LOOKS = 64
+MAX_EXTENSIONS = 3
+MAX_LOOKS = 64
 # uvloop rounds to milliseconds: so much later, a timer never comes too early.
 ROUNDING_SECONDS = 0.0005
 
@@ -115,14 +115,14 @@ class Deadline(Struct, eq=False):
         """The time has come, or is past already."""
         late = now - self.ends
         if self.held:
-            self._look(CallerUnable(self.shown, self.held), MOST_LOOKS)
+            self._look(CallerUnable(self.shown, self.held), MAX_LOOKS)
             return
         if late <= LATE_SECONDS:
-            self._look(TimedOut(self._told(), connected=self.connection is not None), MOST_LOOKS)
+            self._look(TimedOut(self._told(), connected=self.connection is not None), MAX_LOOKS)
             return
         self.late += late
-        if self.extensions == MOST_EXTENSIONS:
-            self._look(CallerLate(self.late * 1000), MOST_LOOKS)
+        if self.extensions == MAX_EXTENSIONS:
+            self._look(CallerLate(self.late * 1000), MAX_LOOKS)
             return
         self.extensions += 1
         self.ends = now + min(late, self.seconds)

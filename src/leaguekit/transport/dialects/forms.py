@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.protocol.decoding import check_depth
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
-from leaguekit.protocol.reading import check_depth
 
 Json = dict[str, Any]
 # Of a tool's result, how many parts are looked at: an agent that has something to say says it in the first.

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from leaguekit.protocol.decoding import decode, shown, violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import BrokenRule, Message, message_type
-from leaguekit.protocol.plain import harmless
-from leaguekit.protocol.reading import decode, shown, violations
+from leaguekit.protocol.plain_text import harmless
 from leaguekit.transport.dialects.forms import Json
 
-MOST_TEXT = 200
+MAX_TEXT = 200
 # What a message may do without, if it is wrong there.
 _OPTIONAL = ("auth_token", "player_meta.protocol_version", "move_info", "move_info.origin", "move_info.reason")
 _TIMES = ("timestamp", "arrival_timestamp")
@@ -33,7 +33,7 @@ class Repaired(NamedTuple):
 
 
 def broken_rule(rule: str, came: str, expected: str) -> BrokenRule:
-    return BrokenRule(rule=rule, came=harmless(came)[:MOST_TEXT], expected=expected[:MOST_TEXT])
+    return BrokenRule(rule=rule, came=harmless(came)[:MAX_TEXT], expected=expected[:MAX_TEXT])
 
 
 def repaired(

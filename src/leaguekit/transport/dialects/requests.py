@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from leaguekit.protocol.decoding import check_text, encode, shown
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.messages import (
@@ -18,7 +19,6 @@ from leaguekit.protocol.messages import (
     message_type,
 )
 from leaguekit.protocol.methods import BY_NAME
-from leaguekit.protocol.reading import check_text, encode, shown
 from leaguekit.protocol.rpc import NULL, request, success
 from leaguekit.transport.dialects.forms import FORMS, Form, Json, recognised
 from leaguekit.transport.dialects.repairs import broken_rule

@@ -25,7 +25,7 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_NAME, Method
 from leaguekit.protocol.rpc import NULL, RpcError, RpcRefusal, failure, success
 from leaguekit.transport.base import Headers, HttpAnswer, TimedOut
-from leaguekit.transport.mcp.client import MOST_SERVERS, HeaderCaller, McpClient, ToolGave
+from leaguekit.transport.mcp.client import MAX_SERVERS, HeaderCaller, McpClient, ToolGave
 from leaguekit.transport.mcp.surface import Json
 
 DOUBT_SECONDS = 30.0
@@ -77,31 +77,31 @@ class McpCaller:
         self._doubtful: dict[str, float] = {}
 
     async def post(
-        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
+        self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576, headers: Headers = ()
     ) -> HttpAnswer:
         """As ``Caller.post``."""
         began = asyncio.get_running_loop().time()
         plain: HttpAnswer | None = None
         if url not in self._servers:
-            plain = await self._caller.post(url, body, seconds, most_bytes, headers)
+            plain = await self._caller.post(url, body, seconds, max_bytes, headers)
             if not is_mcp_server(plain) or began < self._doubtful.get(url, began):
                 return plain
         call = _read(body)
         if call is None:
-            return plain or await self._caller.post(url, body, seconds, most_bytes, headers)
+            return plain or await self._caller.post(url, body, seconds, max_bytes, headers)
         rest = seconds - (asyncio.get_running_loop().time() - began)
         if rest <= 0:
             raise TimedOut(f"{url.partition('?')[0]} left no time to be called by MCP", connected=True)
-        return await self._by_mcp(url, call, rest, most_bytes, plain)
+        return await self._by_mcp(url, call, rest, max_bytes, plain)
 
     async def close(self) -> None:
         await self._caller.close()
 
     async def _by_mcp(
-        self, url: str, call: _Call, seconds: float, most_bytes: int, plain: HttpAnswer | None
+        self, url: str, call: _Call, seconds: float, max_bytes: int, plain: HttpAnswer | None
     ) -> HttpAnswer:
         try:
-            if len(self._servers) + len(self._doubtful) >= MOST_SERVERS:
+            if len(self._servers) + len(self._doubtful) >= MAX_SERVERS:
                 self._servers.clear()
                 self._doubtful.clear()
             tools = await self._client.tools(url, seconds)
@@ -112,7 +112,7 @@ class McpCaller:
             return plain or HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, str(error)[:200], None)))
         self._servers.add(url)
         try:
-            gave = await self._given(url, call, tools, seconds, most_bytes)
+            gave = await self._given(url, call, tools, seconds, max_bytes)
         except RpcRefusal as refusal:
             self._client.forget(url)
             return HttpAnswer(200, failure(call.id, refusal.error))
@@ -124,13 +124,11 @@ class McpCaller:
             return HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, detail, None)))
         return HttpAnswer(200, success(call.id, _encode(self._completed(call, gave.value))))
 
-    async def _given(
-        self, url: str, call: _Call, tools: Mapping[str, Any], seconds: float, most_bytes: int
-    ) -> ToolGave:
+    async def _given(self, url: str, call: _Call, tools: Mapping[str, Any], seconds: float, max_bytes: int) -> ToolGave:
         names = [name for name in call.method.names if name.islower()]
         tool = next((name for name in names if name in tools), None)
         if tool is not None:
-            return await self._client.call(url, tool, call.params, seconds, most_bytes)
+            return await self._client.call(url, tool, call.params, seconds, max_bytes)
         if call.method.answer in (m.ChooseParityResponse, m.GameMoveResponse):
             detail = f"There is no tool {names[0]} here; there are {', '.join(tools) or 'none'}."
             raise RpcRefusal(RpcError(_METHOD_NOT_FOUND, detail[:500], None))

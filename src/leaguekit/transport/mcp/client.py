@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from leaguekit import __version__
+from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import check_text
 from leaguekit.protocol.rpc import RpcRefusal, read_answer
 from leaguekit.transport.base import Caller, Headers, HttpAnswer, TimedOut
 from leaguekit.transport.mcp.surface import Json
 
 MODERN, HANDSHAKE = "2026-07-28", "2025-11-25"
-MOST_SERVERS = 4_096
-MOST_PAGES = 5
+MAX_SERVERS = 4_096
+MAX_PAGES = 5
 # What a server says that wants another version, a session, or has forgotten ours; none of it has been acted upon.
 _TRY_OTHERWISE = (400, 404, 405, 406, 415)
 _ACCEPT = ("accept", "application/json, text/event-stream")
@@ -39,7 +39,7 @@ class HeaderCaller(Caller, Protocol):
     """A caller that can send other headers than the usual ones; there are none in memory."""
 
     async def post(
-        self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576, headers: Headers = ()
+        self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576, headers: Headers = ()
     ) -> HttpAnswer: ...
 
 
@@ -73,7 +73,7 @@ class McpClient:
         """The tools of a server, with the schemas of what they take. Raises as ``call`` does."""
         return (await self._meet(url, _Until(seconds))).tools
 
-    async def call(self, url: str, tool: str, arguments: Json, seconds: float, most_bytes: int = 1_048_576) -> ToolGave:
+    async def call(self, url: str, tool: str, arguments: Json, seconds: float, max_bytes: int = 1_048_576) -> ToolGave:
         """Call a tool, within so many seconds in all.
 
         Raises CallFailed (no answer), CallerLate (our own fault), RpcRefusal (the server refused), ProtocolError (what
@@ -83,12 +83,12 @@ class McpClient:
         known = await self._meet(url, until)
         params = {"name": tool, "arguments": _taken(arguments, known.tools.get(tool, {}))}
         try:
-            result = await self._request(url, known, "tools/call", params, until, most_bytes=most_bytes)
+            result = await self._request(url, known, "tools/call", params, until, max_bytes=max_bytes)
         except _NotSo:
             # A session that has ended, or a server that was started again in another version.
             self.forget(url)
             known = await self._meet(url, until)
-            result = await self._request(url, known, "tools/call", params, until, most_bytes=most_bytes, firmly=True)
+            result = await self._request(url, known, "tools/call", params, until, max_bytes=max_bytes, firmly=True)
         return _given(result)
 
     def forget(self, url: str) -> None:
@@ -104,7 +104,7 @@ class McpClient:
         except _NotSo:
             known = await self._shake_hands(url, until)
             tools = await self._tools(url, known, until, firmly=True)
-        if len(self._known) >= MOST_SERVERS:
+        if len(self._known) >= MAX_SERVERS:
             self._known.clear()
         known = self._known[url] = known._replace(tools=tools)
         return known
@@ -112,7 +112,7 @@ class McpClient:
     async def _tools(self, url: str, known: _Known, until: _Until, *, firmly: bool = False) -> dict[str, Json]:
         tools: dict[str, Json] = {}
         params: Json = {}
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = await self._request(url, known, "tools/list", params, until, firmly=firmly)
             for tool in page.get("tools") or ():
                 if isinstance(tool, dict) and isinstance(tool.get("name"), str):
@@ -148,7 +148,7 @@ class McpClient:
         params: Json,
         until: _Until,
         *,
-        most_bytes: int = 1_048_576,
+        max_bytes: int = 1_048_576,
         firmly: bool = False,
     ) -> Json:
         headers = known.headers
@@ -160,7 +160,7 @@ class McpClient:
             params = params | {"_meta": meta}
         call_id = next(_ids)
         body = _encode({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
-        came = await self._caller.post(url, body, until.left(url), most_bytes, headers)
+        came = await self._caller.post(url, body, until.left(url), max_bytes, headers)
         return _result(came, call_id, firmly=firmly)
 
 

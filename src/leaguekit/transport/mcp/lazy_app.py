@@ -133,7 +133,7 @@ class Door:
             await self._running
 
 
-def surface_door(surface: Callable[[], Surface], most_bytes: int, *, admit: Admit | None = None) -> Door:
+def surface_door(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit | None = None) -> Door:
     """A door to a surface, which is made when the first request comes."""
 
     def load() -> Running:
@@ -142,7 +142,7 @@ def surface_door(surface: Callable[[], Surface], most_bytes: int, *, admit: Admi
         except ImportError as error:
             log.warning("MCP is not served: %s", error)
             raise Missing(MISSING) from error
-        running: Running = sdk.served(surface(), most_bytes)
+        running: Running = sdk.served(surface(), max_bytes)
         return running
 
     return Door(load, admit=admit, only_post=True)

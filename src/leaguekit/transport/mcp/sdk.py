@@ -29,23 +29,23 @@ from leaguekit.transport.server.connection_slots import Line
 from leaguekit.transport.server.origin_headers import neighbourhood
 
 # A stream needs no place among the connections of its server.
-MOST_STREAMS = 200
-MOST_STREAMS_A_PEER = 50
+MAX_STREAMS = 200
+MAX_STREAMS_A_PEER = 50
 # Word of a change says only that there is something new to read.
-MOST_WAITING = 100
+MAX_WAITING = 100
 _JSON = "application/json"
 
 Context = ServerRequestContext[Any, Any]
 
 
 @asynccontextmanager
-async def served(surface: Surface, most_bytes: int) -> AsyncIterator[Served]:
+async def served(surface: Surface, max_bytes: int) -> AsyncIterator[Served]:
     """An application that serves a surface, for as long as this lasts."""
     # The SDK tells of every request, at INFO.
     logging.getLogger("mcp").setLevel(logging.WARNING)
     streams = None if surface.changes is None else _Streams(surface.changes)
     server = _server(surface, streams)
-    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=most_bytes)
+    manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_bytes)
     async with manager.run():
         yield Served(manager.handle_request, _nothing if streams is None else streams.end)
 
@@ -148,15 +148,15 @@ class _Streams:
     """Streams of word of what changes, so many in all and of each peer."""
 
     def __init__(self, changes: Changes) -> None:
-        self._handler = ListenHandler(_Bus(changes), max_subscriptions=MOST_STREAMS, max_buffered_events=MOST_WAITING)
+        self._handler = ListenHandler(_Bus(changes), max_subscriptions=MAX_STREAMS, max_buffered_events=MAX_WAITING)
         self._held: Counter[str] = Counter()
 
     async def __call__(
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
         host = neighbourhood(_peer(context).host)
-        if self._held[host] >= MOST_STREAMS_A_PEER:
-            raise MCPError(t.INTERNAL_ERROR, f"At most {MOST_STREAMS_A_PEER} streams are open to one address.")
+        if self._held[host] >= MAX_STREAMS_A_PEER:
+            raise MCPError(t.INTERNAL_ERROR, f"At most {MAX_STREAMS_A_PEER} streams are open to one address.")
         self._held[host] += 1
         if (line := _line(context)) is not None:
             line.release()

@@ -44,13 +44,13 @@ _PIECE = 4_096
 # The bytes that are read in one turn of the loop. A megabyte of tiny requests or chunks takes seconds.
 _AT_ONCE = 16_384
 # With more requests than these to answer, what was received waits.
-_MOST_TURNS = 32
+_MAX_TURNS = 32
 # The bytes that are read after the answer, of a body that the application has not read.
-_MOST_SKIPPED = 65_536
+_MAX_SKIPPED = 65_536
 # A chunk of a body counts as longer, because each takes its time.
 _CHUNK = 10
 # By a larger message nobody is identified: to read it twice takes long.
-_MOST_IDENTIFIED = 65_536
+_MAX_IDENTIFIED = 65_536
 
 
 class McpProtocol(HttpToolsProtocol):
@@ -292,7 +292,7 @@ class McpProtocol(HttpToolsProtocol):
             self._feed(data)
             return
         start = 0
-        while start < min(len(data), _AT_ONCE) and len(self._turns) <= _MOST_TURNS and not self._deaf:
+        while start < min(len(data), _AT_ONCE) and len(self._turns) <= _MAX_TURNS and not self._deaf:
             self._feed(data[start : start + _PIECE])
             start += _PIECE
         if start < len(data) and not self._deaf:
@@ -302,7 +302,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def _read_on(self) -> None:
         """Read more of what was received, unless there is enough to answer."""
-        if self._unread and len(self._turns) <= _MOST_TURNS:
+        if self._unread and len(self._turns) <= _MAX_TURNS:
             self._continue_soon()
 
     def _continue_soon(self) -> None:
@@ -315,7 +315,7 @@ class McpProtocol(HttpToolsProtocol):
         self._continues = False
         if self.transport.is_closing():
             return
-        if self._unread and len(self._turns) <= _MOST_TURNS:
+        if self._unread and len(self._turns) <= _MAX_TURNS:
             data, self._unread = self._unread, b""
             self._read(data)
         self._go_on()
@@ -374,7 +374,7 @@ class McpProtocol(HttpToolsProtocol):
         """What the headers say about a body; of no interest when the body came with them."""
         post.looked_at = True
         for name, value in self.headers:
-            if name.lower() == b"content-length" and int(value) > post.place.most_bytes:
+            if name.lower() == b"content-length" and int(value) > post.place.max_bytes:
                 self._refuse(_too_large(post))
                 return
             if name.lower() == b"expect" and value.lower() == b"100-continue":
@@ -529,9 +529,9 @@ class McpProtocol(HttpToolsProtocol):
         if post is None:
             super().on_body(body)
             self._skipped += (_CHUNK + len(body)) * self.cycle.response_complete
-            if self._skipped > _MOST_SKIPPED:
+            if self._skipped > _MAX_SKIPPED:
                 self._end_early()
-        elif len(post.body) + len(body) > post.place.most_bytes:
+        elif len(post.body) + len(body) > post.place.max_bytes:
             self._refuse(_too_large(post))
         elif not post.body:
             post.body = body
@@ -544,7 +544,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def _admit(self, post: Post) -> None:
         """Read the rest of a large body, if its beginning shows that its sender may send that."""
-        post.free_bytes = post.place.most_bytes
+        post.free_bytes = post.place.max_bytes
         admits = post.place.admits
         if admits is not None and not admits(bytes(post.body[:FREE_BYTES]), post.peer):
             self._refuse(_too_large(post))
@@ -672,7 +672,7 @@ class McpProtocol(HttpToolsProtocol):
         """Note whose connection it is, by its first message."""
         self._is_identified = True
         identify = self._endpoint.identify
-        if identify is not None and len(post.body) <= _MOST_IDENTIFIED and (name := identify(bytes(post.body))):
+        if identify is not None and len(post.body) <= _MAX_IDENTIFIED and (name := identify(bytes(post.body))):
             self.belongs_to(name)
 
     def _is_busy(self) -> None:

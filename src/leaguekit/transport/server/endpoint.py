@@ -35,7 +35,7 @@ class Beside(NamedTuple):
     below: bytes
     # A name, a body and who sent it → the answer.
     handler: Callable[[str, bytes, Peer], Coroutine[Any, Any, HttpAnswer]]
-    most_bytes: int
+    max_bytes: int
     too_large: TooLarge
     admits: Admits | None = None
 
@@ -45,7 +45,7 @@ class Beside(NamedTuple):
         name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
         if not name or "/" in name:
             return None
-        return Place(partial(self.handler, name), self.most_bytes, self.too_large, self.admits)
+        return Place(partial(self.handler, name), self.max_bytes, self.too_large, self.admits)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ HEADERS = [
 ]
 # The host of a caller whose address is not known.
 UNKNOWN_HOST = "unknown"
-_MOST_SEEN = 256
+_MAX_SEEN = 256
 _BRACKETED = re.compile(r"\[([0-9a-f:.]+)\](?::[0-9]*)?")
 
 
@@ -96,7 +96,7 @@ class Names:
                 return answers.BAD_REQUEST
             if not self._is_ours(host):
                 return _misdirected(host)
-            if len(self._seen) < _MOST_SEEN:
+            if len(self._seen) < _MAX_SEEN:
                 self._seen.add(host)
         elif found.is_ambiguous:
             return answers.BAD_REQUEST

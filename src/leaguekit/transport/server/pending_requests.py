@@ -25,7 +25,7 @@ class Place(NamedTuple):
     """Where bodies are posted, and who answers them."""
 
     handler: PostHandler
-    most_bytes: int
+    max_bytes: int
     # The body of the answer to a larger one, or what makes it when it is sent.
     too_large: TooLarge
     admits: Admits | None = None
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     @property
     def free_bytes(self) -> int:
         """How many bytes are read of any body."""
-        return self.most_bytes if self.admits is None else min(FREE_BYTES, self.most_bytes)
+        return self.max_bytes if self.admits is None else min(FREE_BYTES, self.max_bytes)
 
 
 class Post:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from leaguekit.transport.base import Peer
 
 # So much, at most, is kept of a connection.
-MOST_HEAD = 4_096
-_MOST_DIGITS = 7
+MAX_HEAD = 4_096
+_MAX_DIGITS = 7
 # What makes the same bytes mean more than a head and a body of that length.
 _NOT_PLAIN = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
 
@@ -28,10 +28,10 @@ class Head:
         self._before = before
         self._behind = behind
         self._start = len(before)
-        self._most = len(before) + _MOST_DIGITS + len(behind)
+        self._most = len(before) + _MAX_DIGITS + len(behind)
         self.peer = peer
 
-    def body_in(self, data: bytes, most_bytes: int) -> bytes | None:
+    def body_in(self, data: bytes, max_bytes: int) -> bytes | None:
         """The body of a request with this head, if the data are just that and it has at most so many bytes."""
         if not data.startswith(self._before):
             return None
@@ -39,7 +39,7 @@ class Head:
         if end < 0 or not (digits := data[self._start : end]).isdigit():
             return None
         body = data[end + len(self._behind) :]
-        return body if len(body) == int(digits) <= most_bytes else None
+        return body if len(body) == int(digits) <= max_bytes else None
 
 
 def plain_head(
@@ -51,7 +51,7 @@ def plain_head(
     """
     head = data[: len(data) - body_bytes]
     first, *lines = head.split(b"\r\n")
-    if len(head) > MOST_HEAD or first != b"POST %b HTTP/1.1" % url or lines[len(headers) :] != [b"", b""]:
+    if len(head) > MAX_HEAD or first != b"POST %b HTTP/1.1" % url or lines[len(headers) :] != [b"", b""]:
         return None
     start, before, behind = len(first) + 2, b"", b""
     for line, (name, value) in zip(lines, headers, strict=False):

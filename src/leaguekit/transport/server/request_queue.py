@@ -13,8 +13,8 @@ from typing import NamedTuple
 # The turns of the loop between the beginnings of two requests. Without other work they take 0.1 ms.
 TURNS_BETWEEN = 64
 # Requests that wait, in all and of one address.
-MOST_WAITING = 400
-MOST_WAITING_AN_ADDRESS = 100
+MAX_WAITING = 400
+MAX_WAITING_AN_ADDRESS = 100
 
 
 class _Request(NamedTuple):
@@ -34,17 +34,17 @@ class RequestQueue:
     def has_room(self, address: str) -> bool:
         """Whether one more may wait, perhaps because one of another address gives way."""
         waiting = len(self._waiting.get(address, ()))
-        if waiting >= MOST_WAITING_AN_ADDRESS:
+        if waiting >= MAX_WAITING_AN_ADDRESS:
             return False
         # Afterwards the other address must not have fewer than this one.
-        return self._count < MOST_WAITING or len(self._waiting[self._busiest()]) > waiting + 1
+        return self._count < MAX_WAITING or len(self._waiting[self._busiest()]) > waiting + 1
 
     def add(self, address: str, key: Hashable, begin: Callable[[], None], give_way: Callable[[], None]) -> None:
         """Call ``begin`` when it is its turn, or ``give_way`` if another takes its place.
 
         If all places are taken, the newest request of the address that has most of them gives way.
         """
-        if self._count >= MOST_WAITING:
+        if self._count >= MAX_WAITING:
             busiest = self._busiest()
             newest, request = next(reversed(self._waiting[busiest].items()))
             self.remove(busiest, newest)

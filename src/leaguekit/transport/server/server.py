@@ -85,7 +85,7 @@ class Server:
 
     What is posted ``beside`` /mcp is answered in the same short way; whatever else comes there is the application's.
 
-    ``most_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
+    ``max_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
     a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
     addresses; ``endpoint`` is the URL at which others reach it. ``proxies`` are believed whom they pass on, and so is
     this machine if the endpoint is not where the server listens. A body of more than ``FREE_BYTES`` is read only if
@@ -99,7 +99,7 @@ class Server:
         handler: PostHandler,
         *,
         sockets: Sequence[socket.socket],
-        most_bytes: int,
+        max_bytes: int,
         too_large: TooLarge,
         admits: Admits | None = None,
         app: ASGIApp | None = None,
@@ -116,7 +116,7 @@ class Server:
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
-        place = Place(handler, most_bytes, too_large, admits)
+        place = Place(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         own = LOOPBACK if is_passed_on(endpoint, self._addresses) else ()

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import check_text, shown
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.reading import check_text, shown
 from leaguekit.transport.dialects.forms import Json, wrapped
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repaired
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 # Nobody needs more for a move; it is what a model writes that has lost its way.
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 
 _THOUGHTS = ("<think>", "</think>")
 _decoder = json.JSONDecoder()
@@ -26,7 +26,7 @@ def moves_in(text: str, options: list[Any]) -> list[Any]:
     """
     begin, end = _THOUGHTS
     spoken = text.rpartition(end)[2].partition(begin)[0]
-    if len(spoken) > MOST_CHARACTERS:
+    if len(spoken) > MAX_CHARACTERS:
         return []
     try:
         found = [option for value in [*_moves(spoken)] or [spoken] for option in _meant(value, options)]

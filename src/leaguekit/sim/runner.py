@@ -12,9 +12,9 @@ from typing import Any
 
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.sim.faults import Plan
-from leaguekit.sim.house import House
 from leaguekit.sim.outcome import Cast, Outcome
 from leaguekit.sim.processes import OWNER, ProcessLoop
+from leaguekit.sim.simulated_league import House
 from leaguekit.store.base import StoreError
 
 # Of what the agents log, so much is kept for a league that fails.

@@ -27,7 +27,7 @@ from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.rate_limits import refuse_too_many
 from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
 from leaguekit.agents.world import World
-from leaguekit.gateway.relays import MOST_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
+from leaguekit.gateway.relays import MAX_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.player import RegistrationRefused
@@ -40,7 +40,7 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import PING
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE, Call, RpcRefusal, answer, params_of
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, RpcRefusal, answer, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
@@ -63,15 +63,15 @@ OPEN_SECONDS = 20.0
 # The table is asked for once for all who look within that time.
 FRESH_SECONDS = 1.0
 # Requests that wait for a seat's news. Every seat may have one, and further ones are counted by address too.
-MOST_WAITS_A_SEAT = 8
-MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS = 500, 100
+MAX_WAITS_A_SEAT = 8
+MAX_FURTHER_WAITS, MAX_FURTHER_WAITS_AN_ADDRESS = 500, 100
 # Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
-MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
-MOST_CALLS, MOST_CALLS_A_SEAT = 2_000, 32
+MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
+MAX_CALLS, MAX_CALLS_A_SEAT = 2_000, 32
 # The same of callers whose token a seat takes. Nobody else takes their places.
-MOST_CALLS_OF_KNOWN = 2_000
+MAX_CALLS_OF_KNOWN = 2_000
 # Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
-MOST_CALLS_OF_UNKNOWN = 1_000
+MAX_CALLS_OF_UNKNOWN = 1_000
 COMING_BACK_SECONDS = 30.0
 
 SILENT = "The league's manager does not answer. Try again in a while."
@@ -133,12 +133,12 @@ class Gateway:
         self._coming_back: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._table: tuple[float, asyncio.Future[Table]] | None = None
-        self._waits_of_seats = Waits(sys.maxsize, MOST_WAITS_A_SEAT)
-        self._further_waits = Waits(MOST_FURTHER_WAITS, MOST_FURTHER_WAITS_AN_ADDRESS)
-        self._waits_for_manager = Waits(MOST_WAITS_FOR_MANAGER, MOST_WAITS_FOR_MANAGER_AN_ADDRESS)
-        self._calls = Waits(MOST_CALLS, MOST_CALLS_A_SEAT)
-        self._calls_of_known = Waits(MOST_CALLS_OF_KNOWN, MOST_CALLS_A_TOKEN)
-        self._calls_of_unknown = Waits(MOST_CALLS_OF_UNKNOWN, MOST_CALLS_OF_UNKNOWN // 2)
+        self._waits_of_seats = Waits(sys.maxsize, MAX_WAITS_A_SEAT)
+        self._further_waits = Waits(MAX_FURTHER_WAITS, MAX_FURTHER_WAITS_AN_ADDRESS)
+        self._waits_for_manager = Waits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_AN_ADDRESS)
+        self._calls = Waits(MAX_CALLS, MAX_CALLS_A_SEAT)
+        self._calls_of_known = Waits(MAX_CALLS_OF_KNOWN, MAX_CALLS_A_TOKEN)
+        self._calls_of_unknown = Waits(MAX_CALLS_OF_UNKNOWN, MAX_CALLS_OF_UNKNOWN // 2)
         self._began = 0.0
 
     async def open(self, tell: Callable[[str], None] = log.info) -> None:
@@ -180,7 +180,7 @@ class Gateway:
         """Answer a body: for whom it is stands behind the ? of the URL. Raises NoAnswer for one who is not there."""
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
-            return await answer(body, lambda call: self._answer(call, peer), player_refusal, MOST_BYTES_FROM_ABOVE)
+            return await answer(body, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
         try:
             if place not in self.relays and place not in self.seats:
                 with self._calls_of_unknown.one(neighbourhood(peer.host)):
@@ -196,7 +196,7 @@ class Gateway:
         except TooManyWait:
             raise NoAnswer from None
         except TooManyStrangers as many:
-            return await refuse_too_many(body, many.seconds, player_refusal, MOST_BYTES_FROM_ABOVE)
+            return await refuse_too_many(body, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
 
     async def _wait_for(self, place: str) -> None:
         """Wait a little for one who is not there, if this run is so young that it may still come back."""

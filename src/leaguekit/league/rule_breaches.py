@@ -9,7 +9,7 @@ from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule
 
 # There are some hundred rules; nobody needs to see more of one agent's.
-MOST_RULES = 100
+MAX_RULES = 100
 # The names of the forms in which requests are written.
 FORMS = ("RPC", "RPC_CHOOSE_PARITY", "TYPE", "MESSAGE", "TOOLS", "ENVELOPE")
 
@@ -28,6 +28,6 @@ def note_broken_rules(league: League, agent_id: str, broken: Iterable[BrokenRule
             new[one.rule].count += one.count
         elif one.rule in known:
             new[one.rule] = BrokenRule(rule=one.rule, came="", expected="", count=one.count)
-        elif len(known) + len(new) < MOST_RULES:
+        elif len(known) + len(new) < MAX_RULES:
             new[one.rule] = BrokenRule(rule=one.rule, came=one.came, expected=one.expected, count=one.count)
     return [RulesBroken(at=at, agent_id=agent_id, rules=list(new.values()))] if new else []

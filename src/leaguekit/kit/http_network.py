@@ -10,14 +10,14 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.serving import endpoint_of
-from leaguekit.kit.exchanges import MOST_BYTES, Arrived, Desk
+from leaguekit.kit.exchanges import MAX_BYTES, Arrived, Desk
 from leaguekit.protocol.rpc import NULL, RpcError, failure
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.server import Server, listen
 
-_TOO_LARGE = failure(NULL, RpcError(-32600, f"at most {MOST_BYTES:,} bytes are taken", None))
+_TOO_LARGE = failure(NULL, RpcError(-32600, f"at most {MAX_BYTES:,} bytes are taken", None))
 
 
 _HERE = "http://127.0.0.1/"
@@ -48,7 +48,7 @@ class HttpGround:
         server = Server(
             desk.handle,
             sockets=[sock],
-            most_bytes=MOST_BYTES,
+            max_bytes=MAX_BYTES,
             too_large=_TOO_LARGE,
             app=_elsewhere(desk),
             names=[str(urlsplit(url).hostname)],

@@ -16,7 +16,7 @@ from leaguekit.league.endpoints import place
 from leaguekit.league.names import likenesses
 from leaguekit.league.outcomes import Fault
 from leaguekit.league.records import Match, Player, Referee
-from leaguekit.league.results import MOST_FAILURES, MOST_VOIDS, checked
+from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, checked
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId, RefereeId
@@ -43,7 +43,7 @@ _PLAY = (
     e.MatchReplayed,
 )
 # Of very many wrong pairs a reader needs only some.
-_MOST_PAIRS = 5
+_MAX_PAIRS = 5
 
 
 class Impossible(Exception):
@@ -138,9 +138,9 @@ def _(event: e.FailuresCounted, league: League) -> Iterator[Fault]:
 @_faults.register
 def _(event: e.PlayerSuspended, league: League) -> Iterator[Fault]:
     player = _player(event.player_id, league)
-    if player.state != "ACTIVE" or player.failures < MOST_FAILURES:
+    if player.state != "ACTIVE" or player.failures < MAX_FAILURES:
         yield Fault(
-            f"the suspension of an active player after {MOST_FAILURES} failures",
+            f"the suspension of an active player after {MAX_FAILURES} failures",
             f"that of {player.id}, {player.state} after {player.failures}",
         )
 
@@ -213,8 +213,8 @@ def _unordered(pair: tuple[str, str]) -> tuple[str, str]:
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
     texts = [f"{a}–{b}" for a, b in pairs]
-    more = f" and {len(texts) - _MOST_PAIRS} more" if len(texts) > _MOST_PAIRS else ""
-    return ", ".join(texts[:_MOST_PAIRS]) + more
+    more = f" and {len(texts) - _MAX_PAIRS} more" if len(texts) > _MAX_PAIRS else ""
+    return ", ".join(texts[:_MAX_PAIRS]) + more
 
 
 @_faults.register
@@ -270,7 +270,7 @@ def _(event: e.MatchAssigned, league: League) -> Iterator[Fault]:
         raise Impossible("a match that waits for a referee", f"one that {_situation(match, league)}")
     if event.attempt != match.attempt + 1:
         yield Fault(f"attempt {match.attempt + 1}", f"attempt {event.attempt}")
-    if match.voids >= MOST_VOIDS:
+    if match.voids >= MAX_VOIDS:
         yield Fault(f"the operator's word after {match.voids} void attempts", "another assignment")
     if league.paused:
         yield Fault("no new match while the league is paused", "an assignment")
@@ -328,8 +328,8 @@ def _(event: e.MatchHeld, league: League) -> Iterator[Fault]:
     match = _match(event.match_id, league)
     if match.id not in league.waiting:
         raise Impossible("a match that waits to be held", f"one that {_situation(match, league)}")
-    if match.voids < MOST_VOIDS:
-        yield Fault(f"a match held after {MOST_VOIDS} void attempts", f"one held after {match.voids}")
+    if match.voids < MAX_VOIDS:
+        yield Fault(f"a match held after {MAX_VOIDS} void attempts", f"one held after {match.voids}")
 
 
 @_faults.register

@@ -11,8 +11,8 @@ from leaguekit.league.evidence import GOOD, TIMEOUT, UNREACHABLE, Told, evidence
 from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.plain import without_places
-from leaguekit.web.page_shapes import ErrorLine, Times
+from leaguekit.protocol.plain_text import without_places
+from leaguekit.web.page_types import ErrorLine, Times
 
 # Seconds: players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)

@@ -12,12 +12,12 @@ import msgspec
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
-from leaguekit.protocol.plain import harmless, harmless_lines
+from leaguekit.protocol.plain_text import harmless, harmless_lines
 from leaguekit.referee.transcripts import in_words
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
 
-MOST_SHOWN = 300
+MAX_SHOWN = 300
 TO, FROM = "→", "←"
 OK = 200
 
@@ -57,7 +57,7 @@ class Show:
             value = body.decode(errors="replace")
         self.faults += bool(wrong)
         kind, words = _in_words(value)
-        short = words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}…"
+        short = words if len(words) <= MAX_SHOWN else f"{words[:MAX_SHOWN]}…"
         whole = {"way": way, "message": value, "wrong": wrong}
         if status != OK:
             whole["http_status"], short = status, f"HTTP {status} {short}"
@@ -149,13 +149,13 @@ class ShownCaller:
         self._show = show
         self._own = {read_url(url)[1:3] for url in own}
 
-    async def post(self, url: str, body: bytes, seconds: float, most_bytes: int = 1_048_576) -> HttpAnswer:
+    async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         """As Caller.post."""
         if self._is_own(url):
-            return await self._caller.post(url, body, seconds, most_bytes)
+            return await self._caller.post(url, body, seconds, max_bytes)
         self._show.to_agent(body)
         try:
-            answer = await self._caller.post(url, body, seconds, most_bytes)
+            answer = await self._caller.post(url, body, seconds, max_bytes)
         except CallFailed as failure:
             self._show.failed(f"{failure.code} {failure}")
             raise

@@ -27,15 +27,15 @@ from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
-from leaguekit.protocol.reading import decode, of_type
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.faults import FIRST_PLAYERS_PORT, Plan, Weather
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Network, SimCaller
-from leaguekit.sim.operating import Operator
+from leaguekit.sim.operator import Operator
 from leaguekit.sim.outcome import MANAGER, Cast, Outcome, Told
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
@@ -51,7 +51,7 @@ LEAGUE = "league_sim"
 BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 # Virtual seconds: after this a league that has not ended never will.
 PATIENCE = 6_000.0
-MOST_REFUSALS = 5
+MAX_REFUSALS = 5
 STOPPING_SECONDS = 5.0
 # Often, so that small leagues are taken up from snapshots too.
 SNAPSHOT_EVERY = 20
@@ -159,7 +159,7 @@ class House:
             if how.startswith("refused"):
                 # While much goes wrong a registration may be refused because of that, and is worth another try.
                 refusals += self._loop.time() > self.plan.calm_at
-                if refusals == MOST_REFUSALS:
+                if refusals == MAX_REFUSALS:
                     if name not in self._forgetful and self._has_token(name):
                         self._fault(f"{name} is {how} for good")
                         return

@@ -13,9 +13,9 @@ import msgspec
 
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Exchange, Json, Seen, Unreadable
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import Violation
 from leaguekit.protocol.messages import Message, message_type
-from leaguekit.protocol.reading import violations
 
 ANYTHING = object()
 

@@ -24,22 +24,22 @@ from leaguekit.protocol.tokens import redacted
 
 MessageT = TypeVar("MessageT", bound=Message)
 
-MOST_DEPTH = 32
+MAX_DEPTH = 32
 # The most objects and lists of one text: of a megabyte of empty ones Python would make objects for half a second.
-MOST_OPENED = 20_000
+MAX_OPENED = 20_000
 # The most numbers with an exponent of 200 or more, or of -200 or less: each takes the decoder 10 µs.
-MOST_EXTREME = 100
-MOST_SHOWN = 60
+MAX_EXTREME = 100
+MAX_SHOWN = 60
 # A longer path is cut: the keys of a map are its sender's.
-MOST_PATH = 200
+MAX_PATH = 200
 # So many violations are listed.
-MOST_VIOLATIONS = 20
+MAX_VIOLATIONS = 20
 # Of a longer message only the first violation is named: to list them takes far longer than to decode it.
-MOST_EXPLAINED = 10_240
+MAX_EXPLAINED = 10_240
 # So many items of a list, and of all lists of a message, are looked at for violations. No schema allows more than 100.
-_MOST_ITEMS, _MOST_ITEMS_IN_ALL = 101, 200
+_MAX_ITEMS, _MAX_ITEMS_IN_ALL = 101, 200
 # A token that begins within what is shown is whole within this.
-_MOST_REDACTED = MOST_SHOWN + 200
+_MAX_REDACTED = MAX_SHOWN + 200
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Union[EVERY_MESSAGE])  # noqa: UP007
 _decode = _decoder.decode
@@ -100,15 +100,15 @@ def check_text(text: bytes) -> None:
         except UnicodeDecodeError as error:
             raise ProtocolError("E040", f"The body is not UTF-8: byte {error.start} is wrong.") from None
     # A short text holds too few of them to take long.
-    if len(text) > MOST_EXPLAINED and _has_extreme_numbers(text):
-        raise ProtocolError("E040", f"The JSON has more than {MOST_EXTREME} numbers with exponents of 200 or more.")
+    if len(text) > MAX_EXPLAINED and _has_extreme_numbers(text):
+        raise ProtocolError("E040", f"The JSON has more than {MAX_EXTREME} numbers with exponents of 200 or more.")
     # Most messages have no list, and that takes a tenth of the time to see that it takes to count brackets.
-    if _LIST in text or text.count(b"{") > MOST_DEPTH:
+    if _LIST in text or text.count(b"{") > MAX_DEPTH:
         check_depth(text)
 
 
 def _has_extreme_numbers(text: bytes) -> bool:
-    return any(any(islice(pattern.finditer(text), MOST_EXTREME, None)) for pattern in _EXTREME)
+    return any(any(islice(pattern.finditer(text), MAX_EXTREME, None)) for pattern in _EXTREME)
 
 
 def check_depth(text: bytes) -> None:
@@ -116,17 +116,17 @@ def check_depth(text: bytes) -> None:
     # Most have one list at most, whose bracket is found from both ends in a tenth of the time that it takes to count.
     lists = 1 if text.find(b"[") == text.rfind(b"[") else text.count(b"[")
     opened = lists + text.count(b"{")
-    if opened > MOST_OPENED:
-        raise ProtocolError("E040", f"The JSON has more than {MOST_OPENED:,} objects and lists.")
+    if opened > MAX_OPENED:
+        raise ProtocolError("E040", f"The JSON has more than {MAX_OPENED:,} objects and lists.")
     # Between two objects of a list nothing gets deeper; that spares a table's text, 20 µs long, the closer look.
-    if opened > MOST_DEPTH and opened - text.count(b"},{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
-        raise ProtocolError("E040", f"The JSON is nested more than {MOST_DEPTH} levels deep.")
+    if opened > MAX_DEPTH and opened - text.count(b"},{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise ProtocolError("E040", f"The JSON is nested more than {MAX_DEPTH} levels deep.")
 
 
 def refusal(raw: bytes | msgspec.Raw, error: Exception | None = None) -> ProtocolError:
     """What is wrong with a message which the decoder refused: all of it, up to a limit."""
     check_text(bytes(raw))
-    if len(bytes(raw)) > MOST_EXPLAINED:
+    if len(bytes(raw)) > MAX_EXPLAINED:
         return _first_refusal(error)
     try:
         value = msgspec.json.decode(raw)
@@ -150,7 +150,7 @@ def _first_refusal(error: Exception | None) -> ProtocolError:
 
 
 def violations(value: Any) -> list[Violation]:
-    """What is wrong with a decoded message, according to the schema that we publish; at most MOST_VIOLATIONS."""
+    """What is wrong with a decoded message, according to the schema that we publish; at most MAX_VIOLATIONS."""
     if not isinstance(value, dict):
         return [Violation("(message)", "E043", f"got {shown(value)}", "an object")]
     name = value.get("message_type")
@@ -169,8 +169,8 @@ _ENVELOPE = ("protocol", "sender", "timestamp", "conversation_id")
 
 def shown(value: Any) -> str:
     """A value as an error text shows it: JSON, cut short."""
-    text = redacted(_encoder.encode(value)[:_MOST_REDACTED].decode(errors="ignore"))
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    text = redacted(_encoder.encode(value)[:_MAX_REDACTED].decode(errors="ignore"))
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 @cache
@@ -182,13 +182,13 @@ def _by_schema(name: str, value: dict[str, Any]) -> list[Violation]:
     root, validator = message_schemas()[name], _validator(name)
     found: dict[str, Violation] = {}
     # It finds all of them before it gives the first.
-    errors = [*validator.iter_errors(_shortened(value, [_MOST_ITEMS_IN_ALL]))] or _first_error(validator, value)
+    errors = [*validator.iter_errors(_shortened(value, [_MAX_ITEMS_IN_ALL]))] or _first_error(validator, value)
     for error in errors:
         for violation in _explained(root, error):
             found.setdefault(violation.path, violation)
-        if len(found) >= MOST_VIOLATIONS:
+        if len(found) >= MAX_VIOLATIONS:
             break
-    return list(found.values())[:MOST_VIOLATIONS]
+    return list(found.values())[:MAX_VIOLATIONS]
 
 
 def _first_error(validator: jsonschema_rs.Validator, value: Any) -> list[jsonschema_rs.ValidationError]:
@@ -204,7 +204,7 @@ def _shortened(value: Any, left: list[int]) -> Any:
     if isinstance(value, dict):
         return {name: _shortened(one, left) for name, one in value.items()}
     if isinstance(value, list):
-        items = value[: min(_MOST_ITEMS, left[0])]
+        items = value[: min(_MAX_ITEMS, left[0])]
         left[0] -= len(items)
         return [_shortened(one, left) for one in items]
     return value
@@ -281,7 +281,7 @@ def _field(root: Schema, path: list[str | int]) -> Schema:
 def _dotted(path: list[str | int]) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     text = text.removeprefix(".") or "(message)"
-    return text if len(text) <= MOST_PATH else f"{text[:MOST_PATH]}…"
+    return text if len(text) <= MAX_PATH else f"{text[:MAX_PATH]}…"
 
 
 def described(schema: Schema) -> str:
@@ -327,8 +327,8 @@ def _range(schema: Schema) -> str:
 def _from_msgspec(error: Exception | None) -> Violation:
     """For what the schema cannot see, such as a number that is too large to read."""
     what, _, path = str(error).partition(" - at `$")
-    expected, _, came = (part[:MOST_PATH] for part in what.removeprefix("Expected ").replace("`", "").partition(", "))
-    return Violation(path.strip("`.")[:MOST_PATH] or "(message)", "E043", came or "cannot be read", expected)
+    expected, _, came = (part[:MAX_PATH] for part in what.removeprefix("Expected ").replace("`", "").partition(", "))
+    return Violation(path.strip("`.")[:MAX_PATH] or "(message)", "E043", came or "cannot be read", expected)
 
 
 def _depth(text: bytes) -> int:

@@ -20,7 +20,7 @@ from leaguekit.match.signals import Ask, Effect, Finish, Joined, Limits, Moved, 
 
 # What follows from moves is remembered so often at most, at about 1 KB each: in even/odd it is 60 times in all, in
 # tic-tac-toe half a million times. The rest is played anew every time.
-MOST_REMEMBERED = 20_000
+MAX_REMEMBERED = 20_000
 
 # The players are left open in verdicts, as in the reasons that games give.
 _SEATS: dict[Side, Seat] = {"A": Seat("{A}"), "B": Seat("{B}")}
@@ -50,10 +50,10 @@ class Turn(Struct):
 class Courses:
     """Plays matches of one game. Verdicts have ``{A}`` and ``{B}`` where the players' ids belong."""
 
-    def __init__(self, game: Game[Any], most_remembered: int = MOST_REMEMBERED) -> None:
+    def __init__(self, game: Game[Any], max_remembered: int = MAX_REMEMBERED) -> None:
         self._game = game
         self._openings: dict[int | None, Turn | Verdict] = {}
-        self._room = most_remembered
+        self._room = max_remembered
 
     def play(self, drawn: int | None, choose: Callable[[Turn], int]) -> Verdict:
         """Play a match to its end. ``choose`` gives the place of the option that is chosen when it is a side's turn."""

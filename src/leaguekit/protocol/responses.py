@@ -6,9 +6,9 @@ from typing import TypeVar, Union
 
 import msgspec
 
+from leaguekit.protocol.decoding import CHECKERS, check_text, decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
-from leaguekit.protocol.reading import CHECKERS, check_text, decode, of_type
 from leaguekit.protocol.rpc import read_answer
 
 AnswerT = TypeVar("AnswerT", bound=Message)

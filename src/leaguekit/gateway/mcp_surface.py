@@ -13,14 +13,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from leaguekit.gateway.house import Gateway, NotAllowed, Table, TooMany
+from leaguekit.gateway.gateway import Gateway, NotAllowed, Table, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Refused, Surface, Visit
 from leaguekit.transport.mcp.typed import Nothing, typed_tool
 
 WAIT_SECONDS = 20.0
-MOST_WAIT_SECONDS = 45.0
+MAX_WAIT_SECONDS = 45.0
 PROGRESS_SECONDS = 5.0
 
 SeatCode = (
@@ -51,7 +51,7 @@ class Joined(Struct, kw_only=True):
 class Waiting(Struct, forbid_unknown_fields=True):
     """How long to wait."""
 
-    seconds: Annotated[float, Meta(ge=0, le=MOST_WAIT_SECONDS, description="At most")] = WAIT_SECONDS
+    seconds: Annotated[float, Meta(ge=0, le=MAX_WAIT_SECONDS, description="At most")] = WAIT_SECONDS
     code: SeatCode = None
 
 
@@ -95,7 +95,7 @@ def gateway_surface(gateway: Gateway) -> Surface:
             ),
             typed_tool(
                 "wait_for_turn",
-                f"Wait until a move is wanted of you or the league is over, at most {MOST_WAIT_SECONDS:.0f} seconds. "
+                f"Wait until a move is wanted of you or the league is over, at most {MAX_WAIT_SECONDS:.0f} seconds. "
                 "If nothing has happened by then, the status is waiting: call it again.",
                 Waiting,
                 SeatState,

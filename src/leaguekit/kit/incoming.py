@@ -10,12 +10,12 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from leaguekit.kit.answers import same
+from leaguekit.kit.answer_checks import same
 from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Json, encode, text_of
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.messages import BY_TYPE, Message, message_type
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST
-from leaguekit.protocol.reading import violations
 
 MISSING = object()
 _NUMBERED = re.compile(r"\[\d+\]")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from leaguekit.manager.metrics import Histogram, Metrics
-from leaguekit.web.page_shapes import Metric, MetricsPage
+from leaguekit.web.evidence_counts import INVALID_CHOICES, Tally, together
+from leaguekit.web.page_types import Metric, MetricsPage
 from leaguekit.web.projection import Projection
-from leaguekit.web.tallies import INVALID_CHOICES, Tally, together
 
 IN_LOG = "in the reports of this league's referees"
 HERE = "at the manager since it was started"

@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from leaguekit.kit.answers import came_in_time, is_refusal, is_result
+from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, encode, request, text_of
 from leaguekit.kit.player.matches import (
@@ -21,9 +21,9 @@ from leaguekit.kit.player.matches import (
 from leaguekit.kit.player.registration import ping
 from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.reading import violations
-from leaguekit.protocol.rpc import MOST_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE
 
 SECONDS = 10.0
 NOTIFY_ROUND = BY_REQUEST[m.RoundAnnouncement].name
@@ -167,7 +167,7 @@ async def no_error(scene: PlayerScene) -> Evidence:
 )
 async def megabyte(scene: PlayerScene) -> Evidence:
     message = msgspec.to_builtins(scene.standings_update()) | {"from_a_later_version": ""}
-    room = MOST_BYTES_FROM_ABOVE - len(request("update_standings", message, 1_000_000))
+    room = MAX_BYTES_FROM_ABOVE - len(request("update_standings", message, 1_000_000))
     message["from_a_later_version"] = "x" * room
     exchange = await scene.line.call(scene.url, "update_standings", message, SECONDS)
     if exchange.error is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import field
 
 from leaguekit.league.figures import Mark
-from leaguekit.web.shapes import (
+from leaguekit.web.api_types import (
     AgentLine,
     InPlay,
     LeagueView,
