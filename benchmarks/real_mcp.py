@@ -56,9 +56,9 @@ async def serve(kind: str) -> None:
     more = {}
     if kind in ("with", "loaded"):
         from leaguekit.agents.mcp_tools import agent_mcp_tools  # noqa: PLC0415
-        from leaguekit.transport.mcp.lazy_app import surface_door  # noqa: PLC0415
+        from leaguekit.transport.mcp.lazy_app import lazy_mcp_app  # noqa: PLC0415
 
-        more = {"mcp": surface_door(lambda: agent_mcp_tools("player", handler), 1_048_576)}
+        more = {"mcp": lazy_mcp_app(lambda: agent_mcp_tools("player", handler), 1_048_576)}
     sock = listen("127.0.0.1", 0)
     server = Server(handler, sockets=[sock], max_bytes=1_048_576, too_large=b"{}", **more)
     await server.start()
@@ -97,7 +97,7 @@ async def a_second(call: Callable[[], Awaitable[object]], calls: int, at_once: i
 
 async def measure(servers: dict[str, tuple[str, psutil.Process]]) -> dict[str, float]:
     from leaguekit.transport.mcp.client import McpClient  # noqa: PLC0415 - "before" may be another tree
-    from leaguekit.transport.mcp.routing import is_mcp  # noqa: PLC0415 - the same
+    from leaguekit.transport.server.mcp_detection import is_mcp  # noqa: PLC0415 - the same
 
     urls = {kind: url for kind, (url, _) in servers.items()}
     spent: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The house: imports point one way, start-up is light, and nothing of any one machine is in the tree."""
+"""The layers: imports point one way, start-up is light, and nothing of any one machine is in the tree."""
 
 from __future__ import annotations
 
@@ -15,24 +15,41 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "leaguekit"
 
-# A room may import from the rooms on the floors below it, and from itself.
-FLOORS = (
+# A package may import from the layers before its own, and from itself.
+LAYERS = (
     ("protocol",),
     ("games",),
     ("match",),
     ("league",),
     ("transport", "store"),
     ("agents",),
+    ("manager", "referee", "player"),
     ("kit", "sim", "web"),
     ("gateway",),
     # What authors import in their tests: one module.
     ("testing",),
     ("cli",),
 )
-ROOMS = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+# The same within a package that has subpackages. Modules that are not named here come before all of these.
+INNER_LAYERS = {
+    "protocol": (
+        ("messages",),
+        ("methods", "decoding", "responses", "rpc", "refusals", "schemas", "explain", "examples"),
+    ),
+    "transport": (("dialects", "client", "server"), ("mcp",)),
+    "player": (("llm",), ("strategy_loading", "decisions", "agent", "player", "relay")),
+    "kit": (("manager", "referee", "player"),),
+}
 # The core is pure: what it needs of the world is passed in.
 PURE = ("league", "match", "games")
 WORLD = {"asyncio", "socket", "time", "random", "secrets", "os", "pathlib", "sqlite3", "threading", "subprocess"}
+
+
+def _layer_numbers(layers: tuple[tuple[str, ...], ...]) -> dict[str, int]:
+    return {name: number for number, names in enumerate(layers) for name in names}
+
+
+NUMBERS = _layer_numbers(LAYERS)
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -45,28 +62,79 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
-def _modules(room: str) -> list[Path]:
-    return sorted((SOURCE / room).rglob("*.py")) or [SOURCE / f"{room}.py"]
+def _modules(package: str) -> list[Path]:
+    return sorted((SOURCE / package).rglob("*.py")) or [SOURCE / f"{package}.py"]
 
 
-def test_every_room_of_the_house_has_its_floor() -> None:
+def test_every_package_has_its_layer() -> None:
     modules = {path.stem for path in SOURCE.glob("*.py")} - {"__init__", "__main__"}
-    assert {path.parent.name for path in SOURCE.glob("*/__init__.py")} | modules == set(ROOMS)
+    assert {path.parent.name for path in SOURCE.glob("*/__init__.py")} | modules == set(NUMBERS)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_imports_point_one_way(room: str) -> None:
-    for path in _modules(room):
+def test_every_package_with_subpackages_has_inner_layers() -> None:
+    found = {path.parent.parent.name for path in SOURCE.glob("*/*/__init__.py")}
+    assert found == set(INNER_LAYERS)
+    for package, layers in INNER_LAYERS.items():
+        inside = {path.stem for path in (SOURCE / package).glob("*.py")} | {
+            path.parent.name for path in (SOURCE / package).glob("*/__init__.py")
+        }
+        assert {name for names in layers for name in names} <= inside, package
+
+
+@pytest.mark.parametrize("package", NUMBERS)
+def test_imports_point_one_way(package: str) -> None:
+    for path in _modules(package):
         for name in _imports(path):
             if name.startswith("leaguekit."):
                 other = name.split(".")[1]
-                allowed = other == room or (other in ROOMS and ROOMS[other] < ROOMS[room]) or other == "__version__"
-                assert allowed, f"{path.relative_to(ROOT)} imports {name}"
+                is_below = other in NUMBERS and NUMBERS[other] < NUMBERS[package]
+                assert other == package or is_below or other == "__version__", (
+                    f"{path.relative_to(ROOT)} imports {name}"
+                )
 
 
-@pytest.mark.parametrize("room", PURE)
-def test_the_core_imports_no_part_of_the_world(room: str) -> None:
-    for path in _modules(room):
+@pytest.mark.parametrize("package", INNER_LAYERS)
+def test_imports_within_a_package_point_one_way(package: str) -> None:
+    numbers = _layer_numbers(INNER_LAYERS[package])
+    for path in _modules(package):
+        own = path.relative_to(SOURCE / package).parts[0].removesuffix(".py")
+        for name in _imports(path):
+            if name.startswith(f"leaguekit.{package}.") and own != "__init__":
+                other = name.split(".")[2]
+                difference = numbers.get(own, -1) - numbers.get(other, -1)
+                are_modules = not any((SOURCE / package / one).is_dir() for one in (own, other))
+                is_allowed = other == own or difference > 0 or (difference == 0 and are_modules)
+                assert is_allowed, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def _import_graph() -> dict[str, set[str]]:
+    """Every module of leaguekit, and those that it imports, also within functions and for types."""
+    modules = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in SOURCE.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items() if "starters" not in name}
+    graph: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        found = {one if one in modules else one.rpartition(".")[0] for one in _imports(path)}
+        graph[name] = {one for one in found if one in modules and one != name}
+    return graph
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph, done = _import_graph(), set[str]()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " imports ".join((*path[path.index(name) :], name))
+        if name not in done:
+            for other in sorted(graph[name]):
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+@pytest.mark.parametrize("package", PURE)
+def test_the_core_imports_no_part_of_the_world(package: str) -> None:
+    for path in _modules(package):
         found = {name.split(".")[0] for name in _imports(path)} & WORLD
         assert not found, f"{path.relative_to(ROOT)} imports {found}"
 

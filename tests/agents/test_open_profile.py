@@ -550,10 +550,11 @@ def test_a_false_report_of_a_players_form_costs_it_no_match_at_other_referees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported: str, is_added: bool
 ) -> None:
     true = OpenPlayerClient.learned
+    halls: list[Hall] = []
 
     def learned(self: OpenPlayerClient) -> Learned:
         seats = self._seats.values()
-        is_bad = self._match.messages._sender == "referee:REF02"
+        is_bad = self._memory is halls[0].referees[1]._opened_up()._memory
         return Learned(UNSET, {seat.player_id: reported for seat in seats}) if is_bad else true(self)
 
     monkeypatch.setattr(OpenPlayerClient, "learned", learned)
@@ -564,6 +565,7 @@ def test_a_false_report_of_a_players_form_costs_it_no_match_at_other_referees(
         return await properly(stranger, call)
 
     async def course(hall: Hall) -> None:
+        halls.append(hall)
         await hall.fill(referees=2, max_concurrent=1)
         strangers = [Stranger(hall, number, hanging_up) for number in (6, 7, 8, 9)]
         for stranger in strangers:

@@ -43,7 +43,7 @@ def league(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
 def agent(answer: Callable[[Json], Any]) -> Iterator[str]:
     """An agent that never registers: what it answers to a call, as bytes, a status and bytes, or a result; its URL."""
 
-    class Door(BaseHTTPRequestHandler):
+    class LazyMcpApp(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             call = json.loads(self.rfile.read(int(self.headers["content-length"])))
             given, status = answer(call), 200
@@ -58,7 +58,7 @@ def agent(answer: Callable[[Json], Any]) -> Iterator[str]:
 
         def log_message(self, *_: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), LazyMcpApp) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/mcp"
         server.shutdown()

@@ -17,7 +17,7 @@ from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import HttpAnswer, Peer, QuickHandler, Unreachable
-from leaguekit.transport.mcp.lazy_app import Door, surface_door
+from leaguekit.transport.mcp.lazy_app import LazyMcpApp, lazy_mcp_app
 from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server.pending_requests import Admits, Answer, PostHandler
 from leaguekit.transport.server.server import Server
@@ -53,15 +53,15 @@ def agent_server(
             refuse, most, f", and {MAX_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
         ),
         admits=admits,
-        mcp=mcp_door(lambda: agent_mcp_tools(role, handler), allowances, most),
+        mcp=limited_mcp_app(lambda: agent_mcp_tools(role, handler), allowances, most),
         names=names_of(endpoint),
         endpoint=endpoint,
     )
 
 
-def mcp_door(surface: Callable[[], Surface], allowances: Allowances, max_bytes: int) -> Door:
+def limited_mcp_app(surface: Callable[[], Surface], allowances: Allowances, max_bytes: int) -> LazyMcpApp:
     """The way in for MCP, within what each address may ask for."""
-    return surface_door(surface, max_bytes, admit=allowances.visits)
+    return lazy_mcp_app(surface, max_bytes, admit=allowances.visits)
 
 
 def names_of(*urls: str) -> list[str]:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterable
 
 from leaguekit.agents.rate_limits import Allowances
-from leaguekit.agents.server import UNKNOWN, mcp_door, names_of, too_large_answer
+from leaguekit.agents.server import UNKNOWN, limited_mcp_app, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
 from leaguekit.gateway.gateway import MAX_CALLS, MAX_CALLS_OF_KNOWN, MAX_CALLS_OF_UNKNOWN, Gateway
 from leaguekit.gateway.mcp_surface import gateway_surface
@@ -40,7 +40,7 @@ def gateway_server(
         too_large=too_large_answer(player_refusal, most, f", and {MAX_BYTES:,} {UNKNOWN}"),
         admits=gateway.admits,
         app=gateway_app(gateway, allowances),
-        mcp=mcp_door(lambda: gateway_surface(gateway), allowances, most),
+        mcp=limited_mcp_app(lambda: gateway_surface(gateway), allowances, most),
         names=[*names_of(gateway.endpoint), *names],
         endpoint=gateway.endpoint,
         proxies=proxies,

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.rate_limits import Allowances, token_in, too_many
-from leaguekit.agents.server import mcp_door, names_of, too_large_answer
+from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.mcp_surface import Bulletin, manager_surface
@@ -110,7 +110,7 @@ def manager_server(
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=_only_posted(app),
         beside=Beside(TRANSCRIPTS.encode(), transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_referee),
-        mcp=mcp_door(lambda: manager_surface(manager, handler, changes), allowances, MAX_BYTES),
+        mcp=limited_mcp_app(lambda: manager_surface(manager, handler, changes), allowances, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,
         proxies=proxies,

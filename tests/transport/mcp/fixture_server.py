@@ -20,7 +20,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from leaguekit.transport.mcp.lazy_app import Door, Served
+from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from leaguekit.transport.server.server import Server, listen
 from tests.transport.running import MAX_BYTES, TOO_LARGE, echo
 
@@ -394,7 +394,7 @@ async def served() -> AsyncIterator[Served]:
 
 async def main() -> None:
     sock = listen("127.0.0.1", 0)
-    server = Server(echo, sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, mcp=Door(served))
+    server = Server(echo, sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, mcp=LazyMcpApp(served))
     await server.start()
     print(server.port, flush=True)  # noqa: T201 - for whoever started it
     await asyncio.Event().wait()

@@ -23,7 +23,7 @@ from leaguekit.transport.base import HttpAnswer, TimedOut, Unreachable
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.mcp.calling import McpCaller, is_mcp_server
 from leaguekit.transport.mcp.client import McpClient
-from leaguekit.transport.mcp.lazy_app import Door, Served
+from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from tests.samples import SAMPLES
 from tests.transport.mcp.houses import House, mcp_server, registration
 from tests.transport.running import Run, serving
@@ -203,7 +203,7 @@ async def scripted(server: Scripted) -> AsyncIterator[tuple[str, McpCaller]]:
     async def nobody(_body: bytes, _peer: Any) -> bytes:
         return b""
 
-    async with calling() as caller, serving(nobody, mcp=Door(served)) as running:
+    async with calling() as caller, serving(nobody, mcp=LazyMcpApp(served)) as running:
         # What is to be tested is how a known server is spoken to: by MCP, which the router passes on.
         url = f"http://127.0.0.1:{running.server.port}/mcp"
         caller._servers.add(url)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
-from leaguekit.transport.mcp.lazy_app import Door, Served, surface_door
+from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served, lazy_mcp_app
 from leaguekit.transport.mcp.surface import Surface
 from tests.transport.running import QUICK, Run, Running, echo, post, serving
 
@@ -31,14 +31,14 @@ class House:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             await PlainTextResponse(f"mcp {scope['method']} {scope['path']}")(scope, receive, send)
 
-        yield Served(app, self.hush)
+        yield Served(app, self.end_streams)
         self.lefts += 1
 
     def load(self) -> Any:
         self.loads += 1
         return self.served()
 
-    def hush(self) -> None:
+    def end_streams(self) -> None:
         self.hushes += 1
 
 
@@ -49,7 +49,7 @@ async def said(running: Running, request: bytes) -> tuple[int, dict[str, str], b
 def test_nothing_is_loaded_for_the_league_and_once_is_enough_for_mcp(run: Run) -> None:
     async def main() -> None:
         house = House()
-        async with serving(mcp=Door(house.load)) as running:
+        async with serving(mcp=LazyMcpApp(house.load)) as running:
             ping = b'{"jsonrpc":"2.0","method":"ping","id":1}'
             assert (await said(running, post(ping)))[2] == ping
             assert house.loads == 0
@@ -64,7 +64,7 @@ def test_nothing_is_loaded_for_the_league_and_once_is_enough_for_mcp(run: Run) -
 def test_a_door_that_nobody_used_closes_without_loading_anything(run: Run) -> None:
     async def main() -> None:
         house = House()
-        async with serving(mcp=Door(house.load)):
+        async with serving(mcp=LazyMcpApp(house.load)):
             pass
         assert (house.loads, house.lefts, house.hushes) == (0, 0, 0)
 
@@ -73,10 +73,10 @@ def test_a_door_that_nobody_used_closes_without_loading_anything(run: Run) -> No
 
 def test_other_methods_are_mcps_if_they_are_marked_and_refused_otherwise(run: Run) -> None:
     async def main() -> None:
-        async with serving(mcp=Door(House().load)) as running:
+        async with serving(mcp=LazyMcpApp(House().load)) as running:
             assert (await said(running, post(b"", MARK, method=b"DELETE")))[2] == b"mcp DELETE /mcp"
             assert (await said(running, post(b"", method=b"GET")))[0] == 405
-        async with serving(mcp=Door(House().load, only_post=True)) as running:
+        async with serving(mcp=LazyMcpApp(House().load, only_post=True)) as running:
             status, headers, _ = await said(running, post(b"", MARK, method=b"GET"))
             assert (status, headers["allow"]) == (405, "POST")
 
@@ -87,7 +87,7 @@ def test_without_the_sdk_the_answer_says_what_to_install(run: Run, monkeypatch: 
     monkeypatch.setitem(sys.modules, "leaguekit.transport.mcp.sdk", None)
 
     async def main() -> None:
-        door = surface_door(lambda: Surface("x", "X", "x"), 1_000)
+        door = lazy_mcp_app(lambda: Surface("x", "X", "x"), 1_000)
         async with serving(mcp=door) as running:
             for _ in range(2):
                 status, _, body = await said(running, post(INITIALIZE))
@@ -107,7 +107,7 @@ def test_what_fails_to_load_fails_for_everybody_and_holds_up_nobody(run: Run) ->
         def broken() -> Any:
             raise OSError("no room")
 
-        async with serving(mcp=Door(broken)) as running:
+        async with serving(mcp=LazyMcpApp(broken)) as running:
             answers = await asyncio.gather(*(said(running, post(INITIALIZE)) for _ in range(3)))
             assert [status for status, _, _ in answers] == [500, 500, 500]
 
@@ -117,7 +117,7 @@ def test_what_fails_to_load_fails_for_everybody_and_holds_up_nobody(run: Run) ->
 def test_who_comes_too_often_is_told_when_to_come_back(run: Run) -> None:
     async def main() -> None:
         waits = iter([0.0, 1.5])
-        async with serving(mcp=Door(House().load, admit=lambda _peer, _body: next(waits))) as running:
+        async with serving(mcp=LazyMcpApp(House().load, admit=lambda _peer, _body: next(waits))) as running:
             assert (await said(running, post(INITIALIZE)))[0] == 200
             status, headers, _ = await said(running, post(INITIALIZE))
             assert (status, headers["retry-after"]) == (429, "2")
@@ -127,7 +127,7 @@ def test_who_comes_too_often_is_told_when_to_come_back(run: Run) -> None:
 
 def test_requests_that_came_together_are_answered_in_their_order(run: Run) -> None:
     async def main() -> None:
-        async with serving(mcp=Door(House().load)) as running:
+        async with serving(mcp=LazyMcpApp(House().load)) as running:
             ping = b'{"jsonrpc":"2.0","method":"ping","id":1}'
             client = await running.say(post(ping) + post(INITIALIZE) + post(ping) + post(b"", MARK, method=b"DELETE"))
             bodies = [(await client.answer())[2] for _ in range(4)]
@@ -150,7 +150,7 @@ def test_an_application_hears_that_its_peer_has_gone(run: Run) -> None:
 
             yield Served(app, lambda: None)
 
-        async with serving(echo, mcp=Door(served), limits=QUICK) as running:
+        async with serving(echo, mcp=LazyMcpApp(served), limits=QUICK) as running:
             client = await running.say(post(INITIALIZE))
             await client.head()
             client.writer.close()
@@ -173,7 +173,7 @@ def test_a_peer_that_closed_its_side_still_gets_the_answer_to_its_call(run: Run)
 
             yield Served(app, lambda: None)
 
-        async with serving(echo, mcp=Door(served)) as running:
+        async with serving(echo, mcp=LazyMcpApp(served)) as running:
             client = await running.say(post(INITIALIZE))
             client.writer.write_eof()
             await running.at_eof()

@@ -15,7 +15,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from leaguekit.transport.base import Peer
-from leaguekit.transport.mcp.lazy_app import Door, Served
+from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from leaguekit.transport.server import request_queue
 from leaguekit.transport.server.request_queue import MAX_WAITING, MAX_WAITING_AN_ADDRESS, TURNS_BETWEEN, RequestQueue
 from tests.transport.running import Client, Run, post, serving
@@ -51,7 +51,7 @@ class House:
 def test_a_new_connection_is_served_before_the_mcp_requests_that_came_earlier(run: Run) -> None:
     async def main() -> None:
         house = House()
-        async with serving(mcp=Door(house.load)) as running:
+        async with serving(mcp=LazyMcpApp(house.load)) as running:
             assert (await (await running.say(post(INITIALIZE))).answer())[0] == 200
             clients = [await running.say(post(INITIALIZE)) for _ in range(80)]
             assert (await (await running.say(post(PING))).answer())[2] == PING
@@ -87,7 +87,7 @@ def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monke
 
     async def main() -> None:
         house = House()
-        async with serving(mcp=Door(house.load)) as running:
+        async with serving(mcp=LazyMcpApp(house.load)) as running:
             assert (await (await running.say(post(INITIALIZE))).answer())[0] == 200
             waiting = [await running.say(post(INITIALIZE)) for _ in range(3)]
             refused = await running.say(post(INITIALIZE))
@@ -183,7 +183,7 @@ def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monke
 
     async def main() -> None:
         house = House()
-        async with serving(mcp=Door(house.load)) as running:
+        async with serving(mcp=LazyMcpApp(house.load)) as running:
             assert (await (await running.say(post(INITIALIZE))).answer())[0] == 200
             queue = running.server._endpoint.queue
 

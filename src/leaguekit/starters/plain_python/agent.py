@@ -290,7 +290,7 @@ def failed(call_id: Any, refusal: Refusal) -> Json:
     return {"jsonrpc": "2.0", "id": call_id, "error": refusal.error}
 
 
-class Door(BaseHTTPRequestHandler):
+class LazyMcpApp(BaseHTTPRequestHandler):
     """Serves POST /mcp."""
 
     agent: Agent
@@ -327,10 +327,10 @@ def main() -> int:
     parser.add_argument("--file", type=Path, default=Path("state.json"), help="what outlives a restart")
     options = parser.parse_args()
     try:
-        server = ThreadingHTTPServer((options.host, options.port), Door)
+        server = ThreadingHTTPServer((options.host, options.port), LazyMcpApp)
     except OSError as error:
         sys.exit(f"{options.host} port {options.port} cannot be used: {error.strerror}. Choose another --port.")
-    Door.agent = agent = Agent(options.manager, f"http://{options.host}:{server.server_port}/mcp", options.file)
+    LazyMcpApp.agent = agent = Agent(options.manager, f"http://{options.host}:{server.server_port}/mcp", options.file)
     # It listens before it registers, for the manager calls it at once.
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -43,7 +43,7 @@ class Served(NamedTuple):
     """An application, and how its streams that never end are ended."""
 
     app: ASGIApp
-    hush: Callable[[], None]
+    end_streams: Callable[[], None]
 
 
 # For as long as it lasts.
@@ -54,7 +54,7 @@ class _WithId(msgspec.Struct):
     id: msgspec.Raw = msgspec.Raw(NULL)
 
 
-class Door:
+class LazyMcpApp:
     """Answers MCP's requests by what ``load`` gives, which is called, in a thread, when the first one comes.
 
     ``only_post`` refuses all others: without sessions there is none to end, and nothing to hear of outside a call.
@@ -121,10 +121,10 @@ class Door:
             # Whoever asks hears of it; if nobody is left who does, that is no fault.
             opening.exception()
 
-    def hush(self) -> None:
+    def end_streams(self) -> None:
         """End the streams that would never end by themselves."""
         if self._opening is not None and self._opening.done() and self._opening.exception() is None:
-            self._opening.result().hush()
+            self._opening.result().end_streams()
 
     async def close(self) -> None:
         """End the rest. Every request must have been answered or cut off."""
@@ -133,7 +133,7 @@ class Door:
             await self._running
 
 
-def surface_door(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit | None = None) -> Door:
+def lazy_mcp_app(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit | None = None) -> LazyMcpApp:
     """A door to a surface, which is made when the first request comes."""
 
     def load() -> Running:
@@ -145,7 +145,7 @@ def surface_door(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit
         running: Running = sdk.served(surface(), max_bytes)
         return running
 
-    return Door(load, admit=admit, only_post=True)
+    return LazyMcpApp(load, admit=admit, only_post=True)
 
 
 def _refusal(missing: Missing, body: bytes) -> Response:

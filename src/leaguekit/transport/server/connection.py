@@ -26,10 +26,10 @@ from leaguekit.protocol.rpc import is_batch
 from leaguekit.transport.addresses import is_in, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
-from leaguekit.transport.mcp.routing import is_mcp
 from leaguekit.transport.server import responses as answers
 from leaguekit.transport.server.connection_slots import Line
 from leaguekit.transport.server.endpoint import Endpoint, Work, begin, written
+from leaguekit.transport.server.mcp_detection import is_mcp
 from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, marks, neighbourhood, peer_address
 from leaguekit.transport.server.pending_requests import FREE_BYTES, Other, Post, Refusal, Turn, mcp_query, whole_cycle
 from leaguekit.transport.server.request_heads import Head, plain_head

@@ -11,7 +11,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 import uvicorn
 from starlette.requests import ClientDisconnect
@@ -22,7 +22,6 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network, is_passed_on
 from leaguekit.transport.descriptors import backlog
-from leaguekit.transport.mcp.lazy_app import Door
 from leaguekit.transport.server.connection import McpProtocol
 from leaguekit.transport.server.connection_slots import Limits, Room
 from leaguekit.transport.server.endpoint import Beside, Endpoint, Identify
@@ -35,6 +34,18 @@ log = logging.getLogger(__name__)
 
 _BACKLOG = 2_048
 _DEFAULT_LIMITS = Limits()
+
+
+class McpApp(Protocol):
+    """The ASGI application that answers the requests of MCP."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def end_streams(self) -> None:
+        """End the streams that would never end by themselves."""
+
+    async def close(self) -> None:
+        """End everything else, when every request has been answered or cut off."""
 
 
 class CannotListen(Exception):
@@ -103,7 +114,7 @@ class Server:
         too_large: TooLarge,
         admits: Admits | None = None,
         app: ASGIApp | None = None,
-        mcp: Door | None = None,
+        mcp: McpApp | None = None,
         beside: Beside | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
@@ -115,13 +126,13 @@ class Server:
         self._stopping = stopping
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
-        door = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
+        mcp_app = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
         place = Place(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         own = LOOPBACK if is_passed_on(endpoint, self._addresses) else ()
         known = Names(names, endpoint)
-        self._endpoint = Endpoint(place, limits, known, (*own, *proxies), Room(limits), door, beside, identify)
+        self._endpoint = Endpoint(place, limits, known, (*own, *proxies), Room(limits), mcp_app, beside, identify)
         self._state = ServerState()
         self._config = uvicorn.Config(
             _unless_gone(app or _nothing_here),
@@ -178,7 +189,7 @@ class Server:
         for server in servers:
             server.close()
         if self._mcp is not None:
-            self._mcp.hush()
+            self._mcp.end_streams()
         if self._stopping is not None:
             self._stopping()
         # A connection that was accepted a moment ago is known after three turns of the loop.

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from leaguekit.protocol.methods import BY_NAME
-from leaguekit.transport.mcp.routing import is_mcp
+from leaguekit.transport.server.mcp_detection import is_mcp
 
 
 def request(method: object, **more: object) -> bytes:
