@@ -27,6 +27,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.refusals import player_refusal
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
@@ -44,12 +45,12 @@ class Watcher(PlayerAgent):
         super().__init__(*arguments)
         self.standings_at: list[tuple[int, float]] = []
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        call = json.loads(body)
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        call = json.loads(request.body)
         if call["method"] == "update_standings":
             results = sum(row["played"] for row in call["params"]["standings"]) // 2
             self.standings_at.append((results, time.time()))
-        return await super().handle(body, peer)
+        return await super().answer(request, peer)
 
 
 async def observe(players: int, referees: int, folder: Path) -> tuple[list[float], list[float]]:
@@ -59,7 +60,7 @@ async def observe(players: int, referees: int, folder: Path) -> tuple[list[float
         sock = listen("127.0.0.1", 0)
         endpoint = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
         watcher = Watcher(Player("watcher", STRATEGIES["random"]), World(caller, folder), url, endpoint)
-        server = agent_server(watcher.handle, [sock], player_refusal)
+        server = agent_server(watcher.answer, [sock], player_refusal)
         await server.start()
         try:
             queries = await _ask_on(watcher, await watcher.register(), url)

@@ -22,6 +22,7 @@ import psutil
 from programs import cpu_seconds_of
 
 from leaguekit.agents.serving import new_loop
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
@@ -50,7 +51,7 @@ SERVERS = ("without", "with", "loaded")
 async def serve(kind: str) -> None:
     from leaguekit.transport.server.server import Server, listen  # noqa: PLC0415 - the others only call
 
-    async def handler(_body: bytes, _peer: Peer) -> bytes:
+    async def handler(_request: RpcRequest, _peer: Peer) -> bytes:
         return ANSWER
 
     more = {}
@@ -132,7 +133,8 @@ async def measure(servers: dict[str, tuple[str, psutil.Process]]) -> dict[str, f
     figures |= {f"{name}: µs of the server's CPU a call": used for name, used in each.items()}
     first = "before" if "before" in each else "without"
     figures |= {f"{kind} / {first}, CPU": each[kind] / each[first] for kind in ("without", "with", "loaded")}
-    decisions = min(timeit.repeat(lambda: is_mcp(CALL, False), number=20_000, repeat=20)) / 20_000
+    request = RpcRequest(CALL)
+    decisions = min(timeit.repeat(lambda: is_mcp(request, has_mcp_header=False), number=20_000, repeat=20)) / 20_000
     figures["to decide whose a call is: ns"] = decisions * 1e9
     return figures
 

@@ -19,7 +19,7 @@ from crowd import Crowd, opened, results, until
 
 from leaguekit.agents.serving import new_loop
 from leaguekit.manager.server import manager_server
-from leaguekit.protocol.rpc import MAX_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.server import Server, listen
 
@@ -59,7 +59,7 @@ async def serve_manager(players: int, referees: int, folder: Path) -> None:
 async def serve_constant(size: int) -> None:
     answer = b"x" * size
 
-    async def constant(_body: bytes, _peer: Peer) -> bytes:
+    async def constant(_request: RpcRequest, _peer: Peer) -> bytes:
         return answer
 
     server = Server(constant, sockets=[listen("127.0.0.1", 0)], max_bytes=MAX_BYTES, too_large=b"")

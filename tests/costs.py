@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import leaguekit
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.sim.loop import VirtualLoop
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
@@ -31,7 +32,7 @@ ROOT = str(Path(leaguekit.__file__).parent)
 STRATEGIES = ("random", "frequency", "alternating", "random", "frequency", "alternating", "random", "frequency")
 MATCHES = len(STRATEGIES) * (len(STRATEGIES) - 1) // 2
 EXCHANGES = 50
-PACKAGES = ("protocol", "games", "match", "league", "transport", "store", "agents")
+PACKAGES = ("protocol", "games", "match", "league", "transport", "store", "agents", "manager", "referee", "player")
 # What is counted of C functions.
 OF_C = {
     "JSON encodings": {"msgspec encode", "msgspec encode_into"},
@@ -136,7 +137,7 @@ def of_exchange() -> Cost:
     """The cost of one POST /mcp by the caller and the server, one after the other on one connection."""
     calls = Calls()
 
-    async def answer(_body: bytes, _peer: Peer) -> bytes:
+    async def answer(_request: RpcRequest, _peer: Peer) -> bytes:
         return b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
     async def call() -> int:

@@ -24,7 +24,7 @@ from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.protocol.rpc import Call, Refused, RpcError, answer, request
+from leaguekit.protocol.rpc import Call, Refused, RpcError, RpcRequest, answer, request
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.transport.base import Caller, Peer
@@ -236,7 +236,7 @@ class ScriptedManager:
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         self.scene.arrived("manager", msgspec.json.decode(body))
-        return await answer(body, self._answer, self._refuse)
+        return await answer(RpcRequest(body), self._answer, self._refuse)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         raised = error.__cause__

@@ -16,7 +16,7 @@ import pytest
 from leaguekit.agents.credentials import Known, Recognise
 from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol.refusals import Refuse, player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, awaited
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcRequest
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooOften
 from leaguekit.transport.memory import MemoryNetwork
 from leaguekit.transport.token_buckets import Buckets
@@ -26,6 +26,7 @@ from tests.agents.scene import OTHER, PARITY, REFEREE_URL, Scene, derived, in_vi
 from tests.gateway.lobby import GATEWAY_URL, Relayed, gateway_in, sit
 from tests.gateway.test_seats import technical_losses
 from tests.referee.test_match_runner import _choice, _word
+from tests.transport.running import of_requests
 
 HERE = Peer("127.0.0.1", "", ("127.0.0.1", 8101))
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
@@ -35,11 +36,11 @@ def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise
     """Let nobody in at an address who is not known there."""
     made = Allowances(recognise=recognise)
     made._strangers = Buckets(1e-9, 1e-9)
-    guarded = made.guard(handle, refuse, MAX_BYTES_FROM_ABOVE)
+    limited_handler = made.limit(of_requests(handle), refuse, MAX_BYTES_FROM_ABOVE)
 
     async def limited(body: bytes, peer: Peer) -> Any:
         try:
-            return await awaited(guarded(body, peer))
+            return await limited_handler(RpcRequest(body), peer)
         except TooOften as refused:
             return HttpAnswer(429, refused.body)
 
@@ -118,11 +119,15 @@ def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_addres
     made = Allowances(recognise=recognise)
     for buckets in (made._strangers, made._players, made._visitors, made._known_visitors):
         buckets._clock = lambda: 1.0
-    guarded = made.guard(lambda _body, _peer: b"x" * 204_800, player_refusal, 10_240)
+
+    async def answer(_request: RpcRequest, _peer: Peer) -> bytes:
+        return b"x" * 204_800
+
+    limited = made.limit(answer, player_refusal, 10_240)
 
     def is_taken(body: bytes) -> bool:
         try:
-            return asyncio.run(awaited(guarded(body, HERE))) is not None  # type: ignore[arg-type]
+            return asyncio.run(limited(RpcRequest(body), HERE)) is not None  # type: ignore[arg-type]
         except TooOften:
             return False
 

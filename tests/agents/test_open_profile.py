@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from leaguekit.league.events import FormLearned, RulesBroken, decode
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.rpc import MAX_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.referee.match_runner import Ruled
 from leaguekit.referee.open_player_client import MAX_INVITATIONS, Memory, OpenPlayerClient
 from leaguekit.referee.open_profile import OpenReferee
@@ -694,7 +694,7 @@ def refusing(code: str) -> bytes:
 def test_what_was_posted_goes_to_whoever_has_the_match(
     tmp_path: Path, first: bytes | None, second: bytes | None, came: Any
 ) -> None:
-    async def here(_body: bytes, _peer: Peer) -> bytes:
+    async def here(_request: RpcRequest, _peer: Peer) -> bytes:
         return refusing("here")
 
     async def course(hall: Hall) -> None:
@@ -713,12 +713,12 @@ def test_what_was_posted_goes_to_whoever_has_the_match(
              "matches": matches}, m.RoundAnnouncement,
         ))  # fmt: skip
         call = {"jsonrpc": "2.0", "method": "GAME_JOIN_ACK", "params": {"match_id": "R1M1"}, "id": 1}
-        answer = json.loads(await door.handle(json.dumps(call).encode(), Peer("127.0.0.1")) or b"")
+        answer = json.loads(await door.answer(RpcRequest(json.dumps(call).encode()), Peer("127.0.0.1")) or b"")
         assert answer.get("result", answer.get("error", {}).get("data", {}).get("error_code")) == came
         # What has been passed on once stays where it is.
         call["params"] = {"match_id": "R1M1", "passed_on": True}
         before = len(hall.wire)
-        answer = json.loads(await door.handle(json.dumps(call).encode(), Peer("127.0.0.1")) or b"")
+        answer = json.loads(await door.answer(RpcRequest(json.dumps(call).encode()), Peer("127.0.0.1")) or b"")
         assert answer["error"]["data"]["error_code"] == "here"
         assert len(hall.wire) == before
 

@@ -12,11 +12,12 @@ import pytest
 
 from leaguekit.agents import rate_limits as module
 from leaguekit.agents.calls import ask, passes
-from leaguekit.agents.rate_limits import Allowances, Known, token_in
+from leaguekit.agents.credentials import Known, token_in
+from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import RpcRefusal, awaited
+from leaguekit.protocol.rpc import RpcRefusal, RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
 from leaguekit.transport.token_buckets import Buckets
 from tests.agents.leagues import LEAGUE, Json
@@ -46,15 +47,15 @@ def taken(made: Allowances, body: bytes, peer: Peer = LAB, most: int = 50_000) -
     async def main() -> int:
         for number in range(most):
             try:
-                await handler(body, peer)
+                await handler(RpcRequest(body), peer)
             except TooOften:
                 return number
         return most
 
-    async def handle(_body: bytes, _peer: Peer) -> bytes:
+    async def handle(_request: RpcRequest, _peer: Peer) -> bytes:
         return b"{}"
 
-    handler = made.guard(handle, player_refusal, 10_240)
+    handler = made.limit(handle, player_refusal, 10_240)
     return asyncio.run(main())
 
 
@@ -72,7 +73,14 @@ def test_strangers_cannot_use_up_what_agents_at_their_address_may_ask_for() -> N
     assert 0 < players < 2_000
     assert taken(made, call("league_query", "q")) == players
     assert taken(made, call("report_match_result", "r")) > 10 * players
-    assert taken(made, json.dumps({"method": "operator", "params": {"admin_token": "admin"}}).encode(), most=100) == 100
+    assert (
+        taken(
+            made,
+            json.dumps({"jsonrpc": "2.0", "method": "operator", "params": {"admin_token": "admin"}}).encode(),
+            most=100,
+        )
+        == 100
+    )
 
 
 def registration(endpoint: str, role: str = "player") -> bytes:
@@ -120,16 +128,15 @@ def test_whatever_is_sent_is_counted_and_a_batch_as_often_as_it_has_members(body
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_long_answer_is_paid_for_by_its_length(at_once: bool) -> None:
     async def main() -> int:
-        def give(_body: bytes, _peer: Peer) -> bytes:
+        async def handle(_request: RpcRequest, _peer: Peer) -> bytes:
+            if not at_once:
+                await asyncio.sleep(0)
             return b"x" * 204_800
 
-        async def handle(body: bytes, peer: Peer) -> bytes:
-            return give(body, peer)
-
-        guarded = allowances().guard(give if at_once else handle, player_refusal, 10_240)
+        limited = allowances().limit(handle, player_refusal, 10_240)
         for number in range(1_000):
             try:
-                await awaited(guarded(call("operator"), LAB))
+                await limited(RpcRequest(call("operator")), LAB)
             except TooOften as refused:
                 assert 0 < refused.seconds < 1
                 return number

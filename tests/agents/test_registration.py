@@ -24,7 +24,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import Call, answer, request
+from leaguekit.protocol.rpc import Call, RpcRequest, answer, request
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.loop import run
 from leaguekit.transport.base import Peer
@@ -59,7 +59,7 @@ class ScriptedManager:
         self.came: list[m.Request] = []
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        return await answer(body, self._answer, manager_refusal(now))
+        return await answer(RpcRequest(body), self._answer, manager_refusal(now))
 
     async def _answer(self, call: Call) -> Any:
         if call.method == PING:

@@ -20,6 +20,7 @@ from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.server import Server, listen
 from tests.agents.scene import LEAGUE, Scene
+from tests.transport.running import of_requests
 
 CHOICE = {
     "protocol": "league.v2",
@@ -45,7 +46,8 @@ class Hall:
         self.registered = asyncio.Event()
         self._sockets = [listen("127.0.0.1", 0) for _ in range(2)]
         manager_url, self.url = (endpoint_of(sock) for sock in self._sockets)
-        self.manager = Server(self.scene.manager.handle, sockets=self._sockets[:1], max_bytes=100_000, too_large=b"{}")
+        answer = of_requests(self.scene.manager.handle)
+        self.manager = Server(answer, sockets=self._sockets[:1], max_bytes=100_000, too_large=b"{}")
         world = World(self.caller, root, now=now)
         self.referee = RefereeAgent(world, manager_url=manager_url, endpoint=self.url, name="Alpha")
 

@@ -35,6 +35,7 @@ from tests.agents.leagues import (
     url_of,
     won,
 )
+from tests.transport.running import of_requests
 
 ROLES = ("referee", "player")
 ANSWER_OF = {"referee": "REFEREE_REGISTER_RESPONSE", "player": "LEAGUE_REGISTER_RESPONSE"}
@@ -965,7 +966,7 @@ class Served:
         self.manager.conductor.start_when = (2, 1)
         self._servers = [
             manager_server(self.manager, self._socket),
-            agent_server(self._acknowledge, self._endpoints, player_refusal),
+            agent_server(of_requests(self._acknowledge), self._endpoints, player_refusal),
         ]
         for server in self._servers:
             await server.start()

@@ -39,13 +39,14 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.methods import BY_REQUEST, PING, read_call
 from leaguekit.protocol.refusals import manager_refusal, player_refusal
-from leaguekit.protocol.rpc import Call, answer, request
+from leaguekit.protocol.rpc import Call, RpcRequest, answer, request
 from leaguekit.sim.loop import VirtualLoop, run
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from leaguekit.transport.server.server import CannotListen, Server, listen
+from tests.transport.running import of_requests
 
 START = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 LEAGUE = "league_2025_even_odd"
@@ -75,7 +76,7 @@ class ScriptedManager:
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         self.bodies.append(body)
-        return await answer(body, self._answer, manager_refusal(now))
+        return await answer(RpcRequest(body), self._answer, manager_refusal(now))
 
     async def _answer(self, call: Call) -> Any:
         if call.method == PING:
@@ -1546,7 +1547,8 @@ def test_a_player_that_is_to_stay_stays_after_the_end_of_the_league(tmp_path: Pa
 
     async def main() -> bytes:
         manager, caller = ScriptedManager(DERIVED), HttpCaller(AddressPolicy.local())
-        server = Server(manager.handle, sockets=[listen("127.0.0.1", 0)], max_bytes=100_000, too_large=b"{}")
+        answer = of_requests(manager.handle)
+        server = Server(answer, sockets=[listen("127.0.0.1", 0)], max_bytes=100_000, too_large=b"{}")
         await server.start()
         sock = listen("127.0.0.1", 0)
         url = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
@@ -1583,7 +1585,7 @@ sys.exit(Player("Agent Alpha", choose).run(sys.argv[1], port=0, data_dir=sys.arg
 
 async def started(tmp_path: Path, manager: ScriptedManager) -> tuple[Server, HttpCaller, asyncio.subprocess.Process]:
     sock = listen("127.0.0.1", 0)
-    server = Server(manager.handle, sockets=[sock], max_bytes=100_000, too_large=b"{}")
+    server = Server(of_requests(manager.handle), sockets=[sock], max_bytes=100_000, too_large=b"{}")
     await server.start()
     url = f"http://127.0.0.1:{server.port}/mcp"
     program = await asyncio.create_subprocess_exec(

@@ -423,7 +423,7 @@ def answered(body: bytes, role: Any = "player", outcome: str = "read") -> bytes 
             raise ValueError(call.method)
         return object() if outcome == "unencodable" else {}
 
-    return finished(rpc.answer(body, handle, REFUSALS[role], rpc.MAX_BYTES_FROM_ABOVE))
+    return finished(rpc.answer(rpc.RpcRequest(body), handle, REFUSALS[role], rpc.MAX_BYTES_FROM_ABOVE))
 
 
 OUTCOMES = st.sampled_from(["read", "read", "answer", "refuse", "fail", "unencodable"])

@@ -231,7 +231,7 @@ def test_a_call_with_missing_fields_is_answered_with_everything_that_is_wrong():
         return read_call(call, "league_manager")
 
     body = rpc.request("league_query", json.dumps(message).encode(), 7)
-    came = json.loads(asyncio.run(rpc.answer(body, handle, by_manager)))
+    came = json.loads(asyncio.run(rpc.answer(rpc.RpcRequest(body), handle, by_manager)))
     assert (came["id"], came["error"]["code"], came["error"]["message"]) == (7, -32602, "Invalid params")
     data = decode(json.dumps(came["error"]["data"]).encode())
     assert isinstance(data, m.LeagueError)

@@ -77,7 +77,7 @@ def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
 
 
 def answer(body: bytes, max_bytes: int = MAX_BYTES) -> bytes | None:
-    return asyncio.run(rpc.answer(body, handle, refuse, max_bytes))
+    return asyncio.run(rpc.answer(rpc.RpcRequest(body), handle, refuse, max_bytes))
 
 
 def answered(body: bytes, max_bytes: int = MAX_BYTES):
@@ -187,12 +187,12 @@ def test_what_is_not_plainly_right_is_looked_at_with_care(body):
     assert rpc.read_plain(body) is None
 
 
-def test_a_message_may_be_given_at_once():
-    def give(call: Call):
+def test_a_message_may_be_given_back():
+    async def give(call: Call):
         return call.message
 
     body = request_text(params=encode(SAMPLES[0]))
-    came = asyncio.run(rpc.answer(body, give, refuse))
+    came = asyncio.run(rpc.answer(rpc.RpcRequest(body), give, refuse))
     assert came == rpc.success(b"1", encode(SAMPLES[0]))
 
 
@@ -225,7 +225,7 @@ def test_a_notification_is_handled_all_the_same():
     async def note(call: Call) -> None:
         seen.append(call)
 
-    assert asyncio.run(rpc.answer(request_text(None), note, refuse)) is None
+    assert asyncio.run(rpc.answer(rpc.RpcRequest(request_text(None)), note, refuse)) is None
     assert seen == [Call(None, "echo", Raw(b"{}"))]
 
 
@@ -465,7 +465,7 @@ def test_cancellation_is_not_taken_for_a_fault():
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(rpc.answer(request_text(), cancelled, refuse))
+        asyncio.run(rpc.answer(rpc.RpcRequest(request_text()), cancelled, refuse))
 
 
 def test_a_mixed_batch_gets_an_answer_for_each_member_but_the_notifications():
@@ -529,13 +529,14 @@ def test_of_a_larger_batch_nothing_is_done_and_it_gets_one_refusal(member, count
 
 
 def test_a_batch_whose_answers_grow_too_long_is_carried_out_in_part_and_every_id_is_answered():
-    def handle(call: Call) -> Raw:
+    async def handle(call: Call) -> Raw:
         carried_out.append(call.id)
         return Raw(b'"%b"' % (b"x" * 5_000))
 
     carried_out: list[bytes | None] = []
     members = [request_text(b"%d" % number) for number in range(100)]
-    text = asyncio.run(rpc.answer(batch_text(*members[:98], request_text(None), members[99]), handle, refuse))
+    batch = batch_text(*members[:98], request_text(None), members[99])
+    text = asyncio.run(rpc.answer(rpc.RpcRequest(batch), handle, refuse))
     came = json.loads(text or b"")
     assert [one["id"] for one in came] == [*range(98), 99]
     done = [one["id"] for one in came if "result" in one]

@@ -44,6 +44,7 @@ from tests.agents.scene import (
     refusing,
     silent,
 )
+from tests.transport.running import of_requests
 
 # Registration
 
@@ -914,7 +915,7 @@ def test_a_match_is_played_over_real_http(tmp_path: Path) -> None:
         caller = HttpCaller(AddressPolicy.local())
         referee = RefereeAgent(World(caller, data_root=tmp_path), manager_url=urls[0], endpoint=urls[3], name="Alpha")
         servers = [
-            Server(handler, sockets=[sock], max_bytes=1_048_576, too_large=b"{}")
+            Server(of_requests(handler), sockets=[sock], max_bytes=1_048_576, too_large=b"{}")
             for handler, sock in zip([*handlers, referee.handle], sockets, strict=True)
         ]
         for server in servers:

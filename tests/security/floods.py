@@ -129,7 +129,7 @@ def _servers(
     return [
         manager_server(manager, sockets[0], web=Dashboard),
         *(
-            agent_server(one.reply, [sock], refuse, role=role, admits=one.admits, caller=one.caller)
+            agent_server(one.answer, [sock], refuse, role=role, admits=one.admits, caller=one.caller)
             for (one, refuse, role), sock in zip(agents, sockets[1:3], strict=True)
         ),
         gateway_server(gateway, sockets[3]),

@@ -30,6 +30,7 @@ from tests.agents.leagues import ADMIN, LEAGUE, Hall, Json
 from tests.cli.conftest import Said, command  # noqa: F401  a fixture
 from tests.played import Played
 from tests.security.hostile_names import FIRST, NAMES, Hostile
+from tests.transport.running import of_requests
 
 Command = Callable[..., Said]
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
@@ -215,7 +216,7 @@ def test_over_http_they_come_to_the_same_and_the_operators_commands_show_them_as
     async def main() -> list[Said]:
         sockets = [listen("127.0.0.1", 0) for _ in chosen]
         ports = [one.getsockname()[1] for one in sockets]
-        agents = agent_server(_pong, sockets, player_refusal)
+        agents = agent_server(of_requests(_pong), sockets, player_refusal)
         await agents.start()
         caller = HttpCaller(AddressPolicy.local())
         try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.server import Limits, Server, listen
 
@@ -79,10 +80,19 @@ class Running:
             await asyncio.sleep(0)
 
 
+def of_requests(handler: Callable[[bytes, Peer], Awaitable[Any]]) -> Callable[[RpcRequest, Peer], Any]:
+    """A handler of requests that is given the body of each."""
+
+    async def answer(request: RpcRequest, peer: Peer) -> Any:
+        return await handler(request.body, peer)
+
+    return answer
+
+
 @asynccontextmanager
 async def serving(handler: Any = echo, *, sockets: int = 1, **settings: Any) -> AsyncIterator[Running]:
     settings = {"max_bytes": MAX_BYTES, "too_large": TOO_LARGE} | settings
-    server = Server(handler, sockets=[listen("127.0.0.1", 0) for _ in range(sockets)], **settings)
+    server = Server(of_requests(handler), sockets=[listen("127.0.0.1", 0) for _ in range(sockets)], **settings)
     await server.start()
     running = Running(server)
     try:

@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine, MutableMapping
+from collections.abc import Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-import msgspec
 from starlette.types import Send
 
-from leaguekit.agents.credentials import Known, Recognise, credentials_in
+from leaguekit.agents.credentials import Known, Recognise, credentials_in, endpoint_in, token_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import Call, Reply, answer, is_batch, parse
-from leaguekit.transport.base import Peer, QuickHandler, TooOften
+from leaguekit.protocol.rpc import Call, Refused, RpcRequest, answer
+from leaguekit.transport.base import Handler, Peer, TooOften
 from leaguekit.transport.server.origin_headers import neighbourhood
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from leaguekit.transport.token_buckets import Buckets
@@ -51,36 +50,8 @@ _Account = tuple[Buckets, _Name]
 Identify = Callable[[str], Known | None]
 
 
-class _Shown(msgspec.Struct):
-    auth_token: str = ""
-    admin_token: str = ""
-
-
-class _Meta(msgspec.Struct):
-    contact_endpoint: str = ""
-
-
-class _Applied(msgspec.Struct):
-    player_meta: _Meta | None = None
-    referee_meta: _Meta | None = None
-
-
-class _Registration(msgspec.Struct):
-    params: _Applied
-
-
-class _Asked(msgspec.Struct):
-    method: str = ""
-    params: _Shown = msgspec.field(default_factory=_Shown)
-
-
-_asked = msgspec.json.Decoder(_Asked)
-_registration = msgspec.json.Decoder(_Registration)
-_shown = msgspec.json.Decoder(_Shown)
-_NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_NOTHING_SHOWN = _Asked()
 # A call whose id is null, which ends its answer.
-_ANY_CALL = b'{"jsonrpc":"2.0","method":"batch","id":null}'
+_ANY_CALL = RpcRequest(b'{"jsonrpc":"2.0","method":"batch","id":null}')
 
 
 def nobody(_token: str) -> None:
@@ -153,9 +124,9 @@ class Allowances:
             buckets.owe(name, len(body) / PART_BYTES)
         return seconds
 
-    def sender_of(self, body: bytes) -> str | None:
-        """The name of the agent whose token a message shows."""
-        known = self._identify(token) if (token := _token_and_cost(body)[0]) else None
+    def sender_of(self, request: RpcRequest) -> str | None:
+        """The name of the agent whose token a request shows."""
+        known = self._identify(token) if (token := token_of(request)) else None
         return None if known is None else known.id or known.role
 
     def _account(self, token: str, peer: Peer) -> _Account | None:
@@ -188,40 +159,54 @@ class Allowances:
             who = name if isinstance(name, str) else name[0]
             log.warning("%s asks too often: some of its requests are refused", who)
 
-    def guard(self, handler: QuickHandler, refuse: Refuse, max_bytes: int) -> QuickHandler:
-        """The same handler, which is spared what comes too often."""
-        knows_nobody = self._identify is nobody
-        looked_at = _cost_alone if knows_nobody else _token_and_cost
+    def limit(self, handler: Handler, refuse: Refuse, max_bytes: int) -> Handler:
+        """The same handler, for requests that do not come too often. Each is charged for its bytes and its answer's."""
 
-        def guarded(body: bytes, peer: Peer) -> Reply:
-            name: _Name
-            # One request to an agent that knows nobody is by far the most frequent case.
-            if knows_nobody and not self._debtors and body.startswith(b"{"):
-                cost, buckets, name = 1.0, self._strangers, _stranger(peer)
-            else:
-                token, cost = looked_at(body)
-                account = (self._debtors and self._of_known(body, peer)) or self._account(token, peer)
-                if account is None:
-                    return handler(body, peer)
-                buckets, name = account
-            if seconds := buckets.take(name, cost):
-                buckets, name = self._of_known(body, peer) or (buckets, name)
-                seconds = buckets.take(name, cost)
-                if seconds and not (cost == REGISTRATION_COST and self._may_try(body, peer)):
-                    self._tell(name)
-                    return refuse_too_many(body, seconds, refuse, max_bytes)
-            given = handler(body, peer)
-            if not isinstance(given, bytes):
-                return self._pays_later(given, body, peer, (buckets, name))
-            if len(body) + len(given) > PART_BYTES:
-                self._owe(body, peer, (buckets, name), len(body) + len(given))
-            return given
+        async def limited(request: RpcRequest, peer: Peer) -> bytes | None:
+            account, seconds = self._count(request, peer)
+            if seconds:
+                await refuse_too_many(request, seconds, refuse, max_bytes)
+            if account is None:
+                return await handler(request, peer)
+            size = len(request.body)
+            if size > PART_BYTES:
+                # Charged before the handler may wait, so that further requests do not come for nothing meanwhile.
+                self._owe(request.body, peer, account, size)
+                size = 0
+            answer = await handler(request, peer)
+            size += len(answer or b"")
+            if size > PART_BYTES:
+                self._owe(request.body, peer, account, size)
+            return answer
 
-        return guarded
+        return limited
 
-    def _may_try(self, body: bytes, peer: Peer) -> bool:
+    def _count(self, request: RpcRequest, peer: Peer) -> tuple[_Account | None, float]:
+        """Count a request: for whom, and how many seconds too early it came. The operator is not counted."""
+        if self._identify is nobody:
+            cost = float(len(request.parsed.calls)) if request.is_batch else 1.0
+            account: _Account | None = self._strangers, _stranger(peer)
+            if self._debtors:
+                account = self._of_known(request.body, peer) or account
+        else:
+            cost = sum(_cost(call.method) for call in request.parsed.calls)
+            account = self._account(token_of(request), peer)
+        if account is None:
+            return None, 0.0
+        buckets, name = account
+        seconds = buckets.take(name, cost)
+        if seconds:
+            buckets, name = account = self._of_known(request.body, peer) or account
+            seconds = buckets.take(name, cost)
+            if seconds and cost == REGISTRATION_COST and not request.is_batch and self._may_try(request, peer):
+                seconds = 0.0
+            if seconds:
+                self._tell(name)
+        return account, seconds
+
+    def _may_try(self, request: RpcRequest, peer: Peer) -> bool:
         """Whether a registration is taken although its address has asked too often. Then it has been counted."""
-        host, address = _host_in(body), _stranger(peer)
+        host, address = _host_in(request.parsed.calls[0]), _stranger(peer)
         return bool(host) and not self._tries_of_endpoints.take((address, host)) and not self._tries.take(address)
 
     def _of_known(self, body: bytes, peer: Peer) -> _Account | None:
@@ -238,28 +223,18 @@ class Allowances:
             owing = self._debtors | {name: buckets}
             self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
 
-    async def _pays_later(
-        self, work: Coroutine[Any, Any, bytes | None] | None, body: bytes, peer: Peer, account: _Account
-    ) -> bytes | None:
-        if len(body) > PART_BYTES:
-            self._owe(body, peer, account, len(body))
-        given = None if work is None else await work
-        if given is not None and len(given) > PART_BYTES:
-            self._owe(body, peer, account, len(given))
-        return given
 
+async def refuse_too_many(request: RpcRequest, seconds: float, refuse: Refuse, max_bytes: int) -> NoReturn:
+    """Raise TooOften with the answer to a request."""
 
-async def refuse_too_many(body: bytes, seconds: float, refuse: Refuse, max_bytes: int) -> NoReturn:
-    """Raise TooOften with the answer to a body."""
-
-    def too_early(_call: Call) -> NoReturn:
+    async def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", too_many(seconds))
 
-    if not is_batch(body):
-        raise TooOften(await answer(body, too_early, refuse, max_bytes) or b"", seconds)
+    if not request.is_batch:
+        raise TooOften(await answer(request, too_early, refuse, max_bytes) or b"", seconds)
     # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
     made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
-    ids = [call.id for call in parse(body, max_bytes).calls if call.id is not None]
+    ids = [call.id for call in request.parsed.calls if call.id is not None]
     raise TooOften(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
 
 
@@ -267,13 +242,11 @@ def too_many(seconds: float) -> str:
     return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
 
 
-def _host_in(body: bytes) -> str:
+def _host_in(call: Call | Refused) -> str:
     """Host and port of the endpoint in a registration; empty if there is none."""
     try:
-        applied = _registration.decode(body).params
-        meta = applied.player_meta or applied.referee_meta or _Meta()
-        host = urlsplit(meta.contact_endpoint).netloc.lower()
-    except (*_NOT_READABLE, ValueError):
+        host = urlsplit(endpoint_in(call)).netloc.lower()
+    except ValueError:
         return ""
     return host if len(host) <= _MAX_HOST_LENGTH else ""
 
@@ -282,31 +255,6 @@ def _host_in(body: bytes) -> str:
 def _stranger(peer: Peer) -> tuple[str, int]:
     # By port too: many players may be served by one server, and called by one referee.
     return neighbourhood(peer.host), peer.server[1]
-
-
-def token_in(message: bytes) -> str:
-    """The token that a message shows by itself."""
-    try:
-        return _shown.decode(message).auth_token
-    except _NOT_READABLE:
-        return ""
-
-
-def _cost_alone(body: bytes) -> tuple[str, float]:
-    """No token, and what a request costs a server that knows none, where nobody registers either."""
-    return "", len(parse(body).calls) if is_batch(body) else 1.0
-
-
-def _token_and_cost(body: bytes) -> tuple[str, float]:
-    """The token that a request shows, and what it costs; of a batch, and of other forms, the first token counts."""
-    if is_batch(body):
-        return credentials_in(body).auth_token, sum(_cost(call.method) for call in parse(body).calls)
-    try:
-        asked = _asked.decode(body)
-    except _NOT_READABLE:
-        asked = _NOTHING_SHOWN
-    token = asked.params.auth_token or asked.params.admin_token or credentials_in(body).auth_token
-    return token, _cost(asked.method)
 
 
 def _cost(method: Any) -> float:

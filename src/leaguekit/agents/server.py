@@ -14,12 +14,12 @@ from leaguekit.agents.mcp_tools import agent_mcp_tools
 from leaguekit.agents.rate_limits import Allowances
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, Reply, awaited, failure
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, RpcRequest, failure
 from leaguekit.transport.addresses import read_url
-from leaguekit.transport.base import HttpAnswer, Peer, QuickHandler, Unreachable
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, Unreachable
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, lazy_mcp_app
 from leaguekit.transport.mcp.surface import Surface
-from leaguekit.transport.server.pending_requests import Admits, Answer, PostHandler
+from leaguekit.transport.server.pending_requests import Admits, PostHandler
 from leaguekit.transport.server.server import Server
 
 # Of whom no more is read than of anybody.
@@ -27,7 +27,7 @@ UNKNOWN = "of a body that shows no valid auth_token within them"
 
 
 def agent_server(
-    handle: QuickHandler,
+    handle: Handler,
     sockets: Sequence[socket.socket],
     refuse: Refuse,
     endpoint: str = "",
@@ -43,7 +43,7 @@ def agent_server(
     """
     most = MAX_BYTES_FROM_ABOVE
     allowances = Allowances() if caller is None else Allowances(recognise=caller)
-    handler = allowances.guard(handle, refuse, most)
+    handler = allowances.limit(handle, refuse, most)
     is_referee = role == "referee"
     return Server(
         _refusing_large_posts(handler) if is_referee else handler,
@@ -96,19 +96,17 @@ class _Refusal(Struct):
 _refusal = json.Decoder(_Refusal)
 
 
-def _refusing_large_posts(handler: QuickHandler) -> PostHandler:
-    """The same handler; a message that is too large for a player to send gets the status 413 with its refusal."""
+def _refusing_large_posts(handler: Handler) -> PostHandler:
+    """The same handler. A message that is too large for a player to send gets the status 413 with its refusal."""
 
-    async def large(given: Reply) -> bytes | HttpAnswer | None:
-        answer = await awaited(given)
+    async def refusing(request: RpcRequest, peer: Peer) -> bytes | HttpAnswer | None:
+        answer = await handler(request, peer)
+        if len(request.body) <= MAX_BYTES:
+            return answer
         try:
             is_refused = _refusal.decode(answer or b"").error.data.error_code == "E046"
         except DecodeError:
             is_refused = False
         return HttpAnswer(413, answer or b"") if is_refused else answer
 
-    def answering(body: bytes, peer: Peer) -> Answer:
-        given = handler(body, peer)
-        return given if len(body) <= MAX_BYTES else large(given)
-
-    return answering
+    return refusing

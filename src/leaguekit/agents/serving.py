@@ -15,7 +15,7 @@ from leaguekit.agents.server import agent_server
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.methods import get_ready
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import Reply
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Peer, Unreachable
 
@@ -28,7 +28,7 @@ class Agent(Protocol):
 
     async def handle(self, body: bytes, peer: Peer, /) -> bytes | None: ...
 
-    def reply(self, body: bytes, peer: Peer, /) -> Reply: ...
+    async def answer(self, request: RpcRequest, peer: Peer, /) -> bytes | None: ...
 
     def admits(self, beginning: bytes, peer: Peer, /) -> bool: ...
 
@@ -71,7 +71,7 @@ async def serve(
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
     server = agent_server(
-        agent.reply,
+        agent.answer,
         [sock],
         refuse,
         agent.registrar.endpoint,

@@ -21,7 +21,7 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.codes import without_codes
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import Reply
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
@@ -120,8 +120,8 @@ class _Crowd:
         self._registered = 0
         self._refusals: list[str] = []
 
-    def reply(self, body: bytes, peer: Peer) -> Reply:
-        return self._by_port[peer.server[1]].reply(body, peer)
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        return await self._by_port[peer.server[1]].answer(request, peer)
 
     def admits(self, beginning: bytes, peer: Peer) -> bool:
         return self._by_port[peer.server[1]].admits(beginning, peer)
@@ -133,7 +133,7 @@ class _Crowd:
         """Register all and serve them until their league is over, or until ``stop``; the exit code."""
         registrar = self._agents[0].registrar
         server = agent_server(
-            self.reply, self._sockets, player_refusal, registrar.endpoint, admits=self.admits, caller=self.caller
+            self.answer, self._sockets, player_refusal, registrar.endpoint, admits=self.admits, caller=self.caller
         )
         await server.start()
         ports = sorted(self._by_port)

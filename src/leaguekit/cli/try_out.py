@@ -31,13 +31,13 @@ from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import awaited
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.open_player_client import Memory, OpenPlayerClient
 from leaguekit.referee.player_client import SpecPlayerClient
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
-from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer, QuickHandler
+from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.server import CannotListen, listen
 
@@ -155,7 +155,7 @@ class _Trial:
         seats = (friendly.seat(player_id, url), friendly.seat(other, self._urls["opponent"]))
         assignment = friendly.assignment(world, seats, self._options.game, secrets.token_bytes(32))
         server = agent_server(
-            ours.handle, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
+            ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
         )
         await server.start()
         make_client = (
@@ -189,21 +189,21 @@ class _Trial:
         manager = Manager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
         await manager.open()
         manager.conductor.start_when = (2, 1)
-        manager.reply = _shown_at(door.getsockname()[1], manager.reply, self._show)
+        handler = _displayed(door.getsockname()[1], manager.answer, self._show)
         own_url = self._urls["manager"]
         referee = RefereeAgent(
             world, manager_url=with_code(own_url, "referee", code), endpoint=self._urls["referee"], name="Referee"
         )
         ours = PlayerAgent(self._opponent, World(self.caller, self._folder), own_url, self._urls["opponent"])
         servers = [
-            manager_server(manager, self._sockets["manager"]),
+            manager_server(manager, self._sockets["manager"], handler=handler),
             agent_server(
-                referee.handle, [self._sockets["referee"]], referee.refuse, admits=referee.admits, caller=referee.caller
+                referee.answer, [self._sockets["referee"]], referee.refuse, admits=referee.admits, caller=referee.caller
             ),
             agent_server(
-                ours.handle, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
+                ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
             ),
-            manager_server(manager, door),
+            manager_server(manager, door, handler=handler),
         ]
         hint = asyncio.get_running_loop().call_later(HINT_SECONDS, self._remind, manager, endpoint)
         try:
@@ -243,16 +243,16 @@ class _Trial:
         return int(bool(self._show.faults) or lost_technically)
 
 
-def _shown_at(door: int, reply: QuickHandler, show: Show) -> Handler:
-    """The same handler, which shows what is asked at one port and what is answered."""
+def _displayed(port: int, handler: Handler, show: Show) -> Handler:
+    """The same handler, which displays the requests at one port and their answers."""
 
-    async def shown(body: bytes, peer: Peer) -> bytes | None:
-        if peer.server[1] != door:
-            return await awaited(reply(body, peer))
-        show.from_agent(body)
-        given = await awaited(reply(body, peer))
-        if given is not None:
-            show.to_agent(given)
-        return given
+    async def displayed(request: RpcRequest, peer: Peer) -> bytes | None:
+        if peer.server[1] != port:
+            return await handler(request, peer)
+        show.from_agent(request.body)
+        answer = await handler(request, peer)
+        if answer is not None:
+            show.to_agent(answer)
+        return answer
 
-    return shown
+    return displayed

@@ -40,7 +40,7 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import PING
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, RpcRefusal, answer, params_of
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, RpcRefusal, RpcRequest, answer, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
@@ -177,10 +177,15 @@ class Gateway:
     # What the league calls
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body: for whom it is stands behind the ? of the URL. Raises NoAnswer for one who is not there."""
+        """Answer a body, whatever it is."""
+        return await self.answer(RpcRequest(body), peer)
+
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request. The query of the URL names the seat that it is for. Raises NoAnswer if nobody is there."""
+        body = request.body
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
-            return await answer(body, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
+            return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
         try:
             if place not in self.relays and place not in self.seats:
                 with self._calls_of_unknown.one(neighbourhood(peer.host)):
@@ -189,14 +194,14 @@ class Gateway:
                 return await self.relays.forward(place, body)
             if ping_in(body) is not None:
                 # It waits for nothing, and so is not counted.
-                return await seat.agent.handle(body, peer)
+                return await seat.agent.answer(request, peer)
             known = seat.agent.caller(body[:FREE_BYTES], peer)
             with self._calls.one(place) if known is None else self._calls_of_known.one((place, known.id)):
-                return await seat.handle(body, peer)
+                return await seat.answer(request, peer)
         except TooManyWait:
             raise NoAnswer from None
         except TooManyStrangers as many:
-            return await refuse_too_many(body, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
+            return await refuse_too_many(request, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
 
     async def _wait_for(self, place: str) -> None:
         """Wait a little for one who is not there, if this run is so young that it may still come back."""

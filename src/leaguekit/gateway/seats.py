@@ -22,6 +22,7 @@ from leaguekit.player.decisions import Thought, judged
 from leaguekit.player.player import Player, PlayerAgent, RegistrationRefused
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import OwnRecord
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import NoAnswer, Peer
 
 # The player would else make the move itself, and complain of its strategy.
@@ -119,9 +120,9 @@ class Seat:
             self._tell()
         self.refused = None
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a call of the league's. Raises NoAnswer if the seat is closed meanwhile."""
-        answering = asyncio.ensure_future(self.agent.handle(body, peer))
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a call of the league. Raises NoAnswer if the seat is closed meanwhile."""
+        answering = asyncio.ensure_future(self.agent.answer(request, peer))
         closing = asyncio.ensure_future(self._closing.wait())
         try:
             await asyncio.wait((answering, closing), return_when=asyncio.FIRST_COMPLETED)

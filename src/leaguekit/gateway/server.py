@@ -34,7 +34,7 @@ def gateway_server(
     """The gateway's server; called by its endpoint's name or others."""
     allowances, most = Allowances(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
     return Server(
-        allowances.guard(gateway.handle, player_refusal, most),
+        allowances.limit(gateway.answer, player_refusal, most),
         sockets=[served],
         max_bytes=most,
         too_large=too_large_answer(player_refusal, most, f", and {MAX_BYTES:,} {UNKNOWN}"),

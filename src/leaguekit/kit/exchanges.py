@@ -24,7 +24,7 @@ from leaguekit.kit.checks import Evidence, Failed, NotRun
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcRequest
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
 Json = dict[str, Any]
@@ -208,8 +208,12 @@ class Desk:
     arrived: list[Arrived] = field(default_factory=list)
     _came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
         """Keep a request and answer it, member by member if it is a batch."""
+        return await self.handle(request.body, peer)
+
+    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+        """The same for the body of a request."""
         value = read_json(body)
         if isinstance(value, list):
             answers = [await self._one(encode(one), peer, one) for one in value]

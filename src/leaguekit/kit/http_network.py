@@ -46,7 +46,7 @@ class HttpGround:
         sock = listen(self._host, port)
         url = endpoint_of(sock, self._towards)
         server = Server(
-            desk.handle,
+            desk.answer,
             sockets=[sock],
             max_bytes=MAX_BYTES,
             too_large=_TOO_LARGE,

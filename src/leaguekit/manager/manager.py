@@ -38,17 +38,15 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import MAX_BYTES, Call, Refused, Reply, RpcError, awaited, reply
+from leaguekit.protocol.rpc import MAX_BYTES, Call, Refused, RpcError, RpcRequest, answer
 from leaguekit.store.base import EventLog
-from leaguekit.transport.base import Peer, QuickHandler
+from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
     from leaguekit.manager.open_profile import OpenManager
 
 log = logging.getLogger(__name__)
 
-# What a handler gives: an answer, at once where nobody has to be waited for.
-Given = m.Message | Raw | Awaitable[m.Message]
 OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
 # The number of attempts in a match that are void and not counted because only the referee had no connection to players.
 MAX_EXCUSES = 10
@@ -91,8 +89,6 @@ class Manager:
         self._answers = QueryCache(self.ledger)
         self.meters = Metrics(world.now)
         self.refusal = manager_refusal(world.now, self._player_with)
-        # The manager's server side; in the open profile somebody stands before it.
-        self.reply: QuickHandler = self._reply
         self._open: OpenManager | None = None
         # As they were when they registered last.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
@@ -100,7 +96,7 @@ class Manager:
         self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
         self.conductor = LeagueRunner(world, self.ledger, self.recipient)
-        self._handlers: dict[type[m.Message], Callable[[Any, Peer], Given]] = {
+        self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
             m.LeagueRegisterRequest: self._admission.player,
             m.RefereeRegisterRequest: self._admission.referee,
             m.MatchResultReport: self._report_result,
@@ -127,8 +123,7 @@ class Manager:
     def _open_door(self) -> None:
         from leaguekit.manager.open_profile import OpenManager  # noqa: PLC0415 - the spec profile does without
 
-        self._open = OpenManager(self.world, self.ledger, self.answer, self.is_operator)
-        self.reply = self._open.handle
+        self._open = OpenManager(self.world, self.ledger, self._answer_spec, self.is_operator)
         self.conductor.before_start = self._open.look_for_players
 
     async def provide_referee_code(self, kept: str | None) -> str | None:
@@ -157,41 +152,34 @@ class Manager:
         await self.ledger.close()
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is; ``reply`` does the same, at once where nobody has to be waited for."""
-        return await awaited(self.reply(body, peer))
+        """Answer a body, whatever it is."""
+        return await self.answer(RpcRequest(body), peer)
 
-    async def answer(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is, to the letter."""
-        return await awaited(self._reply(body, peer))
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request, whatever it is."""
+        return await (self._answer_spec if self._open is None else self._open.answer)(request, peer)
 
-    def _reply(self, body: bytes, peer: Peer) -> Reply:
-        return reply(body, lambda call: self._answer(call, peer), self._refuse, MAX_BYTES)
+    async def _answer_spec(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request exactly as the documents say."""
+        return await answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
         self.meters.refuse(call if isinstance(call, Call) else None, error.code)
         return self.refusal(error, call)
 
-    def _answer(self, call: Call, peer: Peer) -> m.Message | Raw | Awaitable[Any]:
-        """Nothing leaves before what it depends on is written."""
+    async def _call(self, call: Call, peer: Peer) -> Any:
+        """The result of a call. It is not given before the events that it depends on are written."""
         began = perf_counter()
-        if call.method in (PING, METHOD):
-            return self._answer_operator(call, began)
-        _, message = read_call(call, "league_manager")
-        given = self._handlers[type(message)](message, peer)
-        if isinstance(given, (m.Message, Raw)) and self.ledger.is_settled():
-            self.meters.took(call, given, perf_counter() - began)
-            return given
-        return self._answer_later(call, given, began)
-
-    async def _answer_later(self, call: Call, given: Given, began: float) -> Any:
-        result = given if isinstance(given, (m.Message, Raw)) else await given
-        await self.ledger.settled()
-        self.meters.took(call, result, perf_counter() - began)
-        return result
-
-    async def _answer_operator(self, call: Call, began: float) -> dict[str, Any]:
-        is_ping = call.method == PING
-        result = {"status": "ok", "league_id": self.league_id} if is_ping else await self._operated(call)
+        result: Any
+        if call.method == PING:
+            result = {"status": "ok", "league_id": self.league_id}
+        elif call.method == METHOD:
+            result = await self._operated(call)
+        else:
+            _, message = read_call(call, "league_manager")
+            result = await self._handlers[type(message)](message, peer)
+            if not self.ledger.is_settled():
+                await self.ledger.settled()
         self.meters.took(call, result, perf_counter() - began)
         return result
 
@@ -207,11 +195,11 @@ class Manager:
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
         return {**shown, **self.conductor.course(), **unreachable}
 
-    def _report_result(self, report: m.MatchResultReport, peer: Peer) -> Given:
+    async def _report_result(self, report: m.MatchResultReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)
         if is_lost_by_silence(report.result):
-            return self._report_silence(report, referee)
-        return self._count(report, referee)
+            return await self._report_silence(report, referee)
+        return await self._count(report, referee)
 
     async def _report_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
         """Count a loss of a player that did not answer, unless the network was at fault.
@@ -227,8 +215,7 @@ class Manager:
             )
             self.ledger.record(events)
             await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {reason}."))
-        given = self._count(report, referee)
-        return given if isinstance(given, m.Message) else await given
+        return await self._count(report, referee)
 
     async def _excuse(self, report: m.MatchResultReport, referee: Player | Referee) -> tuple[str, bool] | None:
         """Why players that did not answer are not at fault, in words; None if they are.
@@ -248,7 +235,7 @@ class Manager:
         self._excused[match.id] += 1
         return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one", is_excused
 
-    def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message | Awaitable[m.Message]:
+    async def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
         league = self.ledger.league
         try:
             misunderstood = () if self._open is None else self._open.misunderstood
@@ -258,7 +245,7 @@ class Manager:
             log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
             if error.code == "E054":
                 self.ledger.record(commands.dispute(league, report, referee.id, self._now()))
-                return self._refuse_later(error)
+                await self._refuse_later(error)
             raise
         return m.MatchResultAck(
             **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
@@ -268,7 +255,7 @@ class Manager:
         await self.ledger.settled()
         raise error
 
-    def _report_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
+    async def _report_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
         referee = self._sender(report, peer, Referee)
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
@@ -276,11 +263,11 @@ class Manager:
         self.conductor.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
-    def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> Given:
+    async def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)
         if report.could_not_call is UNSET:
             return self._void(report, referee, outage=False)
-        return self._report_unable(report, referee, report.could_not_call)
+        return await self._report_unable(report, referee, report.could_not_call)
 
     async def _report_unable(
         self, report: m.MatchVoidReport, referee: Player | Referee, player_id: str
@@ -332,7 +319,7 @@ class Manager:
             raise ProtocolError("E050", f"{referee.id} has not refereed {match_id}.")
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
-    def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
+    async def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
         return self._answers.to(query, self._sender(query, peer).id, self._now())
 
     def _sender(self, request: OfLeague, peer: Peer, kind: type[Player | Referee] | None = None) -> Player | Referee:

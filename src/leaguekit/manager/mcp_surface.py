@@ -21,7 +21,7 @@ from leaguekit.manager.manager import Manager
 from leaguekit.protocol.fields import LeagueState
 from leaguekit.protocol.messages import MatchResult, ScheduledMatch, Standing
 from leaguekit.store.base import StoreError
-from leaguekit.transport.base import QuickHandler
+from leaguekit.transport.base import Handler
 from leaguekit.transport.mcp.methods import method_tools
 from leaguekit.transport.mcp.surface import Changes, Json, Prompt, Refused, Resource, Surface, Tool, Unknown, Visit
 from leaguekit.transport.mcp.typed import Nothing, typed_tool
@@ -87,7 +87,7 @@ class PublicMatch(Struct, kw_only=True):
     result: MatchResult | None
 
 
-def manager_surface(manager: Manager, handler: QuickHandler, changes: Changes) -> Surface:
+def manager_surface(manager: Manager, handler: Handler, changes: Changes) -> Surface:
     """The manager's; calls of its methods go to ``handler``, like those that come as plain JSON-RPC."""
     public = _Public(manager)
     settings = manager.ledger.league.settings

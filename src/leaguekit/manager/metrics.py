@@ -11,8 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
+from leaguekit.agents.credentials import endpoint_in
 from leaguekit.protocol.methods import BY_NAME, PING
 from leaguekit.protocol.rpc import Call
 
@@ -54,18 +53,6 @@ class Histogram:
         return None
 
 
-class _Meta(msgspec.Struct):
-    contact_endpoint: str = ""
-
-
-class _Registration(msgspec.Struct):
-    player_meta: _Meta = msgspec.field(default_factory=_Meta)
-    referee_meta: _Meta = msgspec.field(default_factory=_Meta)
-
-
-_registration = msgspec.json.Decoder(_Registration)
-
-
 class Metrics:
     """What was counted since this process began."""
 
@@ -87,22 +74,18 @@ class Metrics:
         method = _NAMES.get(call.method, OTHER)
         self.answered[method].add(seconds)
         if method in _REGISTRATIONS:
-            self._applied(call.params, admitted=result.status == "ACCEPTED")
+            self._applied(call, admitted=result.status == "ACCEPTED")
 
     def refuse(self, call: Call | None, code: str) -> None:
         """A request was answered with an error; None is one that could not be read."""
         method = OTHER if call is None else _NAMES.get(call.method, OTHER)
         self.refused[method, code] += 1
         if call is not None and method in _REGISTRATIONS:
-            self._applied(call.params, admitted=False)
+            self._applied(call, admitted=False)
 
-    def _applied(self, params: msgspec.Raw, *, admitted: bool) -> None:
-        try:
-            registration = _registration.decode(params)
-        except msgspec.DecodeError:
-            registration = _Registration()
-        # Who does not even say where it is may be anybody.
-        who = registration.player_meta.contact_endpoint or registration.referee_meta.contact_endpoint
+    def _applied(self, call: Call, *, admitted: bool) -> None:
+        # All applicants that name no endpoint count as one.
+        who = endpoint_in(call)
         if who not in self._in_vain:
             if len(self._in_vain) >= MAX_APPLICANTS:
                 del self._in_vain[next(iter(self._in_vain))]

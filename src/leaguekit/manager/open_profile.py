@@ -28,6 +28,7 @@ from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.dialects import requests
 from leaguekit.transport.dialects.forms import Form
@@ -67,21 +68,21 @@ class OpenManager:
         self._understood: set[tuple[str, str]] = set()
         self.misunderstood: set[str] = set()
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is, in its own form."""
-        incoming = requests.read_request(body)
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request, whatever it is, in its own form."""
+        incoming = requests.read_request(request.body)
         if incoming is None or not _is_for_manager(incoming):
             if incoming is not None and incoming.method == METHOD and self._starts(incoming.message):
                 await self.look_for_players()
-            return await self._inner(body, peer)
+            return await self._inner(request, peer)
         agent = self._ledger.league.agent_with(tokens.verifier(str(incoming.message.get("auth_token", ""))))
         try:
             good = self._repaired(incoming, agent)
         except ProtocolError:
             # What is wrong with it is for the manager to say.
-            answer = await self._inner(requests.standard(incoming), peer)
+            answer = await self._inner(RpcRequest(requests.standard(incoming)), peer)
             return None if answer is None else requests.answered(incoming, answer)
-        answer = await self._inner(requests.standard(incoming, good.message), peer)
+        answer = await self._inner(RpcRequest(requests.standard(incoming, good.message)), peer)
         if answer is None:
             return None
         if incoming.kind in _REGISTRATIONS:

@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.credentials import Known, credentials_in
-from leaguekit.agents.rate_limits import Allowances, token_in, too_many
+from leaguekit.agents.credentials import Known, credentials_in, token_in
+from leaguekit.agents.rate_limits import Allowances, too_many
 from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
@@ -25,10 +25,10 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.decoding import check_text, decode, of_type
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.rpc import MAX_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.base import TOO_OFTEN, HttpAnswer, Peer, TooOften
+from leaguekit.transport.base import TOO_OFTEN, Handler, HttpAnswer, Peer, TooOften
 from leaguekit.transport.mcp.surface import Changes
 from leaguekit.transport.server.endpoint import Beside
 from leaguekit.transport.server.server import Server
@@ -62,10 +62,11 @@ def manager_server(
     names: Iterable[str] = (),
     proxies: Iterable[Network] = (),
     web: MakeWeb | None = None,
+    handler: Handler | None = None,
 ) -> Server:
     """The manager's: messages, its health, and the transcripts of matches; called by its endpoint's name or others.
 
-    ``web`` is made when somebody first asks for something else.
+    ``web`` is made when somebody first asks for something else. ``handler`` answers messages instead of the manager.
     """
 
     identify = partial(_known, manager)
@@ -83,7 +84,8 @@ def manager_server(
         known = identify(credentials_in(beginning).auth_token)
         return known is not None and known.role == "referee"
 
-    async def transcript(match_id: str, body: bytes, peer: Peer) -> HttpAnswer:
+    async def transcript(match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
+        body = request.body
         if seconds := allowances.waits(token_in(body), Peer(peer.host), len(body)):
             raise TooOften(msgspec.json.encode(_too_often(seconds)), seconds)
         try:
@@ -101,16 +103,16 @@ def manager_server(
             one.close()
 
     app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager, made), allowances)
-    handler, changes = allowances.guard(manager.reply, manager.refusal, MAX_BYTES), Changes()
+    limited, changes = allowances.limit(handler or manager.answer, manager.refusal, MAX_BYTES), Changes()
     Bulletin(manager, changes)
     return Server(
-        handler,
+        limited,
         sockets=[served],
         max_bytes=MAX_BYTES,
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=_only_posted(app),
         beside=Beside(TRANSCRIPTS.encode(), transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_referee),
-        mcp=limited_mcp_app(lambda: manager_surface(manager, handler, changes), allowances, MAX_BYTES),
+        mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), allowances, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,
         proxies=proxies,

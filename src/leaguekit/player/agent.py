@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -42,7 +41,7 @@ from leaguekit.protocol.messages.matches import MAX_REASON
 from leaguekit.protocol.methods import BY_NAME, PING, read_call
 from leaguekit.protocol.plain_text import without_places
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, Reply, awaited, reply
+from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, RpcRequest, answer
 from leaguekit.protocol.tokens import redacted
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Shared, Views, ViewWriter
@@ -62,8 +61,6 @@ HISTORIES_A_SECOND = 1.1
 log = logging.getLogger(__name__)
 
 FromManager = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
-# What a handler gives: an answer, at once where nobody has to be waited for.
-Given = m.Message | Awaitable[m.Message]
 
 
 class PlayerAgent:
@@ -122,7 +119,7 @@ class PlayerAgent:
         # Whose history file waits for its turn to be written: what it will say is made then.
         self._to_save: str | None = None
         self._writer = ViewWriter(HISTORIES_A_SECOND, files=world.files, inline=world.inline, stretch=False)
-        handlers: dict[type[m.Message], Callable[[Any], Given]] = {
+        handlers: dict[type[m.Message], Callable[[Any], Awaitable[m.Message]]] = {
             m.RoundAnnouncement: self._round_announced,
             m.LeagueStandingsUpdate: self._standings_updated,
             m.RoundCompleted: self._round_completed,
@@ -135,7 +132,7 @@ class PlayerAgent:
             m.LeagueError: self._told_of_league_error,
         }
         # By a method's name and what it carries: a call that is right is found at one go.
-        self._handlers: dict[tuple[str, type[m.Message | None]], Callable[[Any], Given]] = {
+        self._handlers: dict[tuple[str, type[m.Message | None]], Callable[[Any], Awaitable[m.Message]]] = {
             (name, method.request): handlers[method.request]
             for name, method in BY_NAME.items()
             if PLAYER.role in method.receivers
@@ -186,18 +183,11 @@ class PlayerAgent:
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is."""
-        return await awaited(self.reply(body, peer))
+        return await self.answer(RpcRequest(body), peer)
 
-    def reply(self, body: bytes, peer: Peer) -> Reply:
-        """The same, at once where nobody has to be waited for."""
-        answer = partial(self._answer_from, peer) if self._own_tokens else self._answer
-        return reply(body, answer, player_refusal, MAX_BYTES_FROM_ABOVE)
-
-    def _answer_from(self, peer: Peer, call: Call) -> m.Message | Awaitable[Any]:
-        """Answer where it matters from which host a referee calls."""
-        if isinstance(call.message, FromReferee):
-            self._check_host(call.message, peer)
-        return self._answer(call)
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request, whatever it is."""
+        return await answer(request, lambda call: self._call(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read: if it is from the manager or a referee, as far as can be known."""
@@ -225,25 +215,22 @@ class PlayerAgent:
         verifiers = {own.verifier for own in self._own_tokens.values()}
         return Callers(player_id=me.agent_id, league_id=str(me.league_id), key=me.key, verifiers=sorted(verifiers))
 
-    def _answer(self, call: Call) -> m.Message | Awaitable[Any]:
+    async def _call(self, call: Call, peer: Peer) -> Any:
+        """The result of a call."""
         message = call.message
+        if self._own_tokens and isinstance(message, FromReferee):
+            self._check_host(message, peer)
         handler = self._handlers.get((call.method, type(message)))
         if handler is None:
-            if message is None and call.method in (PING, GET_STATE):
-                return self._show(call.method)
+            if message is None and call.method == GET_STATE:
+                return self.snapshot()
+            if message is None and call.method == PING:
+                return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id, **self.registrar.pong}
             method, message = read_call(call, PLAYER.role)
             handler = self._handlers[method.name, method.request]
-        return handler(message) if self.registrar.is_settled() else self._answer_later(handler, message)
-
-    async def _show(self, method: str) -> dict[str, Any]:
-        if method == GET_STATE:
-            return self.snapshot()
-        return {"status": "ok", "player_id": self.player_id, "league_id": self.league_id, **self.registrar.pong}
-
-    async def _answer_later(self, handler: Callable[[Any], Given], message: m.Message | None) -> m.Message:
-        await self.registrar.settled()
-        given = handler(message)
-        return given if isinstance(given, m.Message) else await given
+        if not self.registrar.is_settled():
+            await self.registrar.settled()
+        return await handler(message)
 
     def snapshot(self) -> dict[str, Any]:
         """What anybody may know: nothing of a match that is still in play but that there is one."""
@@ -259,12 +246,12 @@ class PlayerAgent:
             "matches": matches[-MAX_MATCHES_SHOWN:],
         }
 
-    def _round_announced(self, message: m.RoundAnnouncement) -> Given:
+    async def _round_announced(self, message: m.RoundAnnouncement) -> m.RoundAnnouncementAck:
         common = self._from_manager(message)
         self.round_id = message.round_id
         ack = m.RoundAnnouncementAck(**common, round_id=message.round_id)
         shown = [match for match in message.matches if match.referee_verifier is not UNSET]
-        return self._note_own_tokens(shown, ack) if shown else ack
+        return await self._note_own_tokens(shown, ack) if shown else ack
 
     async def _note_own_tokens(
         self, matches: list[m.AnnouncedMatch], ack: m.RoundAnnouncementAck
@@ -286,19 +273,19 @@ class PlayerAgent:
         if peer.host and plain_address(peer.host) not in known.hosts:
             raise self._stranger()
 
-    def _standings_updated(self, message: m.LeagueStandingsUpdate) -> m.StandingsUpdateAck:
+    async def _standings_updated(self, message: m.LeagueStandingsUpdate) -> m.StandingsUpdateAck:
         common = self._from_manager(message)
         self.standings = message.standings
         return m.StandingsUpdateAck(**common, round_id=message.round_id)
 
-    def _round_completed(self, message: m.RoundCompleted) -> m.RoundCompletedAck:
+    async def _round_completed(self, message: m.RoundCompleted) -> m.RoundCompletedAck:
         common = self._from_manager(message)
         # The next round's invitation may have overtaken this.
         if self._current is not None and (self._matches[self._current].round_id or 0) <= message.round_id:
             self._current = None
         return m.RoundCompletedAck(**common, round_id=message.round_id)
 
-    def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
+    async def _league_completed(self, message: m.LeagueCompleted) -> m.LeagueCompletedAck:
         common = self._from_manager(message)
         if tally_of(self.player.strategy) is not None:
             log.info("%s.", str(self.player.strategy))
@@ -323,7 +310,7 @@ class PlayerAgent:
         if self.origins.total:
             self._tell(f"Moves of {self.player.name} since it was started: {self.origins}")
 
-    def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
+    async def _invited(self, message: m.GameInvitation) -> m.GameJoinAck:
         me = self._me
         match = self._match(message, message.match_id, me)
         _check_addressee(message.player_id, me)
@@ -336,7 +323,7 @@ class PlayerAgent:
         common = self._of_match(message, message.match_id, match, me)
         return m.GameJoinAck(**common, arrival_timestamp=common["timestamp"], accept=True)
 
-    def _asked(self, call: MoveCall) -> Given:
+    async def _asked(self, call: MoveCall) -> m.Message:
         me = self._me
         match = self._match(call, call.match_id, me)
         _check_addressee(call.player_id, me)
@@ -347,11 +334,7 @@ class PlayerAgent:
             return self._moved(call, match, decide_at_once(self.player.strategy, self._context(call, match, None)))
         seconds = seconds_for(call)
         ctx = self._context(call, match, self.world.now() + timedelta(seconds=seconds))
-        return self._ask(call, match, ctx, seconds)
-
-    async def _ask(self, call: MoveCall, match: OpenMatch, ctx: Context, seconds: float) -> m.Message:
-        decision = await decide(self.player.strategy, ctx, seconds, inline=self._asks_here)
-        return self._moved(call, match, decision)
+        return self._moved(call, match, await decide(self.player.strategy, ctx, seconds, inline=self._asks_here))
 
     def _moved(self, call: MoveCall, match: OpenMatch, decision: Decision) -> m.Message:
         move, info = decision.move, _OWN
@@ -414,7 +397,7 @@ class PlayerAgent:
             return self._chance_of_all
         return KeyedRandom(match_key(self._seed, str(self.player_id), match_id, attempt))
 
-    def _over(self, message: m.GameOver) -> m.GameOverAck:
+    async def _over(self, message: m.GameOver) -> m.GameOverAck:
         me = self._me
         is_ours = message.match_id in self._matches or me.agent_id in message.game_result.choices
         match = self._match(message, message.match_id, me)
@@ -430,7 +413,7 @@ class PlayerAgent:
             log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=about(message))
         return m.GameOverAck(**self._of_match(message, message.match_id, match, me), status="ACKNOWLEDGED")
 
-    def _told_of_error(self, message: m.GameError) -> m.GameErrorAck:
+    async def _told_of_error(self, message: m.GameError) -> m.GameErrorAck:
         match_id = message.match_id or self._current
         if match_id is None:
             raise ProtocolError("E003", "match_id is missing, and there is no match in play.")
@@ -440,7 +423,7 @@ class PlayerAgent:
         log.warning("%s: the referee reports %s %s. %s", match_id, *told, extra=about(message))
         return m.GameErrorAck(**self._of_match(message, match_id, match, me), status="ACKNOWLEDGED")
 
-    def _told_of_league_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
+    async def _told_of_league_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
         me = self.registrar.identity
         if me is not None and not me.may_be_manager(message.auth_token):
             raise self._stranger()

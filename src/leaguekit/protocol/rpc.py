@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple, Union
 
 import msgspec
@@ -71,6 +71,26 @@ class RpcError(NamedTuple):
     code: int
     message: str
     data: Any
+
+
+class RpcRequest:
+    """The body of one POST to /mcp. It is parsed once, when its calls are first needed."""
+
+    __slots__ = ("_parsed", "body", "is_batch")
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        # Whether the body is a list, if it is JSON.
+        self.is_batch = not body.startswith(b"{") and _BATCH.match(body) is not None
+        self._parsed: Parsed | None = None
+
+    @property
+    def parsed(self) -> Parsed:
+        """The calls in the body. There is at least one."""
+        if self._parsed is None:
+            call = read_plain(self.body, MAX_BYTES_FROM_ABOVE)
+            self._parsed = parse(self.body, MAX_BYTES_FROM_ABOVE) if call is None else Parsed([call], is_batch=False)
+        return self._parsed
 
 
 class Parsed(NamedTuple):
@@ -197,45 +217,35 @@ def params_of(call: Call) -> Raw:
     return call.params
 
 
-_AT_ONCE = (Message, Raw)
-_Handle = Callable[[Call], Message | Raw | Awaitable[Any]]
+_Handle = Callable[[Call], Awaitable[Any]]
 _Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
-# An answer, or None where JSON-RPC wants none; or, where somebody has to be waited for, the work that will give it.
-Reply = bytes | None | Coroutine[Any, Any, bytes | None]
 
 
-async def answer(body: bytes, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> bytes | None:
-    """The answer to a body, or None where JSON-RPC wants none (notifications).
+async def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> bytes | None:
+    """The answer to a request, or None for a notification.
 
-    ``handle`` gives the result of a call, at once if it is a message or JSON, or raises ProtocolError; ``refuse`` turns
-    that into the error this agent sends. Any other exception is a fault of ours: it is logged, and the peer gets an
-    internal error.
+    ``handle`` gives the result of a call or raises ProtocolError. ``refuse`` makes the error that this agent sends. Any
+    other exception is a fault of this program: it is logged, and the peer gets an internal error.
     """
-    return await awaited(reply(body, handle, refuse, max_bytes))
-
-
-async def awaited(given: Reply) -> bytes | None:
-    """An answer, once it is there."""
-    return given if given is None or isinstance(given, bytes) else await given
-
-
-def reply(body: bytes, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> Reply:
-    """The same as ``answer``, at once where nobody has to be waited for."""
-    call: Call | Refused | None = read_plain(body, max_bytes)
-    if call is None:
-        parsed = parse(body, max_bytes)
-        if parsed.is_batch:
-            most = max(MAX_TIMES_AS_LONG * len(body), MAX_ANSWERED) - _SHORT * len(parsed.calls) - _LONG
-            return _answer_each(parsed.calls, handle, refuse, most)
-        call = parsed.calls[0]
-    return _answer_one(call, handle, refuse)
+    size = len(request.body)
+    if size > max_bytes:
+        error = ProtocolError("E046", f"The message has {size:,} bytes; at most {max_bytes:,} are taken.")
+        return failure(NULL, refuse(error, Refused(NULL, None, error)))
+    if not request.is_batch:
+        return await _answer_one(request.parsed.calls[0], handle, refuse)
+    calls, is_batch = request.parsed
+    if not is_batch:
+        # The batch itself is wrong.
+        return await _answer_one(calls[0], handle, refuse)
+    most = max(MAX_TIMES_AS_LONG * size, MAX_ANSWERED) - _SHORT * len(calls) - _LONG
+    return await _answer_each(calls, handle, refuse, most)
 
 
 async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Refuse, most: int) -> bytes | None:
     answers: list[bytes] = []
     size = 0
     for call in calls:
-        text = await awaited(_answer_one(call, handle, refuse)) if size <= most else _not_carried_out(call)
+        text = await _answer_one(call, handle, refuse) if size <= most else _not_carried_out(call)
         if text is not None:
             answers.append(text)
             size += len(text)
@@ -249,25 +259,14 @@ def _not_carried_out(call: Call | Refused) -> bytes | None:
     return None if call.id is None else failure(call.id, RpcError(*rpc_number(None, "E059"), data))
 
 
-def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> Reply:
+async def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> bytes | None:
     if isinstance(call, Refused):
         return failure(call.id, refuse(call.error, call))
     try:
-        result = handle(call)
-        if isinstance(result, _AT_ONCE):
-            encoded = _encode(result)
-            return None if call.id is None else _SUCCESS % (encoded, call.id)
+        result = _encode(await handle(call))
     except Exception as error:  # noqa: BLE001 - it is answered, and a fault of ours is logged
         return _failed(call, error, refuse)
-    return _answer_later(call, result, refuse)
-
-
-async def _answer_later(call: Call, work: Awaitable[Any], refuse: _Refuse) -> bytes | None:
-    try:
-        encoded = _encode(await work)
-    except Exception as error:  # noqa: BLE001 - it is answered, and a fault of ours is logged
-        return _failed(call, error, refuse)
-    return None if call.id is None else success(call.id, encoded)
+    return None if call.id is None else success(call.id, result)
 
 
 def _failed(call: Call, error: Exception, refuse: _Refuse) -> bytes | None:

@@ -13,7 +13,7 @@ from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.rpc import MAX_BYTES
+from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.open_player_client import Memory, OpenPlayerClient
 from leaguekit.referee.player_client import MakeClient, PlayerClient
@@ -52,12 +52,12 @@ class OpenReferee:
     def hear_of_round(self, announcement: m.RoundAnnouncement) -> None:
         self._referees = {one.match_id: one.referee_endpoint for one in announcement.matches}
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is; what a player posts, in its own form."""
-        incoming = requests.read_request(body)
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request, whatever it is; what a player posts, in its own form."""
+        incoming = requests.read_request(request.body)
         if incoming is None or incoming.kind not in WORDS:
-            return await self._inner(body, peer)
-        answer = await self._passed_on(incoming) or await self._inner(self._in_order(incoming), peer)
+            return await self._inner(request, peer)
+        answer = await self._passed_on(incoming) or await self._inner(RpcRequest(self._in_order(incoming)), peer)
         return None if answer is None else requests.answered(incoming, answer)
 
     def _in_order(self, incoming: Incoming) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import referee_refusal
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, Call, Refused, Reply, RpcError, awaited, reply
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, Call, Refused, RpcError, RpcRequest, answer
 from leaguekit.protocol.tokens import SCHEME
 from leaguekit.referee import announced_matches
 from leaguekit.referee.manager_client import ManagerClient
@@ -158,20 +158,16 @@ class RefereeAgent:
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """Answer a body, whatever it is."""
-        return await awaited(self.reply(body, peer))
+        return await self.answer(RpcRequest(body), peer)
 
-    def reply(self, body: bytes, peer: Peer) -> Reply:
-        """The same, at once where nobody has to be waited for."""
-        if self._open is not None:
-            return self._open.handle(body, peer)
-        return self._reply(body)
+    async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
+        """Answer a request, whatever it is."""
+        return await (self._answer_spec if self._open is None else self._open.answer)(request, peer)
 
-    async def answer(self, body: bytes, _peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is, to the letter."""
-        return await awaited(self._reply(body))
-
-    def _reply(self, body: bytes) -> Reply:
-        return reply(body, partial(self._answer, size=len(body)), self.refuse, MAX_BYTES_FROM_ABOVE)
+    async def _answer_spec(self, request: RpcRequest, _peer: Peer) -> bytes | None:
+        """Answer a request exactly as the documents say."""
+        call = partial(self._call, size=len(request.body))
+        return await answer(request, call, self.refuse, MAX_BYTES_FROM_ABOVE)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read: if it is from the manager, as far as can be known."""
@@ -198,27 +194,20 @@ class RefereeAgent:
         """How this referee words a refusal."""
         return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)(error, call)
 
-    def _answer(self, call: Call, size: int) -> m.Message | Awaitable[Any]:
-        if call.method in (PING, GET_MATCH_STATE):
-            return self._asked(call)
-        _, message = read_call(call, "referee")
-        if isinstance(message, m.LeagueError):
-            return self._told_of_error(message)
-        if isinstance(message, PlayerMessage):
-            return self._take(message, size)
-        if not self.registrar.is_settled():
-            return self._answer_later(message)
-        return self._handlers[type(message)](message, self._check_manager(message, self.registrar.identity))
-
-    async def _answer_later(self, message: m.Message) -> m.Message:
-        identity = self._check_manager(message, await self.registrar.settled())
-        return self._handlers[type(message)](message, identity)
-
-    async def _asked(self, call: Call) -> Any:
+    async def _call(self, call: Call, size: int) -> Any:
+        """The result of a call."""
         if call.method == GET_MATCH_STATE:
             return self._match_state(call)
-        known = {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
-        return known | self.registrar.pong
+        if call.method == PING:
+            known = {"status": "ok", "league_id": self.league_id, "referee_id": self.referee_id, "state": self.state}
+            return known | self.registrar.pong
+        _, message = read_call(call, "referee")
+        if isinstance(message, m.LeagueError):
+            return await self._told_of_error(message)
+        if isinstance(message, PlayerMessage):
+            return self._take(message, size)
+        identity = self.registrar.identity if self.registrar.is_settled() else await self.registrar.settled()
+        return self._handlers[type(message)](message, self._check_manager(message, identity))
 
     async def _told_of_error(self, message: m.LeagueError) -> m.LeagueErrorAck:
         me = await self.registrar.settled()
@@ -310,7 +299,7 @@ class RefereeAgent:
         if self._open is None:
             from leaguekit.referee.open_profile import OpenReferee  # noqa: PLC0415 - the spec profile does without
 
-            self._open = OpenReferee(self._world, self.registrar.endpoint, self._matches, self.answer)
+            self._open = OpenReferee(self._world, self.registrar.endpoint, self._matches, self._answer_spec)
         return self._open
 
     # Its matches

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.sim.processes import NOBODY, Process
-from leaguekit.transport.base import CallerUnable, Handler, HttpAnswer, NoRoute, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import BodyHandler, CallerUnable, HttpAnswer, NoRoute, Peer, TimedOut, Unreachable
 from leaguekit.transport.memory import NOT_FOUND, Address, address_of, answered
 
 Trouble = Literal["lost", "refused", "unable", "no route", "reset", "mute", "twice"]
@@ -56,7 +56,7 @@ def _place(url: str) -> _Place:
 
 class Listener(NamedTuple):
     process: Process
-    handler: Handler
+    handler: BodyHandler
     aside: Aside | None
 
 
@@ -99,7 +99,7 @@ class Network:
         self._answering: dict[asyncio.Task[Any], Process] = {}
         self.exchanges = 0
 
-    def listen(self, url: str, process: Process, handler: Handler, aside: Aside | None = None) -> None:
+    def listen(self, url: str, process: Process, handler: BodyHandler, aside: Aside | None = None) -> None:
         """Serve at the host and port of a URL."""
         address = address_of(url)
         if address in self._listeners:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from leaguekit.protocol.rpc import Reply
+from leaguekit.protocol.rpc import RpcRequest
 
 
 class Peer(NamedTuple):
@@ -27,11 +27,12 @@ class Peer(NamedTuple):
     server: tuple[str, int] = ("", 0)
 
 
-# An agent's server side: a body and who sent it → the answer's body, or None where JSON-RPC wants none. It is begun
-# outside of any task: before it sets a time limit or needs a task for anything else, it waits for ``begun.in_a_task``.
-Handler = Callable[[bytes, Peer], Coroutine[Any, Any, bytes | None]]
-# The same, or one that gives its answer at once where nobody has to be waited for.
-QuickHandler = Callable[[bytes, Peer], Reply]
+# The server side of an agent: a request and its sender → the body of the answer, or None for a notification. It is
+# started outside of any task. Before it sets a time limit or needs a task for anything else, it must await
+# ``eager.in_a_task``.
+Handler = Callable[[RpcRequest, Peer], Coroutine[Any, Any, bytes | None]]
+# The same for a network in memory.
+BodyHandler = Callable[[bytes, Peer], Coroutine[Any, Any, bytes | None]]
 
 
 class TooOften(Exception):

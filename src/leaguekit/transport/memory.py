@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.protocol.rpc import NULL, RpcError, failure
-from leaguekit.transport.base import Handler, HttpAnswer, NoAnswer, Peer, TimedOut, Unreachable
+from leaguekit.transport.base import BodyHandler, HttpAnswer, NoAnswer, Peer, TimedOut, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are post
 
 Address = tuple[str, int]
 # A server that is not ours answers with a status of its own.
-AnyHandler = Handler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
+AnyHandler = BodyHandler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
 
 
 class Times(NamedTuple):

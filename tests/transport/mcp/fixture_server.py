@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from leaguekit.transport.server.server import Server, listen
-from tests.transport.running import MAX_BYTES, TOO_LARGE, echo
+from tests.transport.running import MAX_BYTES, TOO_LARGE, echo, of_requests
 
 Json = dict[str, Any]
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -394,7 +394,7 @@ async def served() -> AsyncIterator[Served]:
 
 async def main() -> None:
     sock = listen("127.0.0.1", 0)
-    server = Server(echo, sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, mcp=LazyMcpApp(served))
+    server = Server(of_requests(echo), sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, mcp=LazyMcpApp(served))
     await server.start()
     print(server.port, flush=True)  # noqa: T201 - for whoever started it
     await asyncio.Event().wait()

@@ -87,7 +87,7 @@ class House:
         sock = listen("127.0.0.1", 0)
         caller = McpCaller(HttpCaller(AddressPolicy.local()))
         agent = make(World(caller, self.root), f"http://127.0.0.1:{sock.getsockname()[1]}/mcp")
-        server = agent_server(agent.handle, [sock], player_refusal, role=role)
+        server = agent_server(agent.answer, [sock], player_refusal, role=role)
         await server.start()
         for end in (caller.close, agent.close, server.stop):
             self._stack.push_async_callback(end)

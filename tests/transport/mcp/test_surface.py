@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from leaguekit.protocol.methods import METHODS
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import Peer, TooOften
 from leaguekit.transport.mcp.methods import method_tools
 from leaguekit.transport.mcp.surface import Changes, Refused, Resource, Visit
@@ -92,8 +93,8 @@ def test_every_method_of_a_role_is_a_tool_with_schemas_that_are_valid_and_small(
 def test_a_methods_tool_asks_the_same_handler_as_plain_json_rpc() -> None:
     asked = []
 
-    async def handler(body: bytes, peer: Peer) -> bytes:
-        asked.append((msgspec.json.decode(body), peer))
+    async def handler(request: RpcRequest, peer: Peer) -> bytes:
+        asked.append((msgspec.json.decode(request.body), peer))
         return b'{"jsonrpc":"2.0","result":{"status":"ok"},"id":1}'
 
     [tool] = [one for one in method_tools("league_manager", handler) if one.name == "league_query"]
@@ -103,10 +104,10 @@ def test_a_methods_tool_asks_the_same_handler_as_plain_json_rpc() -> None:
 
 
 def test_what_the_handler_refuses_the_tool_refuses_with_the_same_error() -> None:
-    async def refusing(_body: bytes, _peer: Peer) -> bytes:
+    async def refusing(_request: RpcRequest, _peer: Peer) -> bytes:
         return b'{"jsonrpc":"2.0","error":{"code":6001,"message":"no","data":{"error_code":"E012"}},"id":1}'
 
-    async def tired(_body: bytes, _peer: Peer) -> bytes:
+    async def tired(_request: RpcRequest, _peer: Peer) -> bytes:
         raise TooOften(b"{}", 2.5)
 
     for handler, words in ((refusing, '"code":6001,"message":"no"'), (tired, r"the next in 2\.5 s")):

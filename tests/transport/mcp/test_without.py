@@ -23,7 +23,7 @@ from leaguekit.transport.server.server import listen
 ACCEPT = (("accept", "application/json, text/event-stream"),)
 SDK = ("mcp", "mcp_types", "pydantic", "httpx2", "sse_starlette")
 
-async def pong(body, peer):
+async def pong(request, peer):
     return b'{"jsonrpc":"2.0","result":{"status":"ok"},"id":1}'
 
 async def main():

@@ -9,6 +9,7 @@ import sys
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.connection import LINE
@@ -333,8 +334,8 @@ def test_an_answer_that_is_not_taken_holds_no_place(run: Run) -> None:
 
 def test_connections_of_known_agents_give_way_last(run: Run) -> None:
     async def main() -> None:
-        def identify(body: bytes) -> str | None:
-            return "P01" if body == b"x" else None
+        def identify(request: RpcRequest) -> str | None:
+            return "P01" if request.body == b"x" else None
 
         async with serving(limits=Limits(connections=10), identify=identify) as running:
             known = [await running.connect() for _ in range(2)]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from leaguekit.protocol.methods import BY_NAME
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.server.mcp_detection import is_mcp
 
 
@@ -17,7 +18,8 @@ def request(method: object, **more: object) -> bytes:
 @pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_leagues_methods_are_the_leagues_whatever_the_headers(name: str, marked: bool) -> None:
-    assert not is_mcp(request(name, params={"contact_endpoint": "http://initialize/"}), marked)
+    asked = RpcRequest(request(name, params={"contact_endpoint": "http://initialize/"}))
+    assert not is_mcp(asked, has_mcp_header=marked)
 
 
 @pytest.mark.parametrize(("body", "marked", "expected"), [
@@ -45,5 +47,4 @@ def test_the_leagues_methods_are_the_leagues_whatever_the_headers(name: str, mar
     (b'{"a":' * 100_000 + b"/", True, True),
 ])  # fmt: skip
 def test_what_is_mcp_is_told_by_the_method_and_by_the_headers(body: bytes, marked: bool, expected: bool) -> None:
-    assert is_mcp(body, marked) == expected
-    assert is_mcp(bytearray(body), marked) == expected
+    assert is_mcp(RpcRequest(body), has_mcp_header=marked) == expected

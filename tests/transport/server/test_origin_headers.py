@@ -12,7 +12,7 @@ from leaguekit.transport.addresses import LOOPBACK, is_passed_on
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.origin_headers import PAGE_POLICY, UNKNOWN_HOST, marks, neighbourhood
 from leaguekit.transport.server.server import Server, listen
-from tests.transport.running import MAX_BYTES, TOO_LARGE, Run, Running, post, serving
+from tests.transport.running import MAX_BYTES, TOO_LARGE, Run, Running, of_requests, post, serving
 
 
 def request(*headers: bytes, target: bytes = b"/mcp", version: bytes = b"1.1") -> bytes:
@@ -228,7 +228,7 @@ def test_a_program_on_this_machine_that_is_not_known_as_a_proxy_is_not_believed(
             peers.append(peer.host)
             return body
 
-        server = Server(note, sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, endpoint=own)
+        server = Server(of_requests(note), sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, endpoint=own)
         await server.start()
         try:
             client = await Running(server).connect()

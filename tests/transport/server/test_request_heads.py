@@ -17,7 +17,7 @@ from leaguekit.transport.server import connection as connections
 from leaguekit.transport.server import server as transport_server
 from leaguekit.transport.server.request_heads import MAX_HEAD, Head, plain_head
 from leaguekit.transport.server.server import Limits, Server, listen
-from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, post, serving
+from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, of_requests, post, serving
 
 PEER = Peer("127.0.0.1", "", ("127.0.0.1", 8000))
 HEADERS = [(b"host", b"localhost"), (b"Content-Length", b"5"), (b"accept", b"application/json")]
@@ -177,7 +177,7 @@ async def _outcome(pieces: Sequence[bytes]) -> Outcome:
 
     with listen("127.0.0.1", 0) as sock, mock.patch.object(transport_server, "McpProtocol", Counting):
         server = Server(
-            handle,
+            of_requests(handle),
             sockets=[sock],
             max_bytes=200,
             too_large=TOO_LARGE,

@@ -25,12 +25,13 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
 from leaguekit.transport.server.connection import McpProtocol, line_of
 from leaguekit.transport.server.endpoint import Beside
 from leaguekit.transport.server.pending_requests import mcp_query
 from leaguekit.transport.server.server import CannotListen, Server, listen
-from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, post, serving
+from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, of_requests, post, serving
 
 # Answers
 
@@ -883,7 +884,7 @@ def test_an_application_that_does_not_start_is_an_error(run: Run) -> None:
     async def main() -> None:
         sock = listen("127.0.0.1", 0)
         app = Starlette(lifespan=lifespan)
-        server = Server(echo, sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, app=app)
+        server = Server(of_requests(echo), sockets=[sock], max_bytes=MAX_BYTES, too_large=TOO_LARGE, app=app)
         with pytest.raises(RuntimeError, match="did not start"):
             await server.start()
         assert sock.fileno() == -1
@@ -900,7 +901,8 @@ def test_what_is_posted_below_another_path_has_its_own_handler_and_limit(
 ) -> None:
     taken: list[tuple[str, bytes, Peer]] = []
 
-    async def take(name: str, body: bytes, peer: Peer) -> HttpAnswer:
+    async def take(name: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
+        body = request.body
         if len(body) % 2:
             await asyncio.sleep(0)
         if body == b"often":

@@ -9,9 +9,9 @@ import msgspec
 from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import METHODS, Method
-from leaguekit.protocol.rpc import RpcRefusal, awaited, read_answer, request
+from leaguekit.protocol.rpc import RpcRefusal, RpcRequest, read_answer, request
 from leaguekit.protocol.schemas import message_schemas
-from leaguekit.transport.base import QuickHandler, TooOften
+from leaguekit.transport.base import Handler, TooOften
 from leaguekit.transport.mcp.surface import Json, Refused, Tool, Visit
 from leaguekit.transport.mcp.typed import slim
 
@@ -22,15 +22,16 @@ _REPEATABLE = ("notify_", "update_", "start_match", "game_join_ack", "choose_par
 _CALL_ID = 1
 
 
-def method_tools(role: AgentRole, handler: QuickHandler) -> list[Tool]:
+def method_tools(role: AgentRole, handler: Handler) -> list[Tool]:
     """A tool for each method that an agent of that role answers."""
     return [_tool(method, handler) for method in METHODS if role in method.receivers]
 
 
-def _tool(method: Method, handler: QuickHandler) -> Tool:
+def _tool(method: Method, handler: Handler) -> Tool:
     async def call(arguments: Json, visit: Visit) -> Json:
         try:
-            body = await awaited(handler(request(method.name, _encode(arguments), _CALL_ID), visit.peer))
+            asked = RpcRequest(request(method.name, _encode(arguments), _CALL_ID))
+            body = await handler(asked, visit.peer)
             answer: Json = msgspec.json.decode(read_answer(body or b"", _CALL_ID))
         except TooOften as refused:
             raise Refused(str(refused)) from None
@@ -38,11 +39,11 @@ def _tool(method: Method, handler: QuickHandler) -> Tool:
             raise Refused(_encode(refusal.error._asdict()).decode()) from None
         return answer
 
-    asked, answered = message_type(method.request), message_type(method.answer)
+    taken, given = message_type(method.request), message_type(method.answer)
     return Tool(
         name=method.name,
         title=method.name.replace("_", " ").capitalize(),
-        description=f"league.v2: {_sentence(method.request)} Takes {asked}, gives {answered}.",
+        description=f"league.v2: {_sentence(method.request)} Takes {taken}, gives {given}.",
         input=_schema(method.request),
         output=_schema(method.answer),
         call=call,

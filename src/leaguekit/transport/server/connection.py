@@ -22,7 +22,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from leaguekit.protocol.rpc import is_batch
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import is_in, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
@@ -267,9 +267,13 @@ class McpProtocol(HttpToolsProtocol):
             # The next request with the same head is passed on without a look at the rest.
             endpoint = self._endpoint
             body = head.body_in(data, self._free_bytes)
-            is_plain = body is not None and not is_batch(body)
-            if body is not None and is_plain and (endpoint.mcp is None or not is_mcp(body, marked=False)):
-                came = begin(endpoint.place, body, head.peer)
+            request = None if body is None else RpcRequest(body)
+            if (
+                request is not None
+                and not request.is_batch
+                and (endpoint.mcp is None or not is_mcp(request, has_mcp_header=False))
+            ):
+                came = begin(endpoint.place, request, head.peer)
                 if isinstance(came, bytes):
                     self._rest(self._limits.idle_seconds)
                     self.transport.write(came)
@@ -651,28 +655,34 @@ class McpProtocol(HttpToolsProtocol):
     def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""
         app, posted = self._endpoint.mcp if post.place is self._endpoint.place else None, post.method == b"POST"
-        if app is not None and (is_mcp(post.body, post.marked) if posted else post.marked):
+        request = RpcRequest(bytes(post.body))
+        if app is not None and (is_mcp(request, has_mcp_header=post.marked) if posted else post.marked):
             self._turns[0] = other = Other(whole_cycle(self, post, keep_alive=not self._stopping), app)
             self._start(other, neighbourhood(post.peer.host))
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
         if not self._is_identified:
-            self._identify(post)
-        if is_batch(post.body):
-            self._queue(neighbourhood(post.peer.host), partial(self._finish, post, None))
+            self._identify(request)
+        if request.is_batch:
+            self._queue(
+                neighbourhood(post.peer.host), lambda: self._finish(post, post.place.handler(request, post.peer))
+            )
             return None
-        came = begin(post.place, bytes(post.body), post.peer) if at_once else None
+        if not at_once:
+            self._finish(post, post.place.handler(request, post.peer))
+            return None
+        came = begin(post.place, request, post.peer)
         if isinstance(came, bytes):
             return came
         self._finish(post, came)
         return None
 
-    def _identify(self, post: Post) -> None:
+    def _identify(self, request: RpcRequest) -> None:
         """Note whose connection it is, by its first message."""
         self._is_identified = True
         identify = self._endpoint.identify
-        if identify is not None and len(post.body) <= _MAX_IDENTIFIED and (name := identify(bytes(post.body))):
+        if identify is not None and len(request.body) <= _MAX_IDENTIFIED and (name := identify(request)):
             self.belongs_to(name)
 
     def _is_busy(self) -> None:
@@ -685,15 +695,17 @@ class McpProtocol(HttpToolsProtocol):
         elif not (self._in_message and turn.cycle is self.cycle):
             self._endpoint.room.makes_page(self, self._address)
 
-    def _finish(self, post: Post, work: Work | None) -> None:
+    def _handle(self, post: Post, request: RpcRequest) -> None:
+        self._finish(post, post.place.handler(request, post.peer))
+
+    def _finish(self, post: Post, work: Work) -> None:
         self._answering = True
         self._is_busy()
         self._endpoint.answering[post] = self.loop.create_task(self._answer(post, work))
 
-    async def _answer(self, post: Post, work: Work | None) -> None:
+    async def _answer(self, post: Post, work: Work) -> None:
         try:
-            given = work or post.place.handler(bytes(post.body), post.peer)
-            answer = written(given if given is None or isinstance(given, bytes) else await given)
+            answer = written(await work)
         except TooOften as refused:
             answer = answers.too_often(refused.body, refused.seconds)
         except NoAnswer:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from uvicorn._types import ASGI3Application
 
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.eager import rest_of
@@ -23,8 +24,8 @@ from leaguekit.transport.server.request_queue import RequestQueue
 
 log = logging.getLogger(__name__)
 
-# The name of the agent that sent a message, if it is known.
-Identify = Callable[[bytes], str | None]
+# The name of the agent that sent a request, if it is known.
+Identify = Callable[[RpcRequest], str | None]
 # A handler's, or the rest of it.
 Work = Awaitable[bytes | HttpAnswer | None]
 
@@ -33,8 +34,8 @@ class Beside(NamedTuple):
     """A further place for what is posted, for each name directly below a path, such as /transcripts/."""
 
     below: bytes
-    # A name, a body and who sent it → the answer.
-    handler: Callable[[str, bytes, Peer], Coroutine[Any, Any, HttpAnswer]]
+    # A name, a request and its sender → the answer.
+    handler: Callable[[str, RpcRequest, Peer], Coroutine[Any, Any, HttpAnswer]]
     max_bytes: int
     too_large: TooLarge
     admits: Admits | None = None
@@ -82,12 +83,10 @@ class Endpoint:
             )
 
 
-def begin(place: Place, body: bytes, peer: Peer) -> bytes | Work:
+def begin(place: Place, request: RpcRequest, peer: Peer) -> bytes | Work:
     """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
+    work = place.handler(request, peer)
     try:
-        work = place.handler(body, peer)
-        if work is None or isinstance(work, bytes):
-            return written(work)
         try:
             awaited = work.send(None)
         except StopIteration as end:

@@ -10,10 +10,10 @@ import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer
 
-Answer = bytes | Coroutine[Any, Any, bytes | HttpAnswer | None] | None
-PostHandler = Callable[[bytes, Peer], Answer]
+PostHandler = Callable[[RpcRequest, Peer], Coroutine[Any, Any, bytes | HttpAnswer | None]]
 TooLarge = bytes | Callable[[], bytes]
 # So many bytes are read of any body; more only of one whose beginning the server admits.
 FREE_BYTES = 10_240
