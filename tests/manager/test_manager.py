@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
+import msgspec
 import pytest
 
 from leaguekit.agents.server import agent_server
@@ -1092,3 +1095,34 @@ def test_a_transcript_is_kept_for_the_referee_of_the_match_and_refused_for_anybo
             assert kept["entries"][0]["message_type"] == "GAME_INVITATION"
 
     asyncio.run(main())
+
+
+def test_a_registration_over_http_is_decoded_once(tmp_path: Path) -> None:
+    decoded: list[str] = []
+
+    def note(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and called.__name__ == "decode" and type(called.__self__) is msgspec.json.Decoder:
+            decoded.append(frame.f_code.co_name)
+
+    async def main() -> None:
+        async with Served(tmp_path) as served:
+            await served.enter("player", 0)
+            # The player's own server reads the manager's ping; its decodings are not meant here.
+            served._endpoints[1], answered = (
+                listen("127.0.0.1", 0),
+                b'{"jsonrpc":"2.0","result":{"status":"ok"},"id":1}',
+            )
+
+            async def pong(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await reader.readuntil(b"}")
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(answered), answered))
+
+            async with await asyncio.start_server(pong, sock=served._endpoints[1]):
+                sys.setprofile(note)
+                try:
+                    await served.enter("player", 1)
+                finally:
+                    sys.setprofile(None)
+
+    asyncio.run(main())
+    assert decoded == ["read_plain"]
