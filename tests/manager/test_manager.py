@@ -1116,6 +1116,8 @@ def test_a_registration_over_http_is_decoded_once(tmp_path: Path) -> None:
             async def pong(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await reader.readuntil(b"}")
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(answered), answered))
+                writer.close()
+                await writer.wait_closed()
 
             async with await asyncio.start_server(pong, sock=served._endpoints[1]):
                 sys.setprofile(note)
