@@ -27,7 +27,7 @@ from leaguekit.protocol.refusals import manager_refusal
 from leaguekit.protocol.rpc import Call, RpcRequest, answer, request
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.loop import run
-from leaguekit.transport.base import Peer
+from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.samples import samples_of
 
@@ -50,6 +50,8 @@ class ScriptedManager:
     """Takes everybody, once it has given the answers that it is to give before."""
 
     def __init__(self) -> None:
+        # The HTTP statuses of the first answers.
+        self.statuses: list[int] = []
         self.before: list[ProtocolError] = []
         self.rejecting: list[str] = []
         self.said: dict[str, Any] = {}
@@ -58,7 +60,9 @@ class ScriptedManager:
         self.pong: Any = PONG
         self.came: list[m.Request] = []
 
-    async def handle(self, body: bytes, peer: Peer) -> bytes | None:
+    async def handle(self, body: bytes, peer: Peer) -> bytes | HttpAnswer | None:
+        if self.statuses:
+            return HttpAnswer(self.statuses.pop(0), b"{}")
         return await answer(RpcRequest(body), self._answer, manager_refusal(now))
 
     async def _answer(self, call: Call) -> Any:
@@ -176,6 +180,16 @@ def test_who_comes_back_to_its_league_shows_its_token_and_in_another_it_does_not
     elsewhere.manager.pong = PONG | {"league_id": "another_league"}
     elsewhere.register()
     assert [one.manager.came[0].auth_token for one in (back, elsewhere)] == [token_of(role), msgspec.UNSET]
+
+
+def test_who_comes_back_while_pings_are_refused_for_now_waits_and_shows_its_token(
+    office: Callable[..., Office], role: str
+) -> None:
+    office().register()
+    back = office()
+    back.manager.statuses = [429, 502, 503, 504]
+    assert back.register()[1] == 0.25 + 0.5 + 1 + 2
+    assert [one.auth_token for one in back.manager.came] == [token_of(role)]
 
 
 def test_a_manager_that_does_not_repeat_a_token_means_the_one_that_it_was_shown(

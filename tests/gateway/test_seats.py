@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from leaguekit.agents.registration import WRITE_AGAIN_SECONDS
 from leaguekit.gateway import gateway as gateway_module
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
-from leaguekit.transport.base import NoAnswer, Peer
+from leaguekit.store.base import StoreError
+from leaguekit.store.disk import Disk
+from leaguekit.transport.base import HttpAnswer, NoAnswer, Peer
 from tests.agents.leagues import LEAGUE, MANAGER_URL, Hall, in_virtual_time
 from tests.gateway.lobby import GATEWAY_URL, HERE, first_legal, gateway_in, sit
+
+PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
 
 async def seated(gateway: Gateway, *names: str) -> list[Seat]:
@@ -263,6 +270,68 @@ async def test_a_gateway_that_is_started_again_takes_its_seats_up_in_the_middle_
             assert not seat.state().automatic
 
 
+class FailingDisk(Disk):
+    """A disk on which the list of seats can be neither written nor read for a while."""
+
+    fails = False
+
+    def read(self, path: Path) -> bytes | None:
+        self._check(path)
+        return super().read(path)
+
+    def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
+        self._check(path)
+        super().write(path, content, private=private)
+
+    def _check(self, path: Path) -> None:
+        if self.fails and path.name == "seats.json":
+            raise StoreError("The disk fails.")
+
+
+@pytest.mark.parametrize("seconds", [1.0, 60.0])
+@in_virtual_time
+async def test_a_seat_that_could_not_be_written_down_is_written_later_or_at_the_end(
+    tmp_path: Path, seconds: float
+) -> None:
+    disk = FailingDisk()
+    async with Hall(tmp_path) as hall:
+        gateway = Gateway(replace(hall.world("gateway"), files=disk), MANAGER_URL, GATEWAY_URL)
+        hall.network.listen(GATEWAY_URL, gateway.handle)
+        await gateway.open()
+        disk.fails = True
+        code, _ = await gateway.join(None, "Ada", HERE)
+        await asyncio.sleep(12)
+        disk.fails = False
+        await asyncio.sleep(seconds)
+        kept = tmp_path / "agents" / LEAGUE / "gateway" / "seats.json"
+        assert kept.exists() == (seconds > WRITE_AGAIN_SECONDS)
+        hall.network.close(GATEWAY_URL)
+        await gateway.close()
+        async with gateway_in(hall) as gateway:
+            assert (await gateway.seat(code, HERE)).name == "Ada"
+
+
+@in_virtual_time
+async def test_a_gateway_that_cannot_read_its_seats_waits_until_it_can(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    async with Hall(tmp_path) as hall:
+        async with gateway_in(hall) as gateway:
+            code, _ = await gateway.join(None, "Ada", HERE)
+        gateway = Gateway(replace(hall.world("gateway"), files=disk), MANAGER_URL, GATEWAY_URL)
+        hall.network.listen(GATEWAY_URL, gateway.handle)
+        disk.fails = True
+        told: list[str] = []
+        opening = asyncio.create_task(gateway.open(told.append))
+        with pytest.raises(NotNow):
+            await gateway.join(None, "Bob", HERE)
+        disk.fails = False
+        await opening
+        assert (await gateway.seat(code, HERE)).name == "Ada"
+        assert told == ["The disk fails. Trying again until it works."]
+        hall.network.close(GATEWAY_URL)
+        await gateway.close()
+
+
 @in_virtual_time
 async def test_who_hangs_up_while_joining_and_comes_back_is_kept_for_the_next_run(tmp_path: Path) -> None:
     async with Hall(tmp_path, require_seat=True) as hall:
@@ -297,12 +366,61 @@ async def test_while_the_manager_is_not_there_nobody_hears_that_a_seat_is_not(tm
         await gateway.close()
 
 
+@pytest.mark.parametrize("status", [None, 429, 502])
+@in_virtual_time
+async def test_a_gateway_asks_for_its_league_until_it_is_told_and_has_its_seats(
+    tmp_path: Path, status: int | None
+) -> None:
+    async def busy(_body: bytes, _peer: Peer) -> HttpAnswer:
+        await asyncio.sleep(3_600 if status is None else 0)
+        return HttpAnswer(status or 0, b"{}")
+
+    async with Hall(tmp_path) as hall:
+        async with gateway_in(hall) as gateway:
+            code, _ = await gateway.join(None, "Ada", HERE)
+        hall.network.close(MANAGER_URL)
+        hall.network.listen(MANAGER_URL, busy)
+        gateway = Gateway(hall.world("gateway"), MANAGER_URL, GATEWAY_URL)
+        told: list[str] = []
+        opening = asyncio.create_task(gateway.open(told.append))
+        await asyncio.sleep(60)
+        with pytest.raises(NotNow, match="does not answer"):
+            await gateway.join(None, "Bob", HERE)
+        with pytest.raises(NoAnswer):
+            await gateway.handle(PING, Peer(HERE))
+        hall.network.close(MANAGER_URL)
+        hall.network.listen(MANAGER_URL, hall.manager.handle)
+        hall.network.listen(GATEWAY_URL, gateway.handle)
+        await opening
+        assert (await gateway.seat(code, HERE)).name == "Ada"
+        assert json.loads(await gateway.handle(PING, Peer(HERE)) or b"")["result"]["league_id"] == LEAGUE
+        (sentence,) = told
+        assert "does not answer yet" in sentence
+        hall.network.close(GATEWAY_URL)
+        await gateway.close()
+
+
+@in_virtual_time
+async def test_a_gateway_works_beside_a_manager_that_knows_no_ping(tmp_path: Path) -> None:
+    async def knows_no_ping(body: bytes, peer: Peer) -> bytes | None:
+        if b'"ping"' in body:
+            return b'{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}'
+        return await hall.manager.handle(body, peer)
+
+    async with Hall(tmp_path) as hall:
+        hall.network.close(MANAGER_URL)
+        hall.network.listen(MANAGER_URL, knows_no_ping)
+        async with gateway_in(hall) as gateway:
+            (seat,) = await seated(gateway, "Ada")
+            assert seat.agent.player_id == "P01"
+
+
 @in_virtual_time
 async def test_nobody_is_at_a_place_that_nobody_has_taken(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
         with pytest.raises(NoAnswer):
-            await gateway.handle(b'{"jsonrpc":"2.0","method":"ping","id":1}', Peer(HERE, "at=0123"))
-        pong = json.loads(await gateway.handle(b'{"jsonrpc":"2.0","method":"ping","id":1}', Peer(HERE)) or b"")
+            await gateway.handle(PING, Peer(HERE, "at=0123"))
+        pong = json.loads(await gateway.handle(PING, Peer(HERE)) or b"")
         assert pong["result"] == {"status": "ok", "league_id": LEAGUE}
         other = json.loads(await gateway.handle(b'{"jsonrpc":"2.0","method":"dance","id":1}', Peer(HERE)) or b"")
         assert other["error"]["code"] == -32601

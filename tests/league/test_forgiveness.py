@@ -8,6 +8,7 @@ from msgspec import UNSET
 from leaguekit.league import commands
 from leaguekit.league.events import FormLearned, ResultRecorded, RulesBroken, decode
 from leaguekit.league.rule_breaches import FORMS, MAX_RULES
+from leaguekit.protocol.fields import INT32_MAX
 from leaguekit.protocol.messages import BrokenRule
 from leaguekit.transport.dialects import forms as dialects
 from tests.league.play import Play, won
@@ -33,6 +34,14 @@ def test_of_a_rule_the_first_time_is_kept_in_full_and_then_how_often() -> None:
     assert play.league.broken_rules["P01"]["decision 5"].count == 1
     # Words are written down once.
     assert b"another" not in play.log[-1]
+
+
+def test_counts_of_any_size_can_be_read_again() -> None:
+    play = Play(players=2, referees=1)
+    for _ in range(2):
+        noted(play, "P01", broken("decision 1", count=INT32_MAX), broken("decision 1", count=INT32_MAX))
+    assert isinstance(decode(play.log[-1]), RulesBroken)
+    assert play.league.broken_rules["P01"]["decision 1"].count == INT32_MAX
 
 
 def test_nothing_broken_is_no_event() -> None:

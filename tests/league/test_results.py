@@ -477,6 +477,7 @@ def test_a_result_of_a_match_that_went_to_another_referee_is_refused() -> None:
         (3, None, {"P01": 0}, 0),
         (3, None, {"P01": 4}, 7),
         (3, "even", {"P01": 1}, 1),
+        (2**31 - 1, None, {"P01": 2**31 - 1}, 2**31 - 1),
     ],
 )
 def test_failures_are_counted_in_a_row(before: int, choice: str | None, told: Any, after: int) -> None:

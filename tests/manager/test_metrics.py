@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -95,3 +96,13 @@ def test_what_cannot_be_read_is_an_applicant_without_a_place_and_memory_is_bound
         counted.took(call("register_referee", referee_meta=meta), answer("ACCEPTED"), 0.1)
     assert len(counted._in_vain) == 3
     assert counted.first_tries == 10
+
+
+def test_the_long_endpoint_of_an_applicant_is_not_kept() -> None:
+    counted = Metrics(Clock())
+    meta = {"contact_endpoint": "http://localhost:1/" + "a" * 9_000 + "\N{GRINNING FACE}"}
+    for _ in range(2):
+        counted.refuse(call("register_player", player_meta=meta), "E043")
+    (kept,) = counted._in_vain
+    assert sys.getsizeof(kept) < 100
+    assert counted.applicants == 1

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from leaguekit.protocol.decoding import decode, encode
 from leaguekit.protocol.errors import InvalidMessage
+from leaguekit.protocol.fields import INT32_MAX
 from leaguekit.protocol.messages import ChooseParityResponse, MoveInfo, MoveOrigins
 from tests.samples import samples_of
 
@@ -60,6 +61,13 @@ def test_moves_are_counted_by_origin_with_the_first_reason() -> None:
     total.add(origins)
     total.add(MoveOrigins(replaced=1, reason="another"))
     assert str(total) == "1,002 own, 1 retried, 4 replaced (the first because down)"
+
+
+def test_sums_of_any_counts_can_be_read_again() -> None:
+    most = MoveOrigins(own=INT32_MAX, retried=INT32_MAX, replaced=INT32_MAX)
+    total = MoveOrigins(own=1, retried=1, replaced=1)
+    total.add(most)
+    assert msgspec.json.decode(msgspec.json.encode(total), type=MoveOrigins) == most
 
 
 def test_own_moves_alone_take_little_room() -> None:

@@ -18,6 +18,8 @@ from leaguekit.league.events import decode
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule
+from leaguekit.store.base import Stored, StoreError
+from leaguekit.store.memory import MemoryLog
 from leaguekit.web import api_types, app, pages
 from leaguekit.web.app import API, Dashboard
 from leaguekit.web.openapi import document
@@ -305,6 +307,54 @@ async def test_many_who_ask_at_once_are_given_the_same_answer_and_one_who_gives_
         answers = await asyncio.gather(*asking)
         assert len({one.body for one in answers}) == 1
         assert answers[0].json["league"]["paused"] is True
+
+
+@in_virtual_time
+async def test_pages_that_wait_for_their_turn_wait_for_events_of_that_time_too(tmp_path: Path) -> None:
+    log = HeldLog()
+    async with Hall(tmp_path, log=log) as hall:
+        await hall.fill(*FOUR)
+        await hall.operate("start")
+        await hall.end()
+        dashboard = Dashboard(hall.manager)
+        await dashboard.opened()
+        dashboard._making_pace.rest(1.0)
+        paths = ("/api/matches/R1M1", "/api/news")
+        asking = [asyncio.create_task(get(dashboard, path)) for path in paths]
+        await asyncio.sleep(1)
+        log.hold()
+        correcting = asyncio.create_task(hall.operate("correct", match_id="R1M1", outcome="draw", reason="an error"))
+        await asyncio.sleep(10)
+        log.release()
+        await correcting
+        for answer in await asyncio.gather(*asking):
+            assert answer.json["news"][-1]["number"] == answer.json["seq"] == hall.manager.ledger.number
+
+
+@in_virtual_time
+async def test_a_log_that_could_not_be_read_at_first_is_read_on_by_the_next_who_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+
+    async def read(after: int = 0, most: int | None = None) -> list[Stored]:
+        nonlocal reads
+        reads += 1
+        if reads == 2:
+            raise StoreError("postgresql://user@/db cannot be read.")
+        return await MemoryLog.read(hall.log, after, most)
+
+    async with Hall(tmp_path) as hall:
+        await hall.fill(*FOUR)
+        monkeypatch.setattr(app, "PAGE", 3)
+        monkeypatch.setattr(hall.log, "read", read)
+        dashboard = Dashboard(hall.manager)
+        refused = await get(dashboard, "/api/live")
+        assert (refused.status, b"postgresql" in refused.body) == (503, False)
+        await hall.operate("pause", reason="lunch")
+        live = (await get(dashboard, "/api/live")).json
+        assert live["seq"] == hall.manager.ledger.number
+        assert len(live["news"]) == live["seq"]
 
 
 @in_virtual_time

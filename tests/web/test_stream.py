@@ -190,7 +190,10 @@ async def test_streams_end_when_the_log_cannot_be_written(tmp_path: Path) -> Non
         assert len(dashboard.watchers) == 0
         assert spectator.shows["league"]["paused"] is False
         answer = await get(dashboard, "/api/live")
-        assert (answer.status, answer.json) == (503, {"error": "The disk is full."})
+        assert (answer.status, answer.json) == (
+            503,
+            {"error": "The store of this league does not work now. Try again in a while."},
+        )
 
 
 @in_virtual_time

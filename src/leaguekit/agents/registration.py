@@ -22,23 +22,25 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.calls import ask, cause_of, mark_of, passes, reachable
+from leaguekit.agents.calls import MAX_OF_ANY, ask, cause_of, mark_of, next_id, passes
 from leaguekit.agents.logs import about
 from leaguekit.agents.world import World
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
 from leaguekit.protocol.ids import sender_of
-from leaguekit.protocol.rpc import RpcRefusal
+from leaguekit.protocol.rpc import RpcRefusal, request
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
-from leaguekit.transport.base import CallerLate, CallFailed, TimedOut, Unreachable
+from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed, TimedOut, Unreachable
 from leaguekit.transport.eager import in_a_task
 
 log = logging.getLogger(__name__)
 
 PING_SECONDS = 10.0
+# HTTP statuses of a server that is too busy, and of a proxy whose server does not answer.
+_FOR_NOW = (TOO_OFTEN, 502, 503, 504)
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
 # How long a call waits for the answer that says how to know the caller: shorter than any caller's time limit.
@@ -135,6 +137,17 @@ def league_in(pong: bytes) -> str | None:
         return msgspec.json.decode(pong, type=_Pong).result.league_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+async def league_at(caller: Caller, url: str) -> str | None:
+    """The league that a manager names in its answer to a ping; None if it knows no ping.
+
+    Raises CallFailed or CallerLate. A refusal that holds for now only counts as no answer.
+    """
+    came = await caller.post(url, request("ping", b"{}", next_id()), PING_SECONDS, MAX_OF_ANY)
+    if came.status in _FOR_NOW:
+        raise Unreachable(f"{url} answers with the HTTP status {came.status}", connected=True)
+    return league_in(came.body)
 
 
 class Registrar:
@@ -307,7 +320,7 @@ class Registrar:
     async def _league_there(self) -> str | None:
         """Which league the manager runs, if it says so: a token is offered only to the league it came from."""
         try:
-            body = await reachable(self._world.caller, self._address, PING_SECONDS)
+            league_id = await league_at(self._world.caller, self._address)
         except TimedOut:
             self._unanswered_pings += 1
             may_retry = self.identity is None and self._unanswered_pings <= MAX_PING_RETRIES
@@ -317,7 +330,6 @@ class Registrar:
             # It may know no ping.
             return None
         self._unanswered_pings = 0
-        league_id = league_in(body)
         if league_id is not None and self.identity is not None and self.identity.league_id not in (None, league_id):
             raise Unreachable(f"another league, {league_id}, is at {self._address}")
         return league_id

@@ -22,10 +22,16 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from leaguekit.agents.calls import ask, reachable
+from leaguekit.agents.calls import ask
 from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.rate_limits import refuse_too_many
-from leaguekit.agents.registration import PING_SECONDS, SETTLING_SECONDS, UNNAMED, league_in, pause_after
+from leaguekit.agents.registration import (
+    SETTLING_SECONDS,
+    UNNAMED,
+    WRITE_AGAIN_SECONDS,
+    league_at,
+    pause_after,
+)
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import MAX_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
 from leaguekit.gateway.seats import Seat
@@ -126,6 +132,9 @@ class Gateway:
         self.relays = Relays(self._endpoint_of, world.entropy)
         self._world = world
         self._kept: dict[str, _KeptSeat] = {}
+        # Of two writes at the same time the older one might come last.
+        self._one_write = asyncio.Lock()
+        self._writing_later: asyncio.Task[None] | None = None
         # From which address each seat was taken.
         self._addresses: dict[str, str] = {}
         self._opened = asyncio.Event()
@@ -147,17 +156,17 @@ class Gateway:
         failures = 0
         while True:
             try:
-                self.league_id = league_in(await reachable(self._world.caller, self.manager_url, PING_SECONDS))
-                break
-            except TimedOut:
-                # It may know no ping.
+                self.league_id = await league_at(self._world.caller, self.manager_url)
                 break
             except (CallFailed, CallerLate) as failure:
                 if not failures:
+                    log.warning("The manager does not answer yet (%s). Trying until it does.", failure)
                     tell(f"The manager does not answer yet ({failure}). Trying until it does.")
-            await asyncio.sleep(pause_after(failures))
+                # Who has waited for an answer need not wait again: seats are called as soon as the manager is back.
+                seconds = pause_after(0 if isinstance(failure, TimedOut) else failures)
+            await asyncio.sleep(seconds)
             failures += 1
-        self._kept = await self._world.blocking(self._read)
+        await self._read_seats(tell)
         for place, kept in self._kept.items():
             self.seats[place] = self._seat(place, kept)
             self._addresses[place] = kept.address
@@ -172,6 +181,9 @@ class Gateway:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._writing_later is not None:
+            self._writing_later.cancel()
+            await self._keep(is_last=True)
         await asyncio.gather(*(seat.close() for seat in self.seats.values()))
 
     # What the league calls
@@ -185,6 +197,9 @@ class Gateway:
         body = request.body
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
+            if not self._has_seats and ping_in(body) is not None:
+                # The manager must not believe that whoever has a seat could be called.
+                raise NoAnswer
             return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
         try:
             if place not in self.relays and place not in self.seats:
@@ -409,19 +424,42 @@ class Gateway:
     def _file(self) -> Path:
         return self._folder() / "seats.json"
 
+    async def _read_seats(self, tell: Callable[[str], None]) -> None:
+        """Read which seats there are, for as long as it takes: the next seat would overwrite what was not read."""
+        failures = 0
+        while True:
+            try:
+                self._kept = await self._world.blocking(self._read)
+                break
+            except StoreError as error:
+                if not failures:
+                    log.warning("%s", error)
+                    tell(f"{error} Trying again until it works.")
+            await asyncio.sleep(pause_after(failures))
+            failures += 1
+
     def _read(self) -> dict[str, _KeptSeat]:
+        content = self._world.files.read(self._file())
         try:
-            content = self._world.files.read(self._file())
             return {} if content is None else msgspec.json.decode(content, type=dict[str, _KeptSeat])
-        except (msgspec.DecodeError, UnicodeDecodeError, StoreError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             log.warning("%s is left aside: %s", self._file(), error)
             return {}
 
-    async def _keep(self) -> None:
+    async def _keep(self, *, is_last: bool = False) -> None:
+        """Write down which seats there are; if that cannot be done now, as soon as it can be."""
         try:
-            await self._world.blocking(self._write)
+            async with self._one_write:
+                await self._world.blocking(self._write)
         except StoreError as error:
             log.warning("%s", error)
+            if self._writing_later is None and not is_last:
+                self._writing_later = asyncio.create_task(self._keep_later())
+
+    async def _keep_later(self) -> None:
+        await asyncio.sleep(WRITE_AGAIN_SECONDS)
+        self._writing_later = None
+        await self._keep()
 
     def _write(self) -> None:
         self._world.files.write(self._file(), msgspec.json.encode(self._kept), private=True)

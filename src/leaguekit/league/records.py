@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
 from leaguekit.league.standings import WIN_POINTS
-from leaguekit.protocol.fields import AgentState, ResultStatus
+from leaguekit.protocol.fields import INT32_MAX, AgentState, ResultStatus
 from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
 
 Out = Literal["WITHDRAWAL", "DISQUALIFICATION"]
@@ -197,4 +197,4 @@ def failures_after(before: int, details: ResultDetails, player_id: str) -> int:
     count = None if details.failures is UNSET else details.failures.get(player_id)
     if answered or count == 0:
         return count or 0
-    return before + (count or 0)
+    return min(before + (count or 0), INT32_MAX)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from leaguekit.league.events import Event, FormLearned, RulesBroken
 from leaguekit.league.state import League
+from leaguekit.protocol.fields import INT32_MAX
 from leaguekit.protocol.messages import BrokenRule
 
 # There are some hundred rules; nobody needs to see more of one agent's.
@@ -25,7 +26,7 @@ def note_broken_rules(league: League, agent_id: str, broken: Iterable[BrokenRule
     new: dict[str, BrokenRule] = {}
     for one in broken:
         if one.rule in new:
-            new[one.rule].count += one.count
+            new[one.rule].count = min(new[one.rule].count + one.count, INT32_MAX)
         elif one.rule in known:
             new[one.rule] = BrokenRule(rule=one.rule, came="", expected="", count=one.count)
         elif len(known) + len(new) < MAX_RULES:

@@ -22,7 +22,7 @@ from leaguekit.league.names import likenesses
 from leaguekit.league.records import Breach, Match, Out, Player, Referee, Round, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table, is_technical
-from leaguekit.protocol.fields import AgentState, LeagueState
+from leaguekit.protocol.fields import INT32_MAX, AgentState, LeagueState
 from leaguekit.protocol.ids import match_id, match_numbers, player_id
 from leaguekit.protocol.messages import MatchResult, MoveOrigins, RequestCounts, ResultDetails
 
@@ -277,7 +277,8 @@ class League:
         of_agent = self.broken_rules.setdefault(event.agent_id, {})
         for one in event.rules:
             first = Breach(first_at=event.at, came=one.came, expected=one.expected)
-            of_agent.setdefault(one.rule, first).count += one.count
+            breach = of_agent.setdefault(one.rule, first)
+            breach.count = min(breach.count + one.count, INT32_MAX)
 
     @_fold.register
     def _(self, event: e.RoundCompleted) -> None:

@@ -66,8 +66,9 @@ class Metrics:
         # How long it took from an applicant's first refusal to its admission.
         self.repaired = 0
         self.repair_seconds = 0.0
-        # Who has applied, and since when in vain; None once it is in.
-        self._in_vain: dict[str, datetime | None] = {}
+        # Who has applied, by the hash of its endpoint, and since when in vain; None once it is in. The endpoint itself
+        # may be as long as a message.
+        self._in_vain: dict[int, datetime | None] = {}
 
     def took(self, call: Call, result: Any, seconds: float) -> None:
         """A call was answered with a result."""
@@ -85,7 +86,7 @@ class Metrics:
 
     def _applied(self, call: Call, *, admitted: bool) -> None:
         # All applicants that name no endpoint count as one.
-        who = endpoint_in(call)
+        who = hash(endpoint_in(call))
         if who not in self._in_vain:
             if len(self._in_vain) >= MAX_APPLICANTS:
                 del self._in_vain[next(iter(self._in_vain))]

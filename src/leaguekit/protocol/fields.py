@@ -17,6 +17,7 @@ from leaguekit.protocol.patterns import Pattern
 REQUIREMENT = "x-requirement"
 ERROR_CODE = "x-error-code"
 
+# A sum of counts is cut to it: referees may report any count.
 INT32_MAX = 2**31 - 1
 
 

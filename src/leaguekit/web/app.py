@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import logging
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -40,6 +41,8 @@ from leaguekit.web.prometheus import CONTENT_TYPE
 from leaguekit.web.shared_work import Busy, Pace, Shared
 from leaguekit.web.stream import HEAD, PAUSE, SHARE, Watchers
 from leaguekit.web.success_metrics import metrics
+
+log = logging.getLogger(__name__)
 
 # Answers are made once for all who ask within the time that the stream too takes its time, and so many are kept.
 MAX_KEPT, MAX_KEPT_BYTES = 256, 8_000_000
@@ -107,12 +110,13 @@ async def _live(dashboard: Dashboard, _asked: dict[str, Any]) -> api_types.Shape
 
 async def _match(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
     name, conductor = asked["match_id"], dashboard.manager.conductor
-    return await match_page(dashboard.shown, dashboard.manager.ledger.log, name, conductor.progress.get(name))
+    return await match_page(dashboard.shown, dashboard.manager.ledger, name, conductor.progress.get(name))
 
 
 async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
     limit, number = asked["limit"], dashboard.shown.number
     after = max(0, number - limit) if asked["after"] is None else asked["after"]
+    await dashboard.manager.ledger.settled()
     stored = await dashboard.manager.ledger.log.read(after, limit)
     told = [news_of(one.number, e.decode(one.event)) for one in stored]
     return page_types.NewsPage(seq=number, after=after, news=told)
@@ -248,7 +252,9 @@ class Dashboard:
                 return path, await self._exposed()
             return await self._asked(request, path, receive)
         except StoreError as error:
-            return "other", _problem(str(error), 503)
+            # Where the store is concerns nobody who looks.
+            log.debug("a page cannot be shown: %s", error)
+            return "other", _problem("The store of this league does not work now. Try again in a while.", 503)
 
     def close(self) -> None:
         """Make no more answers. Clients that wait for one are refused."""
@@ -270,11 +276,13 @@ class Dashboard:
         ledger.listeners.append(meanwhile.append)
         try:
             await ledger.settled()
-            number = 0
-            while number < known:
+            while (number := self.shown.number) < known:
                 for one in await ledger.log.read(number, min(PAGE, known - number)):
                     self.shown.take(one.number, e.decode(one.event))
-                    number = one.number
+        except StoreError:
+            # The next who looks has it read on from there.
+            self._opening = None
+            raise
         finally:
             ledger.listeners.remove(meanwhile.append)
         for event in meanwhile:
@@ -354,15 +362,14 @@ class Dashboard:
             raise Busy("Too many different pages are asked for at once. Try again in a second.")
 
     async def _made(self, key: str, described: Described, asked: dict[str, Any]) -> Answer:
-        if described.path in _FROM_LOG:
-            await self.manager.ledger.settled()
         if described.path == FIGURES:
             await self._compute_figures()
         await self._making_pace.turn()
-        began, worked = perf_counter(), thread_time()
+        worked = thread_time()
         body = msgspec.json.encode(await API[described](self, asked))
-        self._making_pace.rest(thread_time() - worked)
-        took = perf_counter() - began
+        # The time in which the log was waited for is no work.
+        took = thread_time() - worked
+        self._making_pace.rest(took)
         # Nothing is shown before it is written down.
         await self.manager.ledger.settled()
         began = perf_counter()
@@ -421,10 +428,6 @@ class Dashboard:
             if (page := working.result()) is not None:
                 until = asyncio.get_running_loop().time() + max(PAUSE, took / SHARE)
                 self._figures = KeptFigures(number, until, page)
-
-
-# These read events that must be there.
-_FROM_LOG = ("/api/matches/{match_id}", "/api/news")
 
 
 def _found(path: str) -> tuple[Described, str] | None:

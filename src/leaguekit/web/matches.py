@@ -13,6 +13,7 @@ from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, Outcome
 from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain_text import without_places
@@ -53,7 +54,7 @@ SHOWN = (
 _FAILURES = {"E001": "E001: no answer in time", "E009": "E009: could not be reached"}
 
 
-async def match_page(shown: Projection, reader: LogReader, match_id: str, progress: MatchProgress | None) -> MatchPage:
+async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress: MatchProgress | None) -> MatchPage:
     """All that everybody may know of a match. Raises NotThere."""
     league = shown.league
     match = league.matches.get(match_id)
@@ -75,8 +76,10 @@ async def match_page(shown: Projection, reader: LogReader, match_id: str, progre
         messages=[],
         news=[],
     )
-    has_ended = match.has_ended
-    events = [(number, await _event(reader, number)) for number in shown.story(match_id)[-MAX_NEWS:]]
+    has_ended, numbers, reader = match.has_ended, shown.story(match_id)[-MAX_NEWS:], ledger.log
+    # The latest of these events may not have been written yet.
+    await ledger.settled()
+    events = [(number, await _event(reader, number)) for number in numbers]
     page.news = [news_of(number, event) for number, event in events]
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)

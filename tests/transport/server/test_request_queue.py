@@ -17,7 +17,13 @@ from starlette.responses import PlainTextResponse
 from leaguekit.transport.base import Peer
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from leaguekit.transport.server import request_queue
-from leaguekit.transport.server.request_queue import MAX_WAITING, MAX_WAITING_AN_ADDRESS, TURNS_BETWEEN, RequestQueue
+from leaguekit.transport.server.request_queue import (
+    MAX_WAITING,
+    MAX_WAITING_AN_ADDRESS,
+    TURNS_BETWEEN,
+    RequestQueue,
+    SharedTurns,
+)
 from tests.transport.running import Client, Run, post, serving
 
 INITIALIZE = b'{"jsonrpc":"2.0","method":"initialize","params":{},"id":1}'
@@ -216,3 +222,30 @@ def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monke
             assert house.begun == 5
 
     run(main())
+
+
+def test_in_shared_turns_the_addresses_take_turns_and_a_fault_stops_nobody(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_queue, "SECONDS_A_TURN", 0.0)
+    done: list[str] = []
+
+    def fail() -> None:
+        done.append("fault")
+        raise RuntimeError("a fault")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, _context: None)
+        shared = SharedTurns()
+        shared.add("a", fail)
+        for number in range(3):
+            shared.add("a", lambda number=number: done.append(f"a{number}"))
+        shared.add("b", lambda: done.append("b0"))
+        for turn in range(1, 7):
+            await asyncio.sleep(0)
+            assert len(done) <= turn
+        assert not shared.is_busy
+
+    run(main())
+    assert done == ["fault", "b0", "a0", "a1", "a2"]

@@ -27,6 +27,7 @@ from uvicorn.server import ServerState
 
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
+from leaguekit.transport.server import request_queue
 from leaguekit.transport.server.connection import McpProtocol, line_of
 from leaguekit.transport.server.endpoint import Beside
 from leaguekit.transport.server.pending_requests import mcp_query
@@ -188,6 +189,33 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
     run(main())
     assert max_read < 300
     assert turns_of_the_loop > number / 4
+
+
+def test_many_connections_that_pipeline_requests_keep_no_other_waiting(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_queue, "SECONDS_A_TURN", 0.0)
+    answered = 0
+
+    async def count(body: bytes, peer: Peer) -> bytes:
+        nonlocal answered
+        answered += 1
+        return body
+
+    async def main() -> None:
+        async with serving(count) as running:
+            many = [await running.say(post(b"x") * 200) for _ in range(40)]
+            # The flood is under way.
+            await many[-1].answer()
+            before = answered
+            for _ in range(5):
+                client = await running.say(post(b"y"))
+                assert (await client.answer())[2] == b"y"
+            assert answered - before < 5 * len(many)
+            for client in many[:3]:
+                await client.answer()
+
+    run(main())
 
 
 def test_an_endless_body_is_cut_off_when_its_request_has_been_answered_and_holds_up_nobody(

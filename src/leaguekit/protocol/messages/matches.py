@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.protocol.fields import (
     ERROR_CODE,
+    INT32_MAX,
     Attempt,
     ByRule,
     Choice,
@@ -135,9 +136,9 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
 
     def add(self, other: MoveOrigins) -> None:
         """Count the moves of another match."""
-        self.own += other.own
-        self.retried += other.retried
-        self.replaced += other.replaced
+        self.own = min(self.own + other.own, INT32_MAX)
+        self.retried = min(self.retried + other.retried, INT32_MAX)
+        self.replaced = min(self.replaced + other.replaced, INT32_MAX)
         self.reason = self.reason or other.reason
 
     def __str__(self) -> str:

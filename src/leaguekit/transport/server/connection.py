@@ -49,6 +49,8 @@ _MAX_TURNS = 32
 _MAX_SKIPPED = 65_536
 # A chunk of a body counts as longer, because each takes its time.
 _CHUNK = 10
+# What every request has once.
+_VERSION = b" HTTP/1."
 # By a larger message nobody is identified: to read it twice takes long.
 _MAX_IDENTIFIED = 65_536
 
@@ -67,6 +69,8 @@ class McpProtocol(HttpToolsProtocol):
         # What it counts as in the room, while it is there.
         self._address: str | None = None
         self._is_proxy = False
+        # The known agent that it belongs to.
+        self._agent = ""
         # The address for which a request waits in the queue.
         self._queued_for = ""
         # That of the last request to /mcp that came by itself.
@@ -249,7 +253,7 @@ class McpProtocol(HttpToolsProtocol):
             self._watch_on()
         elif self.flow.write_paused:
             self.transport.abort()
-        elif not self._in_message:
+        elif not self._in_message and not self._unread:
             self._close()
         elif self.flow.read_paused:
             # It is we who do not read.
@@ -261,7 +265,7 @@ class McpProtocol(HttpToolsProtocol):
     # Reading
 
     def data_received(self, data: bytes) -> None:
-        at_rest = not (self._turns or self._in_message or self._deaf or self.flow.write_paused)
+        at_rest = not (self._turns or self._unread or self._in_message or self._deaf or self.flow.write_paused)
         head = self._head
         if at_rest and head is not None:
             # The next request with the same head is passed on without a look at the rest.
@@ -283,6 +287,12 @@ class McpProtocol(HttpToolsProtocol):
         if self._unread:
             self._unread += data
             self.flow.pause_reading()
+            return
+        is_busy = not at_rest and self._endpoint.shared_turns.is_busy
+        if not self._deaf and (is_busy or data.count(_VERSION) > 1):
+            self._unread = data
+            self.flow.pause_reading()
+            self._continue_soon()
             return
         self._read(data)
         if self._turns:
@@ -312,7 +322,7 @@ class McpProtocol(HttpToolsProtocol):
     def _continue_soon(self) -> None:
         if not self._continues:
             self._continues = True
-            self.loop.call_soon(self._continue)
+            self._endpoint.shared_turns.add(self._agent or self._address or "", self._continue)
 
     def _continue(self) -> None:
         """Read and answer a little more, after others have had their turn."""
@@ -496,6 +506,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def belongs_to(self, name: str) -> None:
         """It is the connection of a known agent, and is kept before those of others."""
+        self._agent = name
         if self._address is not None:
             self._endpoint.room.is_known(self, name)
 
@@ -723,7 +734,7 @@ class McpProtocol(HttpToolsProtocol):
         self._answering = False
         if not self.transport.is_closing():
             self._say(answer, post)
-            self._go_on()
+            self._go_on_later()
 
     def _failed(self, post: Post, error: BaseException) -> bytes:
         log.error("internal error while answering %s", post.peer.host, exc_info=error)
@@ -736,6 +747,13 @@ class McpProtocol(HttpToolsProtocol):
             self._wait_for_end()
         else:
             self._turns.popleft()
+            self._go_on_later()
+
+    def _go_on_later(self) -> None:
+        """After an answer: what else was sent with its request waits until others have had their turn."""
+        if self._turns:
+            self._continue_soon()
+        else:
             self._go_on()
 
     def _say(self, answer: bytes, post: Post) -> None:

@@ -20,7 +20,7 @@ from leaguekit.transport.server import responses as answers
 from leaguekit.transport.server.connection_slots import Limits, Room
 from leaguekit.transport.server.origin_headers import Names
 from leaguekit.transport.server.pending_requests import Admits, Place, Post, TooLarge, path_and_query
-from leaguekit.transport.server.request_queue import RequestQueue
+from leaguekit.transport.server.request_queue import RequestQueue, SharedTurns
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class Endpoint:
     beside: Beside | None = None
     identify: Identify | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
+    shared_turns: SharedTurns = field(default_factory=SharedTurns)
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
     answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.

@@ -1,13 +1,16 @@
-"""The queue of MCP requests and batches that are not begun yet.
+"""The queue of MCP requests and batches that are not begun yet, and that of connections that have sent much.
 
-Each may take a hundred times as long as a call of league.v2, and uvloop accepts one connection in each turn of the
-loop. Many of them in a row would keep new connections waiting.
+Each of the former may take a hundred times as long as a call of league.v2, and uvloop accepts one connection in each
+turn of the loop. Many of them in a row would keep new connections waiting, and so would many connections that each send
+many requests at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Hashable
+from time import perf_counter
 from typing import NamedTuple
 
 # The turns of the loop between the beginnings of two requests. Without other work they take 0.1 ms.
@@ -15,6 +18,8 @@ TURNS_BETWEEN = 64
 # Requests that wait, in all and of one address.
 MAX_WAITING = 400
 MAX_WAITING_AN_ADDRESS = 100
+# The time in each turn of the loop for all connections that have sent more than one request.
+SECONDS_A_TURN = 0.002
 
 
 class _Request(NamedTuple):
@@ -84,3 +89,48 @@ class RequestQueue:
                 self._waiting[address] = waiting
             self._wait(TURNS_BETWEEN)
             request.begin()
+
+
+class SharedTurns:
+    """Reads and answers on for connections that have sent more than one request, or long ones.
+
+    Each gets little done at a time. All of them together have a part of each turn of the loop, whatever their number,
+    so that others need not wait for them. The addresses take turns, and known agents count as addresses.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[Callable[[], None]]] = {}
+        self._count = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything waits."""
+        return self._count > 0
+
+    def add(self, address: str, go_on: Callable[[], None]) -> None:
+        """Call ``go_on`` once, in a later turn of the loop."""
+        if not self._count:
+            asyncio.get_running_loop().call_soon(self._run)
+        self._waiting.setdefault(address, deque()).append(go_on)
+        self._count += 1
+
+    def _run(self) -> None:
+        until = perf_counter() + SECONDS_A_TURN
+        try:
+            # What is added meanwhile waits for the next turn.
+            for _ in range(self._count):
+                address = next(iter(self._waiting))
+                waiting = self._waiting.pop(address)
+                go_on = waiting.popleft()
+                if waiting:
+                    self._waiting[address] = waiting
+                try:
+                    go_on()
+                finally:
+                    # Only now, or what is added meanwhile would begin another run.
+                    self._count -= 1
+                if perf_counter() >= until:
+                    break
+        finally:
+            if self._count:
+                asyncio.get_running_loop().call_soon(self._run)
