@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.credentials import Known, Recognise
-from leaguekit.agents.rate_limits import Allowances
+from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol.refusals import Refuse, player_refusal
 from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcRequest
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooOften
 from leaguekit.transport.memory import MemoryNetwork
-from leaguekit.transport.token_buckets import Buckets
+from leaguekit.transport.token_buckets import TokenBuckets
 from tests.agents.leagues import Hall
 from tests.agents.leagues import in_virtual_time as in_a_hall
 from tests.agents.scene import OTHER, PARITY, REFEREE_URL, Scene, derived, in_virtual_time, player_token, silent
@@ -34,8 +34,8 @@ PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
 def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise: Recognise, refuse: Refuse) -> None:
     """Let nobody in at an address who is not known there."""
-    made = Allowances(recognise=recognise)
-    made._strangers = Buckets(1e-9, 1e-9)
+    made = RateLimiter(recognise=recognise)
+    made._strangers = TokenBuckets(1e-9, 1e-9)
     limited_handler = made.limit(of_requests(handle), refuse, MAX_BYTES_FROM_ABOVE)
 
     async def limited(body: bytes, peer: Peer) -> Any:
@@ -116,7 +116,7 @@ def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_addres
     def recognise(beginning: bytes, _peer: Peer) -> Known | None:
         return Known("player", "P01") if b"good" in beginning else None
 
-    made = Allowances(recognise=recognise)
+    made = RateLimiter(recognise=recognise)
     for buckets in (made._strangers, made._players, made._visitors, made._known_visitors):
         buckets._clock = lambda: 1.0
 
@@ -141,7 +141,7 @@ def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_addres
 
 def test_a_visitor_by_mcp_that_shows_a_token_is_counted_by_itself() -> None:
     tokens = {"good": Known("player", "P01")}
-    made = Allowances(tokens.get)
+    made = RateLimiter(tokens.get)
     for buckets in (made._visitors, made._known_visitors):
         buckets._clock = lambda: 1.0
     while not made.visits(HERE, b"{}"):
@@ -154,7 +154,7 @@ def test_a_visitor_by_mcp_that_shows_a_token_is_counted_by_itself() -> None:
 
 
 def test_whoever_looks_at_pages_pays_for_long_ones_and_not_for_short_ones() -> None:
-    made = Allowances()
+    made = RateLimiter()
     made._spectators._clock = lambda: 1.0
     sent = []
 

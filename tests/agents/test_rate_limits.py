@@ -13,13 +13,13 @@ import pytest
 from leaguekit.agents import rate_limits as module
 from leaguekit.agents.calls import ask, passes
 from leaguekit.agents.credentials import Known, token_in
-from leaguekit.agents.rate_limits import Allowances
+from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import RpcRefusal, RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
-from leaguekit.transport.token_buckets import Buckets
+from leaguekit.transport.token_buckets import TokenBuckets
 from tests.agents.leagues import LEAGUE, Json
 from tests.manager.test_manager import Served
 
@@ -28,9 +28,9 @@ KNOWN["admin"] = Known("operator")
 LAB = Peer("192.168.1.23", "", ("0.0.0.0", 8000))
 
 
-def allowances() -> Allowances:
+def allowances() -> RateLimiter:
     """As the manager has them, in a moment that does not end."""
-    made = Allowances(KNOWN.get)
+    made = RateLimiter(KNOWN.get)
     for buckets in (made._strangers, made._players, made._referees, made._tries, made._tries_of_endpoints):
         buckets._clock = lambda: 1.0
     return made
@@ -41,7 +41,7 @@ def call(method: str, token: str = "", call_id: Any = 1) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": call_id}).encode()
 
 
-def taken(made: Allowances, body: bytes, peer: Peer = LAB, most: int = 50_000) -> int:
+def taken(made: RateLimiter, body: bytes, peer: Peer = LAB, most: int = 50_000) -> int:
     """How many of these are taken at once."""
 
     async def main() -> int:
@@ -174,8 +174,8 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Of a server whose buckets are a hundredth as large, and are filled only when the clock is put forward."""
     clock = Clock()
-    smaller = functools.partial(Buckets, clock=clock)
-    monkeypatch.setattr(module, "Buckets", lambda a_second, at_once: smaller(a_second, at_once / 100))
+    smaller = functools.partial(TokenBuckets, clock=clock)
+    monkeypatch.setattr(module, "TokenBuckets", lambda a_second, at_once: smaller(a_second, at_once / 100))
     return clock
 
 

@@ -41,7 +41,7 @@ from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.dialects.responses import find
 from leaguekit.transport.server.server import Server, listen
-from leaguekit.transport.token_buckets import Buckets
+from leaguekit.transport.token_buckets import TokenBuckets
 from leaguekit.web.app import Dashboard
 
 MAX_TIMES, MAX_ANSWER = 10, 65_536
@@ -154,7 +154,9 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         referee = RefereeAgent(world, manager_url=urls[0], endpoint=urls[2], name="Ref")
         gateway = Gateway(world, urls[0], urls[3])
         # What is refused because others came before it is not looked at.
-        with patch.object(rate_limits, "Buckets", lambda a_second, at_once: Buckets(1e6 * a_second, 1e6 * at_once)):
+        with patch.object(
+            rate_limits, "TokenBuckets", lambda a_second, at_once: TokenBuckets(1e6 * a_second, 1e6 * at_once)
+        ):
             servers = _servers(manager, player, referee, gateway, sockets)
         for server in servers:
             await server.start()

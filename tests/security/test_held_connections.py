@@ -111,7 +111,7 @@ def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: 
         async with House(tmp_path) as house, lounge(house.url, tmp_path) as place:
             code, _ = await slots.joined(port_of(place), "Ada")
             (seat,) = place.gateway.seats.values()
-            room = place.server._endpoint.room
+            held = place.server._endpoint.slots
             call = {"name": "wait_for_turn", "arguments": {"code": code, "seconds": 45}}
             body = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": call, "id": 1}).encode()
             accept = b"accept: application/json, text/event-stream\r\ncontent-type: application/json\r\ncontent-length"
@@ -120,7 +120,7 @@ def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: 
             while not place.gateway._waits_of_seats[seat]:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0.001)
             # Meanwhile it needs no place.
-            assert len(room._placeless) == 1
+            assert len(held._without_slot) == 1
             writer.transport.abort()
             while place.gateway._waits_of_seats[seat]:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0.001)

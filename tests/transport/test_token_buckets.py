@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from leaguekit.transport.token_buckets import Buckets
+from leaguekit.transport.token_buckets import TokenBuckets
 
 
 class Clock:
@@ -17,9 +17,9 @@ class Clock:
         return self.now
 
 
-def buckets(a_second: float = 10, at_once: float = 20, most: int = 100) -> tuple[Buckets, Clock]:
+def buckets(a_second: float = 10, at_once: float = 20, most: int = 100) -> tuple[TokenBuckets, Clock]:
     clock = Clock()
-    return Buckets(a_second, at_once, most=most, clock=clock), clock
+    return TokenBuckets(a_second, at_once, most=most, clock=clock), clock
 
 
 def test_so_many_pass_at_once_and_then_so_many_a_second() -> None:

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Self
 
-from leaguekit.agents.rate_limits import Allowances
+from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
@@ -18,7 +18,7 @@ from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.server.connection import McpProtocol
+from leaguekit.transport.server.connection import HttpConnection
 from leaguekit.transport.server.server import listen
 from leaguekit.web.app import Dashboard
 from tests.web.visitors import Got, Json, events, shown, unchunked
@@ -155,12 +155,12 @@ def test_a_page_that_comes_back_with_the_last_id_it_saw_ends_in_the_same_state(t
 def test_spectators_take_no_agents_place_and_stopping_does_not_wait_for_them(tmp_path: Path) -> None:
     async def main() -> None:
         async with House(tmp_path) as house:
-            room = house.server._endpoint.room
+            slots = house.server._endpoint.slots
             crowd = [await house.watch() for _ in range(20)]
             for one in crowd:
                 await one.until(1)
             assert len(house.made[0].watchers) == 20
-            assert room._count == 0
+            assert slots._count == 0
             assert (await house.get("/health")).status == 200
             loop = asyncio.get_running_loop()
             began = loop.time()
@@ -193,7 +193,7 @@ def test_a_connection_that_streams_no_longer_counts_and_ends_when_told_to(tmp_pa
             watching = await house.watch()
             await watching.until(1)
             (line,) = house.made[0].watchers._lines
-            assert isinstance(line, McpProtocol)
+            assert isinstance(line, HttpConnection)
             assert line.unsent() == 0
             line.end()
             line.end()
@@ -239,7 +239,7 @@ def test_metrics_are_what_prometheus_reads(tmp_path: Path) -> None:
 
 
 def test_one_address_may_look_often_but_not_without_end_and_agents_there_are_not_held_up_by_it() -> None:
-    allowances, school = Allowances(), Peer("192.0.2.1", "", ("127.0.0.1", 8000))
+    allowances, school = RateLimiter(), Peer("192.0.2.1", "", ("127.0.0.1", 8000))
     # Five hundred who open a page of ten files at once.
     assert not any(allowances.watches(school) for _ in range(5_000))
     assert sum(allowances.watches(school) > 0 for _ in range(5_000)) > 4_000

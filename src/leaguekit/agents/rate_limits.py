@@ -25,9 +25,9 @@ from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import Call, Refused, RpcRequest, answer
 from leaguekit.transport.base import Handler, Peer, TooOften
-from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
-from leaguekit.transport.token_buckets import Buckets
+from leaguekit.transport.token_buckets import TokenBuckets
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _REGISTRATIONS = ("register_player", "register_referee")
 
 # What a request is counted under: an agent's id, or an address and the port that it called.
 _Name = str | tuple[str, int]
-_Account = tuple[Buckets, _Name]
+_Account = tuple[TokenBuckets, _Name]
 # Whose token it is, if anybody's.
 Identify = Callable[[str], Known | None]
 
@@ -62,28 +62,28 @@ def _no_one(_beginning: bytes, _peer: Peer) -> None:
     """For a server that knows no tokens."""
 
 
-class Allowances:
+class RateLimiter:
     """Who may ask how often."""
 
     def __init__(self, identify: Identify = nobody, recognise: Recognise = _no_one) -> None:
         """``identify`` is asked for every request, and ``recognise`` only where that matters."""
         self._identify = identify
         self._recognise = recognise
-        self._strangers = Buckets(1_000, 2_000)
+        self._strangers = TokenBuckets(1_000, 2_000)
         # An address that has asked too often still has a few registrations, and few of them for one endpoint.
-        self._tries = Buckets(20, 40)
-        self._tries_of_endpoints = Buckets(0.2, 3)
-        self._players = Buckets(200, 400)
+        self._tries = TokenBuckets(20, 40)
+        self._tries_of_endpoints = TokenBuckets(0.2, 3)
+        self._players = TokenBuckets(200, 400)
         # A referee reports every match, how it stands, and what was said in it.
-        self._referees = Buckets(5_000, 10_000)
+        self._referees = TokenBuckets(5_000, 10_000)
         # A whole class may open the dashboard at once, and takes nothing from what agents at its address may ask for.
-        self._spectators = Buckets(500, 5_000)
+        self._spectators = TokenBuckets(500, 5_000)
         # By MCP the same takes some twenty times as long.
-        self._visitors = Buckets(50, 200)
-        self._known_visitors = Buckets(50, 200)
+        self._visitors = TokenBuckets(50, 200)
+        self._known_visitors = TokenBuckets(50, 200)
         self._silent_until = 0.0
         # Known callers that owe more than they may.
-        self._debtors: dict[_Name, Buckets] = {}
+        self._debtors: dict[_Name, TokenBuckets] = {}
 
     def waits(self, token: str, peer: Peer, size: int = 0) -> float:
         """How many seconds too early a request of that size is; 0 if it may pass, and then it has been counted."""
@@ -145,7 +145,7 @@ class Allowances:
         token = credentials_in(beginning).auth_token
         return self._identify(token) if token else None
 
-    def _waits(self, buckets: Buckets, name: _Name, cost: float = 1.0) -> float:
+    def _waits(self, buckets: TokenBuckets, name: _Name, cost: float = 1.0) -> float:
         seconds = buckets.take(name, cost)
         if seconds:
             self._tell(name)
@@ -254,7 +254,7 @@ def _host_in(call: Call | Refused) -> str:
 @lru_cache(maxsize=1_024)
 def _stranger(peer: Peer) -> tuple[str, int]:
     # By port too: many players may be served by one server, and called by one referee.
-    return neighbourhood(peer.host), peer.server[1]
+    return address_block(peer.host), peer.server[1]
 
 
 def _cost(method: Any) -> float:

@@ -11,7 +11,7 @@ from msgspec import DecodeError, Struct, json
 
 from leaguekit.agents.credentials import Recognise
 from leaguekit.agents.mcp_tools import agent_mcp_tools
-from leaguekit.agents.rate_limits import Allowances
+from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, RpcRequest, failure
@@ -42,7 +42,7 @@ def agent_server(
     is read, and ``caller`` whose token is in it.
     """
     most = MAX_BYTES_FROM_ABOVE
-    allowances = Allowances() if caller is None else Allowances(recognise=caller)
+    allowances = RateLimiter() if caller is None else RateLimiter(recognise=caller)
     handler = allowances.limit(handle, refuse, most)
     is_referee = role == "referee"
     return Server(
@@ -59,7 +59,7 @@ def agent_server(
     )
 
 
-def limited_mcp_app(surface: Callable[[], Surface], allowances: Allowances, max_bytes: int) -> LazyMcpApp:
+def limited_mcp_app(surface: Callable[[], Surface], allowances: RateLimiter, max_bytes: int) -> LazyMcpApp:
     """The way in for MCP, within what each address may ask for."""
     return lazy_mcp_app(surface, max_bytes, admit=allowances.visits)
 

@@ -21,12 +21,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.rate_limits import Allowances, too_many
+from leaguekit.agents.rate_limits import RateLimiter, too_many
 from leaguekit.agents.serving import first
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat
 from leaguekit.transport.base import TOO_OFTEN, Peer
-from leaguekit.transport.server.connection import line_of
+from leaguekit.transport.server.connection import connection_of
 from leaguekit.web.files import page_files
 
 # A browser waits for longer, but a proxy between may not.
@@ -64,7 +64,7 @@ class _Wrong(Exception):
 Answering = Callable[[Request], Awaitable[Any]]
 
 
-def gateway_app(gateway: Gateway, allowances: Allowances) -> ASGIApp:
+def gateway_app(gateway: Gateway, allowances: RateLimiter) -> ASGIApp:
     """The application beside /mcp."""
     browsers = _Browsers(gateway)
     app = Starlette(
@@ -112,7 +112,7 @@ class _Browsers:
         seat, version = await self._seat(request), request.query_params.get("version", "")
         if not re.fullmatch("[0-9]{1,15}", version):
             return seat.state()
-        with self._gateway.waiting_for_news(seat, _host(request), line_of(request.scope)):
+        with self._gateway.waiting_for_news(seat, _host(request), connection_of(request.scope)):
             await first(seat.wait(WAIT_SECONDS, int(version)), _gone(request))
             return seat.state()
 

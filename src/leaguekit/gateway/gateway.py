@@ -52,10 +52,10 @@ from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
 from leaguekit.transport.eager import in_a_task
-from leaguekit.transport.server.connection_slots import Line
-from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
-from leaguekit.transport.wait_limits import TooManyWait, Waits
+from leaguekit.transport.wait_limits import TooManyWaiting, WaitLimits
 
 log = logging.getLogger(__name__)
 
@@ -142,12 +142,12 @@ class Gateway:
         self._coming_back: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._table: tuple[float, asyncio.Future[Table]] | None = None
-        self._waits_of_seats = Waits(sys.maxsize, MAX_WAITS_A_SEAT)
-        self._further_waits = Waits(MAX_FURTHER_WAITS, MAX_FURTHER_WAITS_AN_ADDRESS)
-        self._waits_for_manager = Waits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_AN_ADDRESS)
-        self._calls = Waits(MAX_CALLS, MAX_CALLS_A_SEAT)
-        self._calls_of_known = Waits(MAX_CALLS_OF_KNOWN, MAX_CALLS_A_TOKEN)
-        self._calls_of_unknown = Waits(MAX_CALLS_OF_UNKNOWN, MAX_CALLS_OF_UNKNOWN // 2)
+        self._waits_of_seats = WaitLimits(sys.maxsize, MAX_WAITS_A_SEAT)
+        self._further_waits = WaitLimits(MAX_FURTHER_WAITS, MAX_FURTHER_WAITS_AN_ADDRESS)
+        self._waits_for_manager = WaitLimits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_AN_ADDRESS)
+        self._calls = WaitLimits(MAX_CALLS, MAX_CALLS_A_SEAT)
+        self._calls_of_known = WaitLimits(MAX_CALLS_OF_KNOWN, MAX_CALLS_A_TOKEN)
+        self._calls_of_unknown = WaitLimits(MAX_CALLS_OF_UNKNOWN, MAX_CALLS_OF_UNKNOWN // 2)
         self._began = 0.0
 
     async def open(self, tell: Callable[[str], None] = log.info) -> None:
@@ -203,7 +203,7 @@ class Gateway:
             return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
         try:
             if place not in self.relays and place not in self.seats:
-                with self._calls_of_unknown.one(neighbourhood(peer.host)):
+                with self._calls_of_unknown.one(address_block(peer.host)):
                     await self._wait_for(place)
             if (seat := self.seats.get(place)) is None:
                 return await self.relays.forward(place, body)
@@ -213,7 +213,7 @@ class Gateway:
             known = seat.agent.caller(body[:FREE_BYTES], peer)
             with self._calls.one(place) if known is None else self._calls_of_known.one((place, known.id)):
                 return await seat.answer(request, peer)
-        except TooManyWait:
+        except TooManyWaiting:
             raise NoAnswer from None
         except TooManyStrangers as many:
             return await refuse_too_many(request, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
@@ -269,27 +269,27 @@ class Gateway:
     # What owners of seats ask
 
     @contextmanager
-    def waiting_for_news(self, seat: Seat, host: str, line: Line | None) -> Iterator[None]:
+    def waiting_for_news(self, seat: Seat, host: str, line: ConnectionControl | None) -> Iterator[None]:
         """Count a request that waits for a seat's news; its connection is released. Raises TooMany."""
         is_first = not self._waits_of_seats[seat]
         try:
             with (
                 self._waits_of_seats.one(seat),
-                nullcontext() if is_first else self._further_waits.one(neighbourhood(host)),
+                nullcontext() if is_first else self._further_waits.one(address_block(host)),
             ):
                 if line is not None:
                     line.belongs_to(str(seat.agent.player_id))
                     line.release()
                 yield
-        except TooManyWait:
+        except TooManyWaiting:
             raise TooMany("Too many requests wait for this seat's news already. Use one at a time.") from None
 
     @contextmanager
     def _waiting_for_manager(self, host: str) -> Iterator[None]:
         try:
-            with self._waits_for_manager.one(neighbourhood(host)):
+            with self._waits_for_manager.one(address_block(host)):
                 yield
-        except TooManyWait:
+        except TooManyWaiting:
             raise TooMany("Too many requests wait for the league's manager. Try again in a while.") from None
 
     async def _check_seats(self, host: str) -> None:
@@ -313,7 +313,7 @@ class Gateway:
             raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
         self._check_crowd(host, self._joining if code else self._addresses)
         new_code = code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES))
-        kept = _KeptSeat(name, new_code, bool(code), neighbourhood(host))
+        kept = _KeptSeat(name, new_code, bool(code), address_block(host))
         place = _place(kept.code)
         with self._waiting_for_manager(host):
             seat = self.seats[place] = self._seat(place, kept)
@@ -387,7 +387,7 @@ class Gateway:
 
     def _check_crowd(self, host: str, places: Collection[str]) -> None:
         """Raises NotAllowed if too many places are taken, in all or from one address other than loopback."""
-        address = neighbourhood(host)
+        address = address_block(host)
         taken = sum(self._addresses.get(place) == address for place in places)
         if taken >= MAX_PER_ADDRESS and not is_loopback(host):
             raise NotAllowed(f"{taken} seats are taken from {address}, and no more may be. {CODE_HELPS}")

@@ -29,10 +29,10 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
 from leaguekit.transport.eager import in_a_task
-from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
-from leaguekit.transport.token_buckets import Buckets
-from leaguekit.transport.wait_limits import TooManyWait, Waits
+from leaguekit.transport.token_buckets import TokenBuckets
+from leaguekit.transport.wait_limits import TooManyWaiting, WaitLimits
 
 # Between one question for calls and the next.
 GRACE_SECONDS = 3.0
@@ -121,12 +121,14 @@ class Relays:
         self._known_gone: dict[str, bool] = {}
         # Set when the relay at a place has come.
         self._awaited: dict[str, set[asyncio.Event]] = {}
-        self._calls = Waits(sys.maxsize, MAX_CALLS)
-        self._calls_of_tokens = Waits(sys.maxsize, MAX_CALLS_A_TOKEN)
-        self._pings = Waits(sys.maxsize, MAX_CALLS)
-        self._further_calls = Waits(MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_AN_ADDRESS)
-        self._strangers = Waits(sys.maxsize, MAX_CALLS_OF_STRANGERS)
-        self._rates = Buckets(STRANGERS_A_SECOND, STRANGERS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        self._calls = WaitLimits(sys.maxsize, MAX_CALLS)
+        self._calls_of_tokens = WaitLimits(sys.maxsize, MAX_CALLS_A_TOKEN)
+        self._pings = WaitLimits(sys.maxsize, MAX_CALLS)
+        self._further_calls = WaitLimits(MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_AN_ADDRESS)
+        self._strangers = WaitLimits(sys.maxsize, MAX_CALLS_OF_STRANGERS)
+        self._rates = TokenBuckets(
+            STRANGERS_A_SECOND, STRANGERS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time()
+        )
         # Of large bodies that wait, by the relay's address.
         self._bytes: Counter[str] = Counter()
 
@@ -162,7 +164,7 @@ class Relays:
     def caller(self, place: str, beginning: bytes, host: str) -> Known | None:
         """Whose token the beginning of a body shows; where the player does not say, each address counts by itself."""
         relay = self._relays[place]
-        return Known("manager", neighbourhood(host)) if relay.callers is None else relay.caller(beginning)
+        return Known("manager", address_block(host)) if relay.callers is None else relay.caller(beginning)
 
     async def forward(self, place: str, body: bytes) -> bytes | None:
         """What the player at a place answers. Raises NoAnswer if it is not there, or goes, and TooManyStrangers."""
@@ -175,7 +177,7 @@ class Relays:
         try:
             with self._counted(relay, place, body):
                 return await self._forward(relay, body)
-        except TooManyWait:
+        except TooManyWaiting:
             raise NoAnswer from None
 
     @contextmanager
@@ -188,7 +190,7 @@ class Relays:
             try:
                 with self._strangers.one(relay):
                     yield
-            except TooManyWait:
+            except TooManyWaiting:
                 raise TooManyStrangers(1.0) from None
             return
         with (
@@ -199,7 +201,7 @@ class Relays:
             yield
 
     @contextmanager
-    def _one(self, waits: Waits, relay: _Relay) -> Iterator[None]:
+    def _one(self, waits: WaitLimits, relay: _Relay) -> Iterator[None]:
         is_free = waits[relay] < FREE_CALLS
         with waits.one(relay), nullcontext() if is_free else self._further_calls.one(relay.address):
             yield
@@ -207,12 +209,12 @@ class Relays:
     @contextmanager
     def _counted_bytes(self, relay: _Relay, size: int) -> Iterator[None]:
         if size + sum(len(call.body) for call in relay.calls.values()) > MAX_BYTES:
-            raise TooManyWait
+            raise TooManyWaiting
         if size <= FREE_BYTES:
             yield
             return
         if size + self._bytes[relay.address] > MAX_BYTES_AN_ADDRESS or size + self._bytes.total() > MAX_BYTES_OF_ALL:
-            raise TooManyWait
+            raise TooManyWaiting
         self._bytes[relay.address] += size
         try:
             yield
@@ -245,7 +247,7 @@ class Relays:
         try:
             with self._one(self._pings, relay):
                 return await self._next_pong(relay)
-        except TooManyWait:
+        except TooManyWaiting:
             return self._last_pong(relay)
 
     def _last_pong(self, relay: _Relay) -> bytes | None:
@@ -322,7 +324,7 @@ class Relays:
             self._drop(place)
 
     def _relay(self, place: str, host: str) -> _Relay:
-        relay, address = self._relays.get(place), neighbourhood(host)
+        relay, address = self._relays.get(place), address_block(host)
         if relay is None:
             if self._addresses[address] >= MAX_RELAYS_AN_ADDRESS:
                 self._make_room(address)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from leaguekit.agents.rate_limits import Allowances
+from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.agents.server import UNKNOWN, limited_mcp_app, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
 from leaguekit.gateway.gateway import MAX_CALLS, MAX_CALLS_OF_KNOWN, MAX_CALLS_OF_UNKNOWN, Gateway
@@ -32,7 +32,7 @@ def gateway_server(
     gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
 ) -> Server:
     """The gateway's server; called by its endpoint's name or others."""
-    allowances, most = Allowances(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
+    allowances, most = RateLimiter(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
     return Server(
         allowances.limit(gateway.answer, player_refusal, most),
         sockets=[served],

@@ -42,9 +42,9 @@ from leaguekit.transport.addresses import (
 )
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
 from leaguekit.transport.eager import in_a_task
-from leaguekit.transport.server.origin_headers import neighbourhood, peer_address
-from leaguekit.transport.token_buckets import Buckets
-from leaguekit.transport.wait_limits import TooManyWait, Waits
+from leaguekit.transport.server.origin_headers import address_block, peer_address
+from leaguekit.transport.token_buckets import TokenBuckets
+from leaguekit.transport.wait_limits import TooManyWaiting, WaitLimits
 
 # Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
 # a seat code, are counted by themselves.
@@ -98,9 +98,11 @@ class Admission:
         self._noted: set[str] = set()
         # How many requests with an agent's endpoint were neither a return nor a repeat.
         self._wrong_repeats: Counter[str] = Counter()
-        self._checks_of_agents = Waits(sys.maxsize, MAX_CHECKS_AN_AGENT)
-        self._returns = Buckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
-        self._contests = Buckets(CONTESTS_A_SECOND, CONTESTS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        self._checks_of_agents = WaitLimits(sys.maxsize, MAX_CHECKS_AN_AGENT)
+        self._returns = TokenBuckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        self._contests = TokenBuckets(
+            CONTESTS_A_SECOND, CONTESTS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time()
+        )
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def recover(self) -> None:
@@ -209,12 +211,12 @@ class Admission:
         agent = applicant.returning_id or applicant.seat
         try:
             if agent is None:
-                async with self._checking_stranger(neighbourhood(peer.host)):
+                async with self._checking_stranger(address_block(peer.host)):
                     yield
             else:
                 with self._checks_of_agents.one(agent):
                     yield
-        except (TooManyWait, TimeoutError):
+        except (TooManyWaiting, TimeoutError):
             raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None
 
     @asynccontextmanager
@@ -250,7 +252,7 @@ class Admission:
         """
         league = self._ledger.league
         holder = commands.contested(league, applicant, role, self._now())
-        if holder is None or self._contests.take(neighbourhood(peer.host)):
+        if holder is None or self._contests.take(address_block(peer.host)):
             return
         # Where the holder is called: the applicant's own address may lead to another program.
         url = league.players[holder].meta.contact_endpoint

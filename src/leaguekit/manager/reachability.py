@@ -23,7 +23,7 @@ from leaguekit.transport.addresses import (
 )
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, Peer, TlsFailed, Unreachable
 from leaguekit.transport.descriptors import is_broadcast
-from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, neighbourhood
+from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, address_block
 
 log = logging.getLogger(__name__)
 
@@ -102,11 +102,11 @@ def check_crowd(league: League, applicant: Applicant[PlayerMeta], peer: Peer, mo
 
 
 # These are asked for all players with each registration.
-_counted = lru_cache(maxsize=4_096)(neighbourhood)
+_counted = lru_cache(maxsize=4_096)(address_block)
 
 
 @lru_cache(maxsize=4_096)
 def _host(url: str) -> str:
     """The host of a URL that leads somewhere, as it is counted."""
     where = place(url)
-    return "" if where is None else neighbourhood(where.host)
+    return "" if where is None else address_block(where.host)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.credentials import Known, credentials_in, token_in
-from leaguekit.agents.rate_limits import Allowances, too_many
+from leaguekit.agents.rate_limits import RateLimiter, too_many
 from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
@@ -30,7 +30,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import TOO_OFTEN, Handler, HttpAnswer, Peer, TooOften
 from leaguekit.transport.mcp.surface import Changes
-from leaguekit.transport.server.endpoint import Beside
+from leaguekit.transport.server.endpoint import PostRoutes
 from leaguekit.transport.server.server import Server
 
 MAX_TRANSCRIPT = 262_144
@@ -70,7 +70,7 @@ def manager_server(
     """
 
     identify = partial(_known, manager)
-    allowances = Allowances(identify)
+    allowances = RateLimiter(identify)
 
     async def health(_request: Request) -> Response:
         state = manager.ledger.league.state
@@ -111,7 +111,7 @@ def manager_server(
         max_bytes=MAX_BYTES,
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
         app=_only_posted(app),
-        beside=Beside(TRANSCRIPTS.encode(), transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_referee),
+        routes=PostRoutes(TRANSCRIPTS.encode(), transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_referee),
         mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), allowances, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,
@@ -158,7 +158,7 @@ def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager, made: list[Web]
     return either
 
 
-def _limited(app: ASGIApp, allowances: Allowances) -> ASGIApp:
+def _limited(app: ASGIApp, allowances: RateLimiter) -> ASGIApp:
     """The same application, which whoever looks at it may do so often, and no more."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:

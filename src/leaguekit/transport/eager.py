@@ -22,7 +22,7 @@ async def in_a_task() -> None:
 
 
 @coroutine
-def rest_of(work: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
+def remainder_of(work: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
     """The rest of a coroutine that was begun by ``send`` and now awaits what that gave; for a task.
 
     What it awaits goes to the task first, for it is the task that is woken; then the coroutine goes on as if it had

@@ -9,7 +9,7 @@ MAX_NAMES = 10_000
 _ROUNDING = 1e-9
 
 
-class Buckets:
+class TokenBuckets:
     """So many a second for each name, after a while of rest so many at once.
 
     Of each name only one figure is kept: when its bucket will be full again. A full one need not be remembered at

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 
-class TooManyWait(Exception):
+class TooManyWaiting(Exception):
     """As many requests wait as may."""
 
 
-class Waits:
+class WaitLimits:
     """Counts the requests that wait: at most ``most`` in all, and ``max_each`` under one name."""
 
     def __init__(self, most: int, max_each: int) -> None:
@@ -28,7 +28,7 @@ class Waits:
     def one(self, name: Hashable) -> Iterator[None]:
         """Count one for as long as this lasts. Raises TooManyWait."""
         if self._total >= self._most or self._counts[name] >= self._max_each:
-            raise TooManyWait
+            raise TooManyWaiting
         self._total += 1
         self._counts[name] += 1
         try:

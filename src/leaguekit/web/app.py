@@ -30,7 +30,7 @@ from leaguekit.manager.ledger import PAGE
 from leaguekit.manager.manager import Manager
 from leaguekit.store.base import StoreError
 from leaguekit.transport.server.connection import LINE
-from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.web import api_types, page_types, pages
 from leaguekit.web.files import File, page_files
 from leaguekit.web.matches import match_page
@@ -296,7 +296,7 @@ class Dashboard:
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         line = scope.get("extensions", {}).get(LINE, {}).get(LINE)
-        address = neighbourhood(scope["client"][0] if scope["client"] else "")
+        address = address_block(scope["client"][0] if scope["client"] else "")
         if line is None or not self.watchers.has_room(address):
             return _problem("Too many are watching. Try again later, or ask /api/live now and then.", 503)
         compressed = "gzip" in Request(scope).headers.get("accept-encoding", "")
@@ -348,7 +348,7 @@ class Dashboard:
             return kept
         making = self._making.get(key)
         if making is None or making.is_over:
-            address = neighbourhood(request.client.host if request.client else "")
+            address = address_block(request.client.host if request.client else "")
             self._check_room(address)
             making = self._making[key] = Shared(self._made(key, described, asked), address)
         return await making.result(receive)

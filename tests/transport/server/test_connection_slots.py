@@ -125,12 +125,12 @@ def test_what_has_gone_leaves_room(run: Run) -> None:
                 aborts.writer.transport.abort()
                 assert await is_served(stays)
             endpoint = running.server._endpoint
-            while endpoint.room._count > 1:
+            while endpoint.slots._count > 1:
                 # The server hears of the last one later than it answers the other.
                 endpoint.gone.clear()
                 await endpoint.gone.wait()
-            assert endpoint.room._count == 1
-            assert endpoint.room._held == {HERE: 1}
+            assert endpoint.slots._count == 1
+            assert endpoint.slots._held == {HERE: 1}
 
     run(main())
 
@@ -141,7 +141,7 @@ def begun(size: int) -> bytes:
 
 
 def bytes_held(running: Running) -> int:
-    return sum(size for _, size in running.server._endpoint.room._bodies.values())
+    return sum(size for _, size in running.server._endpoint.slots._bodies.values())
 
 
 async def until_held(running: Running, size: int) -> None:
@@ -197,8 +197,8 @@ def test_what_is_answered_or_has_gone_holds_nothing(run: Run) -> None:
             await until_held(running, 300_000)
             gone.writer.transport.abort()
             await until_held(running, 0)
-            room = running.server._endpoint.room
-            assert (room._bytes, dict(room._bytes_of)) == (0, {})
+            slots = running.server._endpoint.slots
+            assert (slots._bytes, dict(slots._bytes_of)) == (0, {})
 
     run(main())
 
@@ -250,8 +250,8 @@ def test_a_request_that_waits_gives_its_place_to_others_and_is_answered_all_the_
                 for client in held:
                     assert (await client.answer())[0] == 200
                 # All came back as connections, and there is room for three.
-                room = running.server._endpoint.room
-                assert (room._count, len(room._resting), len(room._placeless), len(room._pages)) == (3, 3, 0, 0)
+                slots = running.server._endpoint.slots
+                assert (slots._count, len(slots._idle), len(slots._without_slot), len(slots._pages)) == (3, 3, 0, 0)
 
     run(main())
 
@@ -347,7 +347,7 @@ def test_connections_of_known_agents_give_way_last(run: Run) -> None:
             for client in known:
                 assert await is_served(client)
             # No more than the fifth that is reserved.
-            assert len(running.server._endpoint.room._known) == 2
+            assert len(running.server._endpoint.slots._known) == 2
 
     run(main())
 
@@ -366,14 +366,14 @@ def test_connections_of_a_proxy_are_counted_by_the_address_that_it_speaks_for(ru
                 assert (await greedy[-1].answer())[0] == 200
             for client in greedy[:7]:
                 assert await is_told_to_go(client)
-            room = running.server._endpoint.room
-            assert room._held == {"198.51.100.1": 1, "203.0.113.9": 3}
+            slots = running.server._endpoint.slots
+            assert slots._held == {"198.51.100.1": 1, "203.0.113.9": 3}
             await honest.send(of(b"198.51.100.1"))
             assert (await honest.answer())[0] == 200
             # A proxy uses its connections for one client after another.
             await honest.send(of(b"198.51.100.2"))
             assert (await honest.answer())[0] == 200
-            assert room._held == {"198.51.100.2": 1, "203.0.113.9": 3}
+            assert slots._held == {"198.51.100.2": 1, "203.0.113.9": 3}
 
     run(main())
 

@@ -10,7 +10,7 @@ import pytest
 
 from leaguekit.transport.addresses import LOOPBACK, is_passed_on
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.origin_headers import PAGE_POLICY, UNKNOWN_HOST, marks, neighbourhood
+from leaguekit.transport.server.origin_headers import PAGE_POLICY, UNKNOWN_HOST, address_block, read_origin_headers
 from leaguekit.transport.server.server import Server, listen
 from tests.transport.running import MAX_BYTES, TOO_LARGE, Run, Running, of_requests, post, serving
 
@@ -236,7 +236,7 @@ def test_a_program_on_this_machine_that_is_not_known_as_a_proxy_is_not_believed(
                 await client.send(request(b"x-forwarded-for: " + address))
                 assert (await client.answer())[0] == 200
             assert peers == [UNKNOWN_HOST] * 3
-            assert server._endpoint.room._held == {UNKNOWN_HOST: 1}
+            assert server._endpoint.slots._held == {UNKNOWN_HOST: 1}
             client.writer.close()
         finally:
             await server.stop()
@@ -271,11 +271,11 @@ def test_a_server_is_behind_a_proxy_if_its_endpoint_is_not_where_it_listens(
     ("", ""),
 ])  # fmt: skip
 def test_ipv6_is_counted_by_networks(host: str, counts_as: str) -> None:
-    assert neighbourhood(host) == counts_as
+    assert address_block(host) == counts_as
 
 
 def test_marks_are_found_in_any_case() -> None:
-    found = marks([(b"HOST", b"a"), (b"Origin", b"b"), (b"X-FORWARDED-FOR", b"1, 2"), (b"Most", b"x")])
+    found = read_origin_headers([(b"HOST", b"a"), (b"Origin", b"b"), (b"X-FORWARDED-FOR", b"1, 2"), (b"Most", b"x")])
     assert found == (b"a", b"b", "2", False, False, False)
 
 
@@ -288,4 +288,4 @@ def test_marks_are_found_in_any_case() -> None:
     ((b"x-mcp", b"1"), False),
 ])  # fmt: skip
 def test_headers_that_only_mcp_has_are_marks_of_it(header: tuple[bytes, bytes], is_mcp: bool) -> None:
-    assert marks([(b"host", b"a"), header, (b"content-length", b"2")]).is_mcp == is_mcp
+    assert read_origin_headers([(b"host", b"a"), header, (b"content-length", b"2")]).is_mcp == is_mcp

@@ -170,12 +170,12 @@ async def _outcome(pieces: Sequence[bytes]) -> Outcome:
             raise RAISED[body]
         return None if body == b"none" else body
 
-    class Counting(connections.McpProtocol):
+    class Counting(connections.HttpConnection):
         def on_headers_complete(self) -> None:
             outcome.heads.append(self.url)
             super().on_headers_complete()
 
-    with listen("127.0.0.1", 0) as sock, mock.patch.object(transport_server, "McpProtocol", Counting):
+    with listen("127.0.0.1", 0) as sock, mock.patch.object(transport_server, "HttpConnection", Counting):
         server = Server(
             of_requests(handle),
             sockets=[sock],

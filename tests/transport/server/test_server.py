@@ -28,9 +28,9 @@ from uvicorn.server import ServerState
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import HttpAnswer, Peer, TooOften
 from leaguekit.transport.server import request_queue
-from leaguekit.transport.server.connection import McpProtocol, line_of
-from leaguekit.transport.server.endpoint import Beside
-from leaguekit.transport.server.pending_requests import mcp_query
+from leaguekit.transport.server.connection import HttpConnection, connection_of
+from leaguekit.transport.server.endpoint import PostRoutes
+from leaguekit.transport.server.pending_requests import query_of_mcp
 from leaguekit.transport.server.server import CannotListen, Server, listen
 from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, echo, of_requests, post, serving
 
@@ -95,7 +95,7 @@ def test_the_peer_has_the_query_the_address_and_the_port_that_was_called(run: Ru
     "url", [b"/", b"/mc", b"/mcpx", b"/mcp/x", b"/x/mcp", b"*", b"host:80", b"http://h/", b"http://", b"?"]
 )
 def test_other_paths_are_not_mcp(url: bytes) -> None:
-    assert mcp_query(url) is None
+    assert query_of_mcp(url) is None
 
 
 def test_a_thousand_requests_on_one_connection(run: Run) -> None:
@@ -162,12 +162,12 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
 ) -> None:
     number = 5_000
     max_read = turns_of_the_loop = 0
-    feed = McpProtocol._feed
+    feed = HttpConnection._feed
 
-    def counted(self: McpProtocol, data: bytes) -> None:
+    def counted(self: HttpConnection, data: bytes) -> None:
         nonlocal max_read
         feed(self, data)
-        max_read = max(max_read, len(self._turns))
+        max_read = max(max_read, len(self._pending))
 
     async def count_turns() -> None:
         nonlocal turns_of_the_loop
@@ -185,7 +185,7 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
             await sending
             counting.cancel()
 
-    monkeypatch.setattr(McpProtocol, "_feed", counted)
+    monkeypatch.setattr(HttpConnection, "_feed", counted)
     run(main())
     assert max_read < 300
     assert turns_of_the_loop > number / 4
@@ -222,9 +222,9 @@ def test_an_endless_body_is_cut_off_when_its_request_has_been_answered_and_holds
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    feed = McpProtocol._feed
+    feed = HttpConnection._feed
 
-    def noted(self: McpProtocol, data: bytes) -> None:
+    def noted(self: HttpConnection, data: bytes) -> None:
         sizes.append(len(data))
         feed(self, data)
 
@@ -238,7 +238,7 @@ def test_an_endless_body_is_cut_off_when_its_request_has_been_answered_and_holds
                     await client.writer.drain()
             assert await client.ends()
 
-    monkeypatch.setattr(McpProtocol, "_feed", noted)
+    monkeypatch.setattr(HttpConnection, "_feed", noted)
     run(main())
     assert max(sizes) <= 4_096
     assert 30_000 < sum(sizes) < 600_000
@@ -378,7 +378,7 @@ def test_a_stream_and_a_wait_for_news_end_when_the_peer_closes_its_side(run: Run
         async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 return
-            line = cast("McpProtocol", line_of(scope))
+            line = cast("HttpConnection", connection_of(scope))
             await may_begin.wait()
             if kind == "stream":
                 await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -941,8 +941,8 @@ def test_what_is_posted_below_another_path_has_its_own_handler_and_limit(
         return HttpAnswer(400 if body == b"bad" else 200, b"taken " + body)
 
     async def main() -> None:
-        beside = Beside(b"/notes/", take, 50_000, b"too large")
-        async with serving(app=application(), beside=beside) as running:
+        routes = PostRoutes(b"/notes/", take, 50_000, b"too large")
+        async with serving(app=application(), routes=routes) as running:
             client = await running.connect()
             for target, request, status, body in (
                 (b"/notes/1", b"x", 200, b"taken x"),

@@ -24,9 +24,9 @@ from leaguekit import __version__
 from leaguekit.transport.base import Peer
 from leaguekit.transport.mcp.lazy_app import Served
 from leaguekit.transport.mcp.surface import Changes, Json, Refused, Resource, Surface, Tool, Unknown, Visit
-from leaguekit.transport.server.connection import line_of
-from leaguekit.transport.server.connection_slots import Line
-from leaguekit.transport.server.origin_headers import neighbourhood
+from leaguekit.transport.server.connection import connection_of
+from leaguekit.transport.server.connection_slots import ConnectionControl
+from leaguekit.transport.server.origin_headers import address_block
 
 # A stream needs no place among the connections of its server.
 MAX_STREAMS = 200
@@ -154,7 +154,7 @@ class _Streams:
     async def __call__(
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
-        host = neighbourhood(_peer(context).host)
+        host = address_block(_peer(context).host)
         if self._held[host] >= MAX_STREAMS_A_PEER:
             raise MCPError(t.INTERNAL_ERROR, f"At most {MAX_STREAMS_A_PEER} streams are open to one address.")
         self._held[host] += 1
@@ -197,8 +197,8 @@ def _peer(context: Context) -> Peer:
     return Peer(host, scope.get("query_string", b"").decode("latin-1"), scope.get("server") or ("", 0))
 
 
-def _line(context: Context) -> Line | None:
-    return None if context.request is None else line_of(context.request.scope)
+def _line(context: Context) -> ConnectionControl | None:
+    return None if context.request is None else connection_of(context.request.scope)
 
 
 def _shown_tool(tool: Tool) -> t.Tool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.connection_slots import Line
+from leaguekit.transport.server.connection_slots import ConnectionControl
 
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ class Visit(NamedTuple):
 
     peer: Peer
     progress: Callable[[float, float | None, str | None], Awaitable[None]] = _untold
-    line: Line | None = None
+    line: ConnectionControl | None = None
 
 
 @dataclass(frozen=True, slots=True)

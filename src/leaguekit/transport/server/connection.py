@@ -27,11 +27,19 @@ from leaguekit.transport.addresses import is_in, is_loopback
 from leaguekit.transport.base import NoAnswer, Peer, TooOften
 from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
 from leaguekit.transport.server import responses as answers
-from leaguekit.transport.server.connection_slots import Line
+from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.endpoint import Endpoint, Work, begin, written
 from leaguekit.transport.server.mcp_detection import is_mcp
-from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, marks, neighbourhood, peer_address
-from leaguekit.transport.server.pending_requests import FREE_BYTES, Other, Post, Refusal, Turn, mcp_query, whole_cycle
+from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, address_block, peer_address, read_origin_headers
+from leaguekit.transport.server.pending_requests import (
+    FREE_BYTES,
+    AsgiRequest,
+    PendingRequest,
+    PostRequest,
+    Refusal,
+    asgi_cycle_of,
+    query_of_mcp,
+)
 from leaguekit.transport.server.request_heads import Head, plain_head
 
 log = logging.getLogger(__name__)
@@ -44,7 +52,7 @@ _PIECE = 4_096
 # The bytes that are read in one turn of the loop. A megabyte of tiny requests or chunks takes seconds.
 _AT_ONCE = 16_384
 # With more requests than these to answer, what was received waits.
-_MAX_TURNS = 32
+_MAX_PENDING = 32
 # The bytes that are read after the answer, of a body that the application has not read.
 _MAX_SKIPPED = 65_536
 # A chunk of a body counts as longer, because each takes its time.
@@ -55,7 +63,7 @@ _VERSION = b" HTTP/1."
 _MAX_IDENTIFIED = 65_536
 
 
-class McpProtocol(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One connection."""
 
     def __init__(
@@ -76,7 +84,7 @@ class McpProtocol(HttpToolsProtocol):
         # That of the last request to /mcp that came by itself.
         self._head: Head | None = None
         # What is to be answered, in order; of the last one the body may still be arriving.
-        self._turns: deque[Turn] = deque()
+        self._pending: deque[PendingRequest] = deque()
         # The first turn is under way.
         self._answering = False
         # What was received and is not read yet, and whether more is soon read and answered.
@@ -86,9 +94,9 @@ class McpProtocol(HttpToolsProtocol):
         self._ends = False
         self._in_message = False
         # The request to /mcp that is arriving; uvicorn's self.cycle is the same for other requests.
-        self._post: Post | None = None
+        self._post: PostRequest | None = None
         # Nothing more is read: the last turn is a refusal, or a request that wants to be the last.
-        self._deaf = False
+        self._ignores_input = False
         self._stopping = False
         self._is_stream = False
         self._waits_for_news = False
@@ -96,7 +104,7 @@ class McpProtocol(HttpToolsProtocol):
         self._is_at_eof = False
         self._is_identified = False
         # The last word has been said, and what still comes is thrown away.
-        self._has_parted = False
+        self._is_closing_early = False
         # The bytes of bodies that it counts as holding.
         self._held = 0
         # Bytes in whole pieces since the parser last showed a beginning or a body: headers, so far.
@@ -104,8 +112,8 @@ class McpProtocol(HttpToolsProtocol):
         # Bytes that were read of a body after the answer.
         self._skipped = 0
         # Until when the peer may take its time; None while it waits for us.
-        self._due: float | None = None
-        self._watch: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     # The connection
 
@@ -115,45 +123,45 @@ class McpProtocol(HttpToolsProtocol):
         name, port = self.server or ("", 0)
         self._peer = Peer(peer_address(host), "", (name, port or 0))
         self._is_proxy = is_in(host, self._endpoint.proxies)
-        address = neighbourhood(host)
+        address = address_block(host)
         scarce = is_scarce(transport, SERVERS_SHARE)
-        if not self._endpoint.room.enter(self, address, scarce=scarce):
-            self.give_way(at_once=scarce)
+        if not self._endpoint.slots.acquire(self, address, scarce=scarce):
+            self.close_for_other(at_once=scarce)
             return
         self._address = address
-        self._due = self.loop.time() + self._limits.idle_seconds
-        self._watch_on()
+        self._deadline = self.loop.time() + self._limits.idle_seconds
+        self._start_timer()
 
-    def give_way(self, *, at_once: bool = False) -> None:
+    def close_for_other(self, *, at_once: bool = False) -> None:
         """There are too many connections; ``at_once`` says that not even a last word may hold the descriptor."""
         self._address = None
-        self._deaf = True
+        self._ignores_input = True
         if self._post is not None:
             self._post = None
-            self._turns.pop()
-        turn = self._turns[0] if self._turns else None
-        is_answered = isinstance(turn, Other) and turn.cycle.response_started
-        if at_once or self._has_parted or self.unsent() or is_answered or self.transport.is_closing():
+            self._pending.pop()
+        turn = self._pending[0] if self._pending else None
+        is_answered = isinstance(turn, AsgiRequest) and turn.cycle.response_started
+        if at_once or self._is_closing_early or self.unsent() or is_answered or self.transport.is_closing():
             self.transport.abort()
             return
-        if isinstance(turn, Other):
+        if isinstance(turn, AsgiRequest):
             # The body of its request does not come.
             _disconnect(turn.cycle)
         self.transport.write(answers.TOO_MANY)
         self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._deaf = True
-        if self._watch is not None:
-            self._watch.cancel()
+        self._ignores_input = True
+        if self._timer is not None:
+            self._timer.cancel()
         if self._address is not None:
-            self._endpoint.room.leave(self, self._address)
+            self._endpoint.slots.free(self, self._address)
             self._address = None
         self._endpoint.queue.remove(self._queued_for, self)
-        for turn in self._turns:
-            if isinstance(turn, Other):
+        for turn in self._pending:
+            if isinstance(turn, AsgiRequest):
                 _disconnect(turn.cycle)
-        self._turns.clear()
+        self._pending.clear()
         super().connection_lost(exc)
         self._endpoint.gone.set()
 
@@ -169,22 +177,22 @@ class McpProtocol(HttpToolsProtocol):
         """
         arriving = self.cycle if self._in_message and self._post is None else None
         is_cut_off = arriving is not None and not self._drop(arriving)
-        self._deaf = self._is_at_eof = True
+        self._ignores_input = self._is_at_eof = True
         self._in_message = False
         if self._post is not None:
             self._post = None
-            self._turns.pop()
-        if not self._turns or is_cut_off or self._is_stream or self._waits_for_news:
+            self._pending.pop()
+        if not self._pending or is_cut_off or self._is_stream or self._waits_for_news:
             return False
-        first, last = self._turns[0], self._turns[-1]
+        first, last = self._pending[0], self._pending[-1]
         # A page that has begun and not ended is a stream. MCP answers in events, also where it is no stream.
-        if isinstance(first, Other) and first.cycle.response_started and first.app is not self._endpoint.mcp:
+        if isinstance(first, AsgiRequest) and first.cycle.response_started and first.app is not self._endpoint.mcp:
             return False
-        if isinstance(last, Post):
+        if isinstance(last, PostRequest):
             last.keep_alive = False
-        elif isinstance(last, Other):
+        elif isinstance(last, AsgiRequest):
             last.cycle.keep_alive = False
-        others = [turn for turn in self._turns if isinstance(turn, Other)]
+        others = [turn for turn in self._pending if isinstance(turn, AsgiRequest)]
         if others:
             only_mcp = all(turn.app is self._endpoint.mcp for turn in others)
             self._end_after(self._limits.request_seconds if only_mcp else self._limits.linger_seconds)
@@ -192,80 +200,84 @@ class McpProtocol(HttpToolsProtocol):
 
     def _drop(self, cycle: RequestResponseCycle) -> bool:
         """Forget a request whose body does not come, if it has not begun."""
-        last = self._turns[-1] if len(self._turns) > 1 else None
-        is_waiting = isinstance(last, Other) and last.cycle is cycle
+        last = self._pending[-1] if len(self._pending) > 1 else None
+        is_waiting = isinstance(last, AsgiRequest) and last.cycle is cycle
         if is_waiting:
-            self._turns.pop()
+            self._pending.pop()
         return is_waiting
 
     def _end_after(self, seconds: float) -> None:
         """Close the connection after a time, and cut it off if its peer does not take what is left for it."""
-        if self._watch is not None:
-            self._watch.cancel()
-        self._watch = self.loop.call_later(seconds, self._close)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._close)
 
     def shutdown(self) -> None:
         """Finish what is being answered, and nothing else."""
-        self._deaf = self._stopping = True
+        self._ignores_input = self._stopping = True
         if not self._answering or self._is_stream:
             self._close()
-        elif isinstance(self._turns[0], Other):
-            self._turns[0].cycle.keep_alive = False
+        elif isinstance(self._pending[0], AsgiRequest):
+            self._pending[0].cycle.keep_alive = False
 
     def pause_writing(self) -> None:
         super().pause_writing()
         # It is the peer that is waited for.
-        self._rest(self._limits.request_seconds)
+        self._wait_for_peer(self._limits.request_seconds)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._due = self.loop.time() + self._limits.request_seconds if self._in_message else None
+        self._deadline = self.loop.time() + self._limits.request_seconds if self._in_message else None
         if self._answering:
             self._is_busy()
-        self._go_on()
+        self._answer_next()
 
     def _close(self) -> None:
         self.transport.close()
-        self._wait_for_end()
+        self._abort_if_slow()
 
-    def _wait_for_end(self) -> None:
+    def _abort_if_slow(self) -> None:
         """Let the peer of a closing connection take what is left for it, unless another needs its place."""
         if self.unsent():
-            self._rest(self._limits.request_seconds)
+            self._wait_for_peer(self._limits.request_seconds)
         self._abort_after(self._limits.request_seconds)
 
     def _abort_after(self, seconds: float) -> None:
         # Whoever does not take what is left for it would keep a closing connection for ever.
-        if self._watch is not None:
-            self._watch.cancel()
-        self._watch = self.loop.call_later(seconds, self.transport.abort)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self.transport.abort)
 
     # Patience: one timer a connection, which need not move, for no limit set while it runs can end before it.
 
-    def _watch_on(self) -> None:
+    def _start_timer(self) -> None:
         latest = self.loop.time() + min(self._limits.idle_seconds, self._limits.request_seconds)
-        self._watch = self.loop.call_at(latest if self._due is None else min(self._due, latest), self._look)
+        self._timer = self.loop.call_at(
+            latest if self._deadline is None else min(self._deadline, latest), self._check_time
+        )
 
-    def _look(self) -> None:
+    def _check_time(self) -> None:
         if self.transport.is_closing():
             self._abort_after(self._limits.request_seconds)
-        elif self._due is None or self.loop.time() < self._due:
-            self._watch_on()
+        elif self._deadline is None or self.loop.time() < self._deadline:
+            self._start_timer()
         elif self.flow.write_paused:
             self.transport.abort()
         elif not self._in_message and not self._unread:
             self._close()
         elif self.flow.read_paused:
             # It is we who do not read.
-            self._due = self.loop.time() + self._limits.request_seconds
-            self._watch_on()
+            self._deadline = self.loop.time() + self._limits.request_seconds
+            self._start_timer()
         else:
             self._refuse(answers.TOO_SLOW)
 
     # Reading
 
     def data_received(self, data: bytes) -> None:
-        at_rest = not (self._turns or self._unread or self._in_message or self._deaf or self.flow.write_paused)
+        at_rest = not (
+            self._pending or self._unread or self._in_message or self._ignores_input or self.flow.write_paused
+        )
         head = self._head
         if at_rest and head is not None:
             # The next request with the same head is passed on without a look at the rest.
@@ -279,7 +291,7 @@ class McpProtocol(HttpToolsProtocol):
             ):
                 came = begin(endpoint.place, request, head.peer)
                 if isinstance(came, bytes):
-                    self._rest(self._limits.idle_seconds)
+                    self._wait_for_peer(self._limits.idle_seconds)
                     self.transport.write(came)
                 else:
                     self._wait_for(came, head.peer)
@@ -289,16 +301,16 @@ class McpProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
             return
         is_busy = not at_rest and self._endpoint.shared_turns.is_busy
-        if not self._deaf and (is_busy or data.count(_VERSION) > 1):
+        if not self._ignores_input and (is_busy or data.count(_VERSION) > 1):
             self._unread = data
             self.flow.pause_reading()
             self._continue_soon()
             return
         self._read(data)
-        if self._turns:
+        if self._pending:
             if at_rest:
                 self._remember(data)
-            self._go_on(at_once=True)
+            self._answer_next(at_once=True)
 
     def _read(self, data: bytes) -> None:
         """Read some pieces of the data, and the rest when others have had their turn."""
@@ -306,17 +318,17 @@ class McpProtocol(HttpToolsProtocol):
             self._feed(data)
             return
         start = 0
-        while start < min(len(data), _AT_ONCE) and len(self._turns) <= _MAX_TURNS and not self._deaf:
+        while start < min(len(data), _AT_ONCE) and len(self._pending) <= _MAX_PENDING and not self._ignores_input:
             self._feed(data[start : start + _PIECE])
             start += _PIECE
-        if start < len(data) and not self._deaf:
+        if start < len(data) and not self._ignores_input:
             self._unread = data[start:]
             self.flow.pause_reading()
             self._read_on()
 
     def _read_on(self) -> None:
         """Read more of what was received, unless there is enough to answer."""
-        if self._unread and len(self._turns) <= _MAX_TURNS:
+        if self._unread and len(self._pending) <= _MAX_PENDING:
             self._continue_soon()
 
     def _continue_soon(self) -> None:
@@ -329,48 +341,53 @@ class McpProtocol(HttpToolsProtocol):
         self._continues = False
         if self.transport.is_closing():
             return
-        if self._unread and len(self._turns) <= _MAX_TURNS:
+        if self._unread and len(self._pending) <= _MAX_PENDING:
             data, self._unread = self._unread, b""
             self._read(data)
-        self._go_on()
+        self._answer_next()
         if self._unread:
             return
         if self._ends:
             self._ends = False
             if not self._end_of_input():
                 self._close()
-        elif len(self._turns) <= 1 and not self.flow.write_paused:
+        elif len(self._pending) <= 1 and not self.flow.write_paused:
             self.flow.resume_reading()
 
     def _wait_for(self, work: Work, peer: Peer) -> None:
         """Answer such a request when the work is done."""
-        post = Post(self._endpoint.place, b"POST", peer, [], marked=False)
+        post = PostRequest(self._endpoint.place, b"POST", peer, [], has_mcp_header=False)
         post.whole = post.keep_alive = True
-        self._due = None
-        self._turns.append(post)
+        self._deadline = None
+        self._pending.append(post)
         self._finish(post, work)
 
     def _remember(self, data: bytes) -> None:
         """Remember the head of data that were one request, for the next one."""
-        post = self._turns[0]
-        if len(self._turns) > 1 or self._in_message or not isinstance(post, Post) or not post.whole:
+        post = self._pending[0]
+        if len(self._pending) > 1 or self._in_message or not isinstance(post, PostRequest) or not post.whole:
             return
-        if post.place is self._endpoint.place and post.method == b"POST" and post.keep_alive and not post.marked:
+        if (
+            post.place is self._endpoint.place
+            and post.method == b"POST"
+            and post.keep_alive
+            and not post.has_mcp_header
+        ):
             self._head = plain_head(data, len(post.body), self.url, self.headers, post.peer)
 
     def _feed(self, data: bytes) -> None:
         self._unseen_bytes += len(data)
-        while data and not self._deaf:
+        while data and not self._ignores_input:
             try:
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
                 data = self._without_offer() + data[upgrade.args[0] :]
             except httptools.HttpParserError:
-                if not self._deaf:
+                if not self._ignores_input:
                     self._refuse(answers.BAD_REQUEST)
             else:
                 break
-        if self._in_message and not self._deaf:
+        if self._in_message and not self._ignores_input:
             if self._unseen_bytes > self._limits.head_bytes:
                 self._refuse(answers.HEAD_TOO_LARGE)
             elif self._post is not None and not self._post.looked_at:
@@ -380,11 +397,11 @@ class McpProtocol(HttpToolsProtocol):
             self._count_held()
 
     def _count_held(self) -> None:
-        self._held = sum(len(turn.body) for turn in self._turns if isinstance(turn, Post))
+        self._held = sum(len(turn.body) for turn in self._pending if isinstance(turn, PostRequest))
         if self._address is not None:
-            self._endpoint.room.holds(self, self._address, self._held)
+            self._endpoint.slots.set_body_bytes(self, self._address, self._held)
 
-    def _look_at(self, post: Post) -> None:
+    def _look_at(self, post: PostRequest) -> None:
         """What the headers say about a body; of no interest when the body came with them."""
         post.looked_at = True
         for name, value in self.headers:
@@ -393,8 +410,8 @@ class McpProtocol(HttpToolsProtocol):
                 return
             if name.lower() == b"expect" and value.lower() == b"100-continue":
                 post.expects = True
-        if self._turns[0] is post and not self.flow.write_paused:
-            self._invite(post)
+        if self._pending[0] is post and not self.flow.write_paused:
+            self._send_continue(post)
 
     def _without_offer(self) -> bytes:
         """The head of a request that offers to speak another protocol, as if it did not.
@@ -407,15 +424,15 @@ class McpProtocol(HttpToolsProtocol):
         return b"%b %b HTTP/1.1\r\n%b\r\n" % (method, self.url, b"".join(headers))
 
     def on_message_begin(self) -> None:
-        if self._deaf:
+        if self._ignores_input:
             return
         self.url = b""
         self.headers = []
         self.cycle = None  # type: ignore[assignment]
         self._unseen_bytes = self._skipped = 0
         self._in_message = True
-        self._due = self.loop.time() + self._limits.request_seconds
-        if self._turns or self.flow.write_paused:
+        self._deadline = self.loop.time() + self._limits.request_seconds
+        if self._pending or self.flow.write_paused:
             self.flow.pause_reading()
 
     def on_url(self, url: bytes) -> None:
@@ -425,7 +442,7 @@ class McpProtocol(HttpToolsProtocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        if self._deaf:
+        if self._ignores_input:
             return
         # Only where the pieces do not already show that the head is small is it worth adding up.
         if self._unseen_bytes + _PIECE > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
@@ -435,27 +452,27 @@ class McpProtocol(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 self._refuse(answers.BAD_REQUEST)
             return
-        found, peer = marks(self.headers), self._peer
+        found, peer = read_origin_headers(self.headers), self._peer
         refusal = self._endpoint.names.refusal(found)
         if found.forwarded is not None and refusal is None and (self._is_proxy or is_loopback(peer.host)):
             peer = self._passed_on_for(found.forwarded)
-            refusal = self._count_as(neighbourhood(peer.host))
+            refusal = self._change_address(address_block(peer.host))
         if refusal is not None:
             self._refuse(refusal)
             return
         endpoint, method, place = self._endpoint, self.parser.get_method(), None
-        query = "" if self.url == b"/mcp" else mcp_query(self.url)
+        query = "" if self.url == b"/mcp" else query_of_mcp(self.url)
         if query is not None:
             place = endpoint.place
             peer = peer._replace(query=query) if query else peer
-        elif endpoint.beside is not None and method == b"POST":
-            place = endpoint.beside.place(self.url)
+        elif endpoint.routes is not None and method == b"POST":
+            place = endpoint.routes.place(self.url)
         if place is None:
             self.client = (peer.host, 0)
             self._other_headers_complete()
         else:
-            self._post = Post(place, method, peer, self.headers, found.is_mcp)
-            self._turns.append(self._post)
+            self._post = PostRequest(place, method, peer, self.headers, found.is_mcp)
+            self._pending.append(self._post)
 
     def _passed_on_for(self, address: str) -> Peer:
         """Whom a proxy speaks for.
@@ -466,14 +483,14 @@ class McpProtocol(HttpToolsProtocol):
             self._endpoint.warn_of_proxy(self._peer.host)
         return self._peer._replace(host=(self._is_proxy and peer_address(address)) or UNKNOWN_HOST)
 
-    def _count_as(self, address: str) -> bytes | None:
+    def _change_address(self, address: str) -> bytes | None:
         """Count this connection of a proxy's under the address that it speaks for; a refusal if there is no room."""
         # While an earlier request is being answered, it counts as that one does.
-        if self._address is None or self._address == address or self._turns:
+        if self._address is None or self._address == address or self._pending:
             return None
-        room = self._endpoint.room
-        room.leave(self, self._address)
-        self._address = address if room.enter(self, address) else None
+        slots = self._endpoint.slots
+        slots.free(self, self._address)
+        self._address = address if slots.acquire(self, address) else None
         return answers.TOO_MANY if self._address is None else None
 
     def _head_bytes(self) -> int:
@@ -491,8 +508,8 @@ class McpProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # uvicorn believes that there is no request before this one, and starts it at once.
-        self._turns.append(Other(cycle, app))
-        self._go_on()
+        self._pending.append(AsgiRequest(cycle, app))
+        self._answer_next()
 
     # What an application may do with its connection.
 
@@ -502,13 +519,13 @@ class McpProtocol(HttpToolsProtocol):
         if self._is_at_eof:
             self.end()
         if self._address is not None:
-            self._endpoint.room.release(self, self._address)
+            self._endpoint.slots.release(self, self._address)
 
     def belongs_to(self, name: str) -> None:
         """It is the connection of a known agent, and is kept before those of others."""
         self._agent = name
         if self._address is not None:
-            self._endpoint.room.is_known(self, name)
+            self._endpoint.slots.set_known(self, name)
 
     def has_gone(self) -> bool:
         """Whether nobody waits for an answer."""
@@ -522,7 +539,7 @@ class McpProtocol(HttpToolsProtocol):
         if self._is_at_eof:
             self.end()
         if self._address is not None:
-            self._endpoint.room.leave(self, self._address)
+            self._endpoint.slots.free(self, self._address)
             self._address = None
 
     def write(self, data: bytes) -> None:
@@ -538,7 +555,7 @@ class McpProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._unseen_bytes = 0
-        if self._deaf:
+        if self._ignores_input:
             return
         post = self._post
         if post is None:
@@ -554,10 +571,10 @@ class McpProtocol(HttpToolsProtocol):
             if isinstance(post.body, bytes):
                 post.body = bytearray(post.body)
             post.body += body
-        if post is not None and len(post.body) > post.free_bytes and not self._deaf:
+        if post is not None and len(post.body) > post.free_bytes and not self._ignores_input:
             self._admit(post)
 
-    def _admit(self, post: Post) -> None:
+    def _admit(self, post: PostRequest) -> None:
         """Read the rest of a large body, if its beginning shows that its sender may send that."""
         post.free_bytes = post.place.max_bytes
         admits = post.place.admits
@@ -567,12 +584,12 @@ class McpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         post, self._post = self._post, None
         # With neither, it was an offer to speak another protocol, and the request comes again without it.
-        if self._deaf or (post is None and self.cycle is None):
+        if self._ignores_input or (post is None and self.cycle is None):
             return
         self._in_message = False
         if not self.flow.write_paused:
             # An application may have answered before the body was whole.
-            self._due = None if self._turns else self.loop.time() + self._limits.idle_seconds
+            self._deadline = None if self._pending else self.loop.time() + self._limits.idle_seconds
         if post is None:
             super().on_message_complete()
             if self._answering:
@@ -580,34 +597,34 @@ class McpProtocol(HttpToolsProtocol):
             return
         post.whole = True
         post.keep_alive = self.parser.should_keep_alive()
-        self._deaf = not post.keep_alive
+        self._ignores_input = not post.keep_alive
 
     # Answering
 
-    def _go_on(self, *, at_once: bool = False) -> None:
+    def _answer_next(self, *, at_once: bool = False) -> None:
         """Take the next turn that can be taken; if there is none, wait for more.
 
         ``at_once`` begins to answer before this returns; but only the first, for others want to be answered too.
         """
-        while self._turns:
+        while self._pending:
             self._read_on()
             if self._answering or self.flow.write_paused or self.transport.is_closing():
                 return
-            turn = self._turns[0]
-            if isinstance(turn, Other):
+            turn = self._pending[0]
+            if isinstance(turn, AsgiRequest):
                 self._start(turn)
                 return
-            if not isinstance(turn, Post):
-                self._part(turn)
+            if not isinstance(turn, PostRequest):
+                self._send_and_close(turn)
                 return
             if not turn.whole:
-                self._invite(turn)
+                self._send_continue(turn)
                 break
             answer = self._answer_to(turn, at_once=at_once)
             if answer is None:
                 return
-            self._say(answer, turn)
-            if self._turns:
+            self._send_answer(answer, turn)
+            if self._pending:
                 self._continue_soon()
                 return
         if not self.flow.write_paused and not self.transport.is_closing():
@@ -618,20 +635,20 @@ class McpProtocol(HttpToolsProtocol):
             self._read_on()
             return
         # The time of a request that is arriving runs from its first byte, unless it was we who did not read.
-        if not self._in_message or self._due is None or self.flow.read_paused:
-            self._rest(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
+        if not self._in_message or self._deadline is None or self.flow.read_paused:
+            self._wait_for_peer(self._limits.request_seconds if self._in_message else self._limits.idle_seconds)
         self.flow.resume_reading()
 
-    def _rest(self, seconds: float) -> None:
+    def _wait_for_peer(self, seconds: float) -> None:
         """Wait for the peer, and for so long at most."""
         if self._address is not None:
-            self._endpoint.room.rests(self, self._address)
-        self._due = self.loop.time() + seconds
+            self._endpoint.slots.set_idle(self, self._address)
+        self._deadline = self.loop.time() + seconds
 
-    def _start(self, other: Other, queue_for: str | None = None) -> None:
+    def _start(self, other: AsgiRequest, queue_for: str | None = None) -> None:
         """Let the application answer; with an address to ``queue_for``, when it is that one's turn."""
-        if self._address is not None and not self._endpoint.room.has_room_for_page(self._address):
-            self._turn_down(other.cycle)
+        if self._address is not None and not self._endpoint.slots.can_make_page(self._address):
+            self._refuse_waiting(other.cycle)
             return
         other.cycle.scope["extensions"] = {LINE: {LINE: self}}
         begin = partial(super()._start_asgi_task, other.cycle, other.app)
@@ -646,30 +663,30 @@ class McpProtocol(HttpToolsProtocol):
         """Begin to answer a request when it is the turn of its address, if one more may wait."""
         queue = self._endpoint.queue
         if not queue.has_room(address):
-            self._turn_down(cycle)
+            self._refuse_waiting(cycle)
             return
         self._answering = True
         self._is_busy()
         self._queued_for = address
-        queue.add(address, self, begin, partial(self._turn_down, cycle))
+        queue.add(address, self, begin, partial(self._refuse_waiting, cycle))
 
-    def _turn_down(self, cycle: RequestResponseCycle | None = None) -> None:
+    def _refuse_waiting(self, cycle: RequestResponseCycle | None = None) -> None:
         """Refuse a request that has not begun, because too many wait."""
         self._answering = False
         self._post = None
         if cycle is not None:
             _disconnect(cycle)
         if not self.transport.is_closing():
-            self._rest(self._limits.linger_seconds)
-            self._part(answers.TOO_MANY)
+            self._wait_for_peer(self._limits.linger_seconds)
+            self._send_and_close(answers.TOO_MANY)
 
-    def _answer_to(self, post: Post, *, at_once: bool) -> bytes | None:
+    def _answer_to(self, post: PostRequest, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""
         app, posted = self._endpoint.mcp if post.place is self._endpoint.place else None, post.method == b"POST"
         request = RpcRequest(bytes(post.body))
-        if app is not None and (is_mcp(request, has_mcp_header=post.marked) if posted else post.marked):
-            self._turns[0] = other = Other(whole_cycle(self, post, keep_alive=not self._stopping), app)
-            self._start(other, neighbourhood(post.peer.host))
+        if app is not None and (is_mcp(request, has_mcp_header=post.has_mcp_header) if posted else post.has_mcp_header):
+            self._pending[0] = other = AsgiRequest(asgi_cycle_of(self, post, keep_alive=not self._stopping), app)
+            self._start(other, address_block(post.peer.host))
             return None
         if not posted:
             return answers.WRONG_METHOD_HEAD if post.method == b"HEAD" else answers.WRONG_METHOD
@@ -677,7 +694,7 @@ class McpProtocol(HttpToolsProtocol):
             self._identify(request)
         if request.is_batch:
             self._queue(
-                neighbourhood(post.peer.host), lambda: self._finish(post, post.place.handler(request, post.peer))
+                address_block(post.peer.host), lambda: self._finish(post, post.place.handler(request, post.peer))
             )
             return None
         if not at_once:
@@ -700,21 +717,21 @@ class McpProtocol(HttpToolsProtocol):
         """The peer waits for us, unless the body of its request is still to come."""
         if self._address is None or self.flow.write_paused:
             return
-        turn = self._turns[0]
-        if not isinstance(turn, Other):
-            self._endpoint.room.is_busy(self, self._address)
+        turn = self._pending[0]
+        if not isinstance(turn, AsgiRequest):
+            self._endpoint.slots.set_busy(self, self._address)
         elif not (self._in_message and turn.cycle is self.cycle):
-            self._endpoint.room.makes_page(self, self._address)
+            self._endpoint.slots.set_making_page(self, self._address)
 
-    def _handle(self, post: Post, request: RpcRequest) -> None:
+    def _handle(self, post: PostRequest, request: RpcRequest) -> None:
         self._finish(post, post.place.handler(request, post.peer))
 
-    def _finish(self, post: Post, work: Work) -> None:
+    def _finish(self, post: PostRequest, work: Work) -> None:
         self._answering = True
         self._is_busy()
         self._endpoint.answering[post] = self.loop.create_task(self._answer(post, work))
 
-    async def _answer(self, post: Post, work: Work) -> None:
+    async def _answer(self, post: PostRequest, work: Work) -> None:
         try:
             answer = written(await work)
         except TooOften as refused:
@@ -733,10 +750,10 @@ class McpProtocol(HttpToolsProtocol):
             del self._endpoint.answering[post]
         self._answering = False
         if not self.transport.is_closing():
-            self._say(answer, post)
+            self._send_answer(answer, post)
             self._go_on_later()
 
-    def _failed(self, post: Post, error: BaseException) -> bytes:
+    def _failed(self, post: PostRequest, error: BaseException) -> bytes:
         log.error("internal error while answering %s", post.peer.host, exc_info=error)
         # JSON-RPC says so in the body.
         return answers.of_status(200 if post.place is self._endpoint.place else 500, answers.INTERNAL_ERROR)
@@ -744,20 +761,20 @@ class McpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._answering = self._waits_for_news = False
         if self.transport.is_closing():
-            self._wait_for_end()
+            self._abort_if_slow()
         else:
-            self._turns.popleft()
+            self._pending.popleft()
             self._go_on_later()
 
     def _go_on_later(self) -> None:
         """After an answer: what else was sent with its request waits until others have had their turn."""
-        if self._turns:
+        if self._pending:
             self._continue_soon()
         else:
-            self._go_on()
+            self._answer_next()
 
-    def _say(self, answer: bytes, post: Post) -> None:
-        self._turns.popleft()
+    def _send_answer(self, answer: bytes, post: PostRequest) -> None:
+        self._pending.popleft()
         if post.keep_alive and not self._stopping:
             self.transport.write(answer)
         else:
@@ -766,7 +783,7 @@ class McpProtocol(HttpToolsProtocol):
         if self._held:
             self._count_held()
 
-    def _invite(self, post: Post) -> None:
+    def _send_continue(self, post: PostRequest) -> None:
         if post.expects and not post.body:
             self.transport.write(answers.CONTINUE)
         post.expects = False
@@ -774,43 +791,43 @@ class McpProtocol(HttpToolsProtocol):
     def _refuse(self, refusal: Refusal) -> None:
         """When its turn comes, say this and close. A request that is arriving gets no other answer."""
         post, cycle = self._post, self.cycle if self._in_message else None
-        self._deaf = True
+        self._ignores_input = True
         self._in_message = False
         self._post = None
         if post is not None:
-            self._turns.pop()
+            self._pending.pop()
         elif cycle is not None:
             if cycle.response_started:
                 self._close()
                 return
-            self._turns.pop()
-            self._answering = self._answering and bool(self._turns)
+            self._pending.pop()
+            self._answering = self._answering and bool(self._pending)
             _disconnect(cycle)
-        self._turns.append(refusal)
-        self._go_on()
+        self._pending.append(refusal)
+        self._answer_next()
 
-    def _part(self, refusal: Refusal) -> None:
+    def _send_and_close(self, refusal: Refusal) -> None:
         """Say the last word, and listen on for a moment: at a reset the peer might not see it."""
         self.transport.write(refusal if isinstance(refusal, bytes) else refusal())
         self._end_early()
 
     def _end_early(self) -> None:
         """Send nothing more, and throw away what still comes."""
-        self._turns.clear()
-        self._deaf = self._has_parted = True
+        self._pending.clear()
+        self._ignores_input = self._is_closing_early = True
         self._in_message = False
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
 
 
-def line_of(scope: Scope) -> Line | None:
+def connection_of(scope: Scope) -> ConnectionControl | None:
     """The connection that an application's request came by."""
-    line: Line | None = scope.get("extensions", {}).get(LINE, {}).get(LINE)
+    line: ConnectionControl | None = scope.get("extensions", {}).get(LINE, {}).get(LINE)
     return line
 
 
-def _too_large(post: Post) -> Refusal:
+def _too_large(post: PostRequest) -> Refusal:
     def make() -> bytes:
         body = post.place.too_large
         return answers.refusal(b"413 Content Too Large", body if isinstance(body, bytes) else body())

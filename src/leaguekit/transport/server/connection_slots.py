@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Protocol
 
 # The number of connections that are closed for a new one when descriptors are scarce.
-DISMISSED = 4
+CLOSED_WHEN_SCARCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Limits:
 RESERVED_AN_AGENT = 20
 
 
-class Guest(Protocol):
+class SlotHolder(Protocol):
     """A connection."""
 
-    def give_way(self, *, at_once: bool = False) -> None:
+    def close_for_other(self, *, at_once: bool = False) -> None:
         """Close: another takes its place. ``at_once`` is without an answer."""
 
 
-class Line(Protocol):
+class ConnectionControl(Protocol):
     """What an application may do with its connection."""
 
     def release(self) -> None:
@@ -61,7 +61,7 @@ class Line(Protocol):
         """Whether its peer has closed it, so that nobody waits for the response."""
 
 
-class Room:
+class ConnectionSlots:
     """The connections of a server.
 
     When there is no room for a new one, that gives way which has kept us waiting longest: whoever only holds
@@ -75,30 +75,30 @@ class Room:
         self._count = 0
         self._held: Counter[str] = Counter()
         # Those that wait for their peers, in the order in which they began to.
-        self._resting: dict[Guest, str] = {}
+        self._idle: dict[SlotHolder, str] = {}
         # The bytes of bodies that connections hold, in the order in which they began to; in all, and by address.
-        self._bodies: dict[Guest, tuple[str, int]] = {}
+        self._bodies: dict[SlotHolder, tuple[str, int]] = {}
         self._bytes = 0
         self._bytes_of: Counter[str] = Counter()
         # Those that are being answered, or wait for news, and have no place.
-        self._placeless: set[Guest] = set()
+        self._without_slot: set[SlotHolder] = set()
         # Those for which a page is being made, which have a place.
-        self._pages: dict[Guest, str] = {}
-        self._known: dict[Guest, str] = {}
+        self._pages: dict[SlotHolder, str] = {}
+        self._known: dict[SlotHolder, str] = {}
         self._known_of: Counter[str] = Counter()
 
-    def enter(self, guest: Guest, address: str, *, scarce: bool = False) -> bool:
+    def acquire(self, guest: SlotHolder, address: str, *, scarce: bool = False) -> bool:
         """Whether there is room for a new connection; ``scarce`` says that this program can hardly open another."""
-        if scarce and not self._dismiss_some():
+        if scarce and not self._close_idle():
             return False
-        if not self._make_room(address):
+        if not self._free_slot(address):
             return False
         self._count += 1
         self._held[address] += 1
-        self._resting[guest] = address
+        self._idle[guest] = address
         return True
 
-    def holds(self, guest: Guest, address: str, size: int) -> None:
+    def set_body_bytes(self, guest: SlotHolder, address: str, size: int) -> None:
         """It holds so many bytes of bodies.
 
         If that is too much for its address, or for all, those give way that have held some for longest.
@@ -112,13 +112,13 @@ class Room:
     def _give_way(self, address: str | None) -> bool:
         """Whether there was one that could give way, at that address or at any."""
         for guest, (where, _) in self._bodies.items():
-            if address in (where, None) and guest in self._resting:
-                self.leave(guest, where)
-                guest.give_way()
+            if address in (where, None) and guest in self._idle:
+                self.free(guest, where)
+                guest.close_for_other()
                 return True
         return False
 
-    def _count_bytes(self, guest: Guest, address: str, size: int) -> None:
+    def _count_bytes(self, guest: SlotHolder, address: str, size: int) -> None:
         before = self._bodies[guest][1] if guest in self._bodies else 0
         if size:
             self._bodies[guest] = address, size
@@ -129,38 +129,38 @@ class Room:
         if not self._bytes_of[address]:
             del self._bytes_of[address]
 
-    def _dismiss_some(self) -> bool:
+    def _close_idle(self) -> bool:
         """Close some at once, more than come; whether there were any."""
-        some = list(islice(self._resting.items(), DISMISSED))
+        some = list(islice(self._idle.items(), CLOSED_WHEN_SCARCE))
         for guest, address in some:
-            self.leave(guest, address)
-            guest.give_way(at_once=True)
+            self.free(guest, address)
+            guest.close_for_other(at_once=True)
         return bool(some)
 
-    def leave(self, guest: Guest, address: str) -> None:
+    def free(self, guest: SlotHolder, address: str) -> None:
         self._count_bytes(guest, address, 0)
-        self._resting.pop(guest, None)
+        self._idle.pop(guest, None)
         self._pages.pop(guest, None)
         if (name := self._known.pop(guest, None)) is not None:
             self._known_of[name] -= 1
             if not self._known_of[name]:
                 del self._known_of[name]
-        if guest in self._placeless:
-            self._placeless.remove(guest)
+        if guest in self._without_slot:
+            self._without_slot.remove(guest)
         else:
             self._count -= 1
             self._held[address] -= 1
         if not self._held[address]:
             del self._held[address]
 
-    def is_busy(self, guest: Guest, address: str) -> None:
+    def set_busy(self, guest: SlotHolder, address: str) -> None:
         """Its message is being answered."""
-        if self._resting.pop(guest, None) is not None and len(self._placeless) < self._limits.requests:
-            self._placeless.add(guest)
+        if self._idle.pop(guest, None) is not None and len(self._without_slot) < self._limits.requests:
+            self._without_slot.add(guest)
             self._count -= 1
             self._held[address] -= 1
 
-    def has_room_for_page(self, address: str) -> bool:
+    def can_make_page(self, address: str) -> bool:
         """Whether another page may be made."""
         limits, pages = self._limits, self._pages.values()
         most = limits.connections_an_address - limits.connections_an_address // 5
@@ -168,44 +168,44 @@ class Room:
             return False
         return len(pages) < most or sum(one == address for one in pages) < most
 
-    def makes_page(self, guest: Guest, address: str) -> None:
+    def set_making_page(self, guest: SlotHolder, address: str) -> None:
         """The application answers it."""
-        if self._resting.pop(guest, None) is not None:
+        if self._idle.pop(guest, None) is not None:
             self._pages[guest] = address
 
-    def release(self, guest: Guest, address: str) -> None:
+    def release(self, guest: SlotHolder, address: str) -> None:
         """It waits for news and needs no place until it is answered."""
-        if guest not in self._placeless:
-            self._resting.pop(guest, None)
+        if guest not in self._without_slot:
+            self._idle.pop(guest, None)
             self._pages.pop(guest, None)
-            self._placeless.add(guest)
+            self._without_slot.add(guest)
             self._count -= 1
             self._held[address] -= 1
 
-    def rests(self, guest: Guest, address: str) -> None:
+    def set_idle(self, guest: SlotHolder, address: str) -> None:
         """It waits for its peer, from now on."""
-        if self._resting.pop(guest, None) is None:
+        if self._idle.pop(guest, None) is None:
             self._pages.pop(guest, None)
-            if guest in self._placeless:
-                self._placeless.remove(guest)
+            if guest in self._without_slot:
+                self._without_slot.remove(guest)
                 # It is not refused: there are at most as many too many as there are requests.
                 if (
                     self._count >= self._limits.connections
                     or self._held[address] >= self._limits.connections_an_address
                 ):
-                    self._make_room(address)
+                    self._free_slot(address)
                 self._count += 1
                 self._held[address] += 1
-        self._resting[guest] = address
+        self._idle[guest] = address
 
-    def is_known(self, guest: Guest, name: str) -> None:
+    def set_known(self, guest: SlotHolder, name: str) -> None:
         """Keep a connection of a known agent before those of others."""
         has_room = len(self._known) < self._limits.reserved and self._known_of[name] < RESERVED_AN_AGENT
         if has_room and guest not in self._known:
             self._known[guest] = name
             self._known_of[name] += 1
 
-    def _make_room(self, address: str) -> bool:
+    def _free_slot(self, address: str) -> bool:
         """Whether there is a place, perhaps because a connection gives way."""
         if self._held[address] >= self._limits.connections_an_address:
             gives_way = self._longest_resting(address)
@@ -215,13 +215,13 @@ class Room:
             return True
         if gives_way is None:
             return False
-        self.leave(gives_way, self._resting[gives_way])
-        gives_way.give_way()
+        self.free(gives_way, self._idle[gives_way])
+        gives_way.close_for_other()
         return True
 
-    def _longest_resting(self, address: str | None = None) -> Guest | None:
+    def _longest_resting(self, address: str | None = None) -> SlotHolder | None:
         known = None
-        for guest, where in self._resting.items():
+        for guest, where in self._idle.items():
             if address in (None, where):
                 if guest not in self._known:
                     return guest

@@ -15,11 +15,11 @@ from uvicorn._types import ASGI3Application
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import HttpAnswer, Peer
-from leaguekit.transport.eager import rest_of
+from leaguekit.transport.eager import remainder_of
 from leaguekit.transport.server import responses as answers
-from leaguekit.transport.server.connection_slots import Limits, Room
+from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
 from leaguekit.transport.server.origin_headers import Names
-from leaguekit.transport.server.pending_requests import Admits, Place, Post, TooLarge, path_and_query
+from leaguekit.transport.server.pending_requests import Admits, PostRequest, PostRoute, TooLarge, path_and_query
 from leaguekit.transport.server.request_queue import RequestQueue, SharedTurns
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ Identify = Callable[[RpcRequest], str | None]
 Work = Awaitable[bytes | HttpAnswer | None]
 
 
-class Beside(NamedTuple):
+class PostRoutes(NamedTuple):
     """A further place for what is posted, for each name directly below a path, such as /transcripts/."""
 
     below: bytes
@@ -40,13 +40,13 @@ class Beside(NamedTuple):
     too_large: TooLarge
     admits: Admits | None = None
 
-    def place(self, url: bytes) -> Place | None:
+    def place(self, url: bytes) -> PostRoute | None:
         """The place that a URL means, if it means one."""
         path, _ = path_and_query(url)
         name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
         if not name or "/" in name:
             return None
-        return Place(partial(self.handler, name), self.max_bytes, self.too_large, self.admits)
+        return PostRoute(partial(self.handler, name), self.max_bytes, self.too_large, self.admits)
 
 
 @dataclass(slots=True)
@@ -54,20 +54,20 @@ class Endpoint:
     """What all connections of one server share."""
 
     # What /mcp is.
-    place: Place
+    place: PostRoute
     limits: Limits
     names: Names
     # Proxies that are believed where a request comes from.
     proxies: tuple[Network, ...]
-    room: Room
+    slots: ConnectionSlots
     # What answers MCP's requests at /mcp; without it they are the handler's like all others.
     mcp: ASGI3Application | None = None
-    beside: Beside | None = None
+    routes: PostRoutes | None = None
     identify: Identify | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
     shared_turns: SharedTurns = field(default_factory=SharedTurns)
     # Held here so that none vanishes while it waits, and so that stopping can wait for them.
-    answering: dict[Post, asyncio.Task[None]] = field(default_factory=dict)
+    answering: dict[PostRequest, asyncio.Task[None]] = field(default_factory=dict)
     # Set whenever a connection has gone.
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     _has_warned: bool = False
@@ -84,7 +84,7 @@ class Endpoint:
             )
 
 
-def begin(place: Place, request: RpcRequest, peer: Peer) -> bytes | Work:
+def begin(place: PostRoute, request: RpcRequest, peer: Peer) -> bytes | Work:
     """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
     work = place.handler(request, peer)
     try:
@@ -94,7 +94,7 @@ def begin(place: Place, request: RpcRequest, peer: Peer) -> bytes | Work:
             return written(end.value)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
         return _raised(error)
-    return rest_of(work, awaited)
+    return remainder_of(work, awaited)
 
 
 def written(answer: bytes | HttpAnswer | None) -> bytes:

@@ -34,7 +34,7 @@ _MAX_SEEN = 256
 _BRACKETED = re.compile(r"\[([0-9a-f:.]+)\](?::[0-9]*)?")
 
 
-class Marks(NamedTuple):
+class OriginHeaders(NamedTuple):
     """What a request's headers say of where it comes from; None where they do not."""
 
     host: bytes | None
@@ -49,7 +49,7 @@ class Marks(NamedTuple):
     is_foreign: bool = False
 
 
-def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
+def read_origin_headers(headers: Sequence[tuple[bytes, bytes]]) -> OriginHeaders:
     host = origin = forwarded = None
     is_ambiguous = is_mcp = is_cross_site = is_visit = False
     for name, value in headers:
@@ -69,7 +69,7 @@ def marks(headers: Sequence[tuple[bytes, bytes]]) -> Marks:
             is_visit = value == b"navigate"
         elif name[:4].lower() == b"mcp-":
             is_mcp = True
-    return Marks(host, origin, forwarded, is_ambiguous, is_mcp, is_cross_site and not is_visit)
+    return OriginHeaders(host, origin, forwarded, is_ambiguous, is_mcp, is_cross_site and not is_visit)
 
 
 class Names:
@@ -88,7 +88,7 @@ class Names:
             host = own._replace(port=PORTS[own.scheme]).authority
             self._own_page = f"{own.scheme}://{own.authority}".encode(), host.encode()
 
-    def refusal(self, found: Marks) -> bytes | None:
+    def refusal(self, found: OriginHeaders) -> bytes | None:
         """How a request is refused, if it is not for this server or from a page of another's."""
         host = found.host
         if host is not None and host not in self._seen:
@@ -153,7 +153,7 @@ def _without_port(text: str) -> str:
     return host if port.isdecimal() else text
 
 
-def neighbourhood(host: str) -> str:
+def address_block(host: str) -> str:
     """What counts as one address: of IPv6, whoever has one has 2**64 of them."""
     try:
         address = meant(ip_address(host))

@@ -21,7 +21,7 @@ FREE_BYTES = 10_240
 Admits = Callable[[bytes, Peer], bool]
 
 
-class Place(NamedTuple):
+class PostRoute(NamedTuple):
     """Where bodies are posted, and who answers them."""
 
     handler: PostHandler
@@ -36,17 +36,17 @@ class Place(NamedTuple):
         return self.max_bytes if self.admits is None else min(FREE_BYTES, self.max_bytes)
 
 
-class Post:
+class PostRequest:
     """A request to /mcp, or to another place like it."""
 
     __slots__ = (
         "body",
         "expects",
         "free_bytes",
+        "has_mcp_header",
         "headers",
         "keep_alive",
         "looked_at",
-        "marked",
         "method",
         "peer",
         "place",
@@ -54,14 +54,14 @@ class Post:
     )
 
     def __init__(
-        self, place: Place, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], marked: bool
+        self, place: PostRoute, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], has_mcp_header: bool
     ) -> None:
         self.place = place
         self.method = method
         self.peer = peer
         self.headers = headers
         # A header says that this may be MCP.
-        self.marked = marked
+        self.has_mcp_header = has_mcp_header
         self.body: bytes | bytearray = b""
         # How long the body may become before its sender must be known.
         self.free_bytes = place.free_bytes
@@ -71,7 +71,7 @@ class Post:
         self.whole = False
 
 
-class Other(NamedTuple):
+class AsgiRequest(NamedTuple):
     """A request to anything else, for the ASGI application."""
 
     cycle: RequestResponseCycle
@@ -80,10 +80,10 @@ class Other(NamedTuple):
 
 # The last thing that is sent: bytes, or what makes them when they are sent.
 Refusal = bytes | Callable[[], bytes]
-Turn = Post | Other | Refusal
+PendingRequest = PostRequest | AsgiRequest | Refusal
 
 
-def mcp_query(url: bytes) -> str | None:
+def query_of_mcp(url: bytes) -> str | None:
     """What stands behind the ? of a URL whose path is /mcp; None for any other path."""
     if url == b"/mcp":
         return ""
@@ -103,7 +103,7 @@ def path_and_query(url: bytes) -> tuple[bytes, bytes]:
     return parts.path or b"", parts.query or b""
 
 
-def whole_cycle(line: HttpToolsProtocol, post: Post, *, keep_alive: bool) -> RequestResponseCycle:
+def asgi_cycle_of(line: HttpToolsProtocol, post: PostRequest, *, keep_alive: bool) -> RequestResponseCycle:
     """A request that has been read whole, for an application; all that can come after it is that its peer goes."""
     cycle = RequestResponseCycle(
         scope={

@@ -24,7 +24,7 @@ SECONDS_A_TURN = 0.002
 
 class _Request(NamedTuple):
     begin: Callable[[], None]
-    give_way: Callable[[], None]
+    close_for_other: Callable[[], None]
 
 
 class RequestQueue:
@@ -44,8 +44,8 @@ class RequestQueue:
         # Afterwards the other address must not have fewer than this one.
         return self._count < MAX_WAITING or len(self._waiting[self._busiest()]) > waiting + 1
 
-    def add(self, address: str, key: Hashable, begin: Callable[[], None], give_way: Callable[[], None]) -> None:
-        """Call ``begin`` when it is its turn, or ``give_way`` if another takes its place.
+    def add(self, address: str, key: Hashable, begin: Callable[[], None], close_for_other: Callable[[], None]) -> None:
+        """Call ``begin`` when it is its turn, or ``close_for_other`` if another takes its place.
 
         If all places are taken, the newest request of the address that has most of them gives way.
         """
@@ -53,8 +53,8 @@ class RequestQueue:
             busiest = self._busiest()
             newest, request = next(reversed(self._waiting[busiest].items()))
             self.remove(busiest, newest)
-            request.give_way()
-        self._waiting.setdefault(address, {})[key] = _Request(begin, give_way)
+            request.close_for_other()
+        self._waiting.setdefault(address, {})[key] = _Request(begin, close_for_other)
         self._count += 1
         if not self._runs:
             self._runs = True

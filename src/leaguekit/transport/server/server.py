@@ -22,11 +22,11 @@ from uvicorn.server import ServerState
 
 from leaguekit.transport.addresses import LOOPBACK, Network, is_passed_on
 from leaguekit.transport.descriptors import backlog
-from leaguekit.transport.server.connection import McpProtocol
-from leaguekit.transport.server.connection_slots import Limits, Room
-from leaguekit.transport.server.endpoint import Beside, Endpoint, Identify
+from leaguekit.transport.server.connection import HttpConnection
+from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
+from leaguekit.transport.server.endpoint import Endpoint, Identify, PostRoutes
 from leaguekit.transport.server.origin_headers import HEADERS, Names
-from leaguekit.transport.server.pending_requests import Admits, Place, PostHandler, TooLarge
+from leaguekit.transport.server.pending_requests import Admits, PostHandler, PostRoute, TooLarge
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]
 
@@ -94,7 +94,7 @@ def _why(host: str, port: int, error: OSError) -> str:
 class Server:
     """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped; real MCP by ``mcp``.
 
-    What is posted ``beside`` /mcp is answered in the same short way; whatever else comes there is the application's.
+    What is posted ``routes`` /mcp is answered in the same short way; whatever else comes there is the application's.
 
     ``max_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
     a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
@@ -115,7 +115,7 @@ class Server:
         admits: Admits | None = None,
         app: ASGIApp | None = None,
         mcp: McpApp | None = None,
-        beside: Beside | None = None,
+        routes: PostRoutes | None = None,
         limits: Limits = _DEFAULT_LIMITS,
         names: Iterable[str] = (),
         endpoint: str = "",
@@ -127,17 +127,19 @@ class Server:
         self._mcp = mcp
         # Type-checked here: uvicorn and Starlette say the same of an application in different words.
         mcp_app = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
-        place = Place(handler, max_bytes, too_large, admits)
+        place = PostRoute(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
         own = LOOPBACK if is_passed_on(endpoint, self._addresses) else ()
         known = Names(names, endpoint)
-        self._endpoint = Endpoint(place, limits, known, (*own, *proxies), Room(limits), mcp_app, beside, identify)
+        self._endpoint = Endpoint(
+            place, limits, known, (*own, *proxies), ConnectionSlots(limits), mcp_app, routes, identify
+        )
         self._state = ServerState()
         self._config = uvicorn.Config(
             _unless_gone(app or _nothing_here),
             interface="asgi3",
-            http=McpProtocol,
+            http=HttpConnection,
             ws="none",
             lifespan="auto",
             log_config=None,
@@ -178,8 +180,8 @@ class Server:
         for sock in self._sockets:
             self._servers.append(await loop.create_server(self._connection, sock=sock, backlog=backlog(_BACKLOG)))
 
-    def _connection(self) -> McpProtocol:
-        return McpProtocol(self._endpoint, self._config, self._state, self._lifespan.state)
+    def _connection(self) -> HttpConnection:
+        return HttpConnection(self._endpoint, self._config, self._state, self._lifespan.state)
 
     async def stop(self, seconds: float = 5.0) -> None:
         """Accept nothing more, finish what is being answered, and cut off what takes longer than so many seconds."""
