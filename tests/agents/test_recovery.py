@@ -15,7 +15,7 @@ import pytest
 from leaguekit.manager.attendance import RETURN_SECONDS
 from leaguekit.manager.league_runner import TOLD
 from leaguekit.player.player import PlayerAgent
-from leaguekit.protocol import codes, tokens
+from leaguekit.protocol import tokens
 from leaguekit.sim.loop import run
 from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.base import Peer
@@ -90,12 +90,6 @@ async def test_whose_answer_was_lost_with_the_manager_repeats_its_registration_a
             await hall.operate("start")
         await again(hall)
         repeated = (await hall.post("register_player", request))["result"]
-        if started:
-            # It does not come in by itself any more: the operator gives it a seat.
-            assert (repeated["status"], repeated["error_code"]) == ("REJECTED", "E019")
-            code = (await hall.operate("token_rotate", agent_id="P02"))["seat"]["code"]
-            by_seat = codes.with_code(MANAGER_URL, "seat", code)
-            repeated = (await hall.post("register_player", request, url=by_seat))["result"]
         assert (repeated["status"], repeated["player_id"]) == ("ACCEPTED", "P02")
         agent.id, agent.token = "P02", repeated["auth_token"]
         assert "result" in await agent.query("GET_STATUS")

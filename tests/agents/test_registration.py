@@ -218,6 +218,24 @@ def test_who_has_a_token_of_another_league_registers_without_it_where_no_ping_is
     assert deaf.manager.came[0].auth_token is msgspec.UNSET
 
 
+def test_a_refusal_by_a_manager_that_was_stopped_is_not_believed_before_it_was_shown_the_token(
+    office: Callable[..., Office], role: str
+) -> None:
+    office().register()
+    back = office()
+    back.manager.pongs, back.manager.rejecting = [None] * 5, ["E019"]
+    back.register()
+    assert [one.auth_token for one in back.manager.came] == [msgspec.UNSET, token_of(role)]
+
+
+def test_a_manager_that_answers_no_ping_and_always_refuses_is_believed(office: Callable[..., Office]) -> None:
+    office().register()
+    back = office()
+    back.manager.pong, back.manager.rejecting = None, ["E019"] * 10
+    with pytest.raises(RegistrationRefused):
+        back.register()
+
+
 @pytest.mark.parametrize("said_league", [True, False])
 def test_a_request_whose_answer_is_kept_is_never_repeated_without_the_token(
     office: Callable[..., Office], *, said_league: bool

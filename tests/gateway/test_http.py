@@ -13,6 +13,7 @@ import psutil
 import pytest
 from mcp import Client
 
+from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.gateway import mcp_surface
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Unreachable
@@ -53,6 +54,20 @@ def test_the_official_client_plays_a_whole_league_in_a_seat(tmp_path: Path, mode
             assert [row["rank"] for row in table["standings"] if row["player_id"] == end["player_id"]] == [end["rank"]]
 
     run(played())
+
+
+def test_who_has_a_seat_may_move_although_others_at_its_address_ask_too_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def asked() -> None:
+        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place:
+            _, joined = await place.post("/api/join", {"name": "Ada"})
+            monkeypatch.setattr(RateLimiter, "watches", lambda _self, peer: float(peer.host == "127.0.0.1"))
+            move = {"turn": "1", "move": "even"}
+            statuses = [(await place.post("/api/move", move, code))[0] for code in (joined["code"], "AAAA", "")]
+            assert statuses == [409, 429, 429]
+
+    run(asked())
 
 
 def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

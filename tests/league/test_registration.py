@@ -427,14 +427,15 @@ def test_a_registration_of_an_older_log_has_no_repeat() -> None:
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])
-def test_a_repeat_is_known_until_the_start(role: str) -> None:
+def test_a_repeat_is_known_after_the_start_too_but_not_from_who_has_had_the_answer(role: str) -> None:
     play = Play(players=1 if role == "player" else 2, referees=1 if role == "player" else 0)
     applicant = getattr(play, f"{role}_applicant")(2)
     name, _ = play.enter(applicant)
     assert play.enter(applicant)[0] == name
     play.begin()
+    assert play.enter(applicant)[0] == name
     with pytest.raises(Rejected, match="E019"):
-        play.enter(applicant)
+        play.enter(applicant._replace(says_it_is=name))
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])

@@ -951,6 +951,23 @@ async def test_a_rejected_assignment_is_offered_again_until_the_referee_takes_it
 
 
 @in_virtual_time
+async def test_a_match_that_a_referee_refuses_goes_to_another_soon(tmp_path: Path) -> None:
+    async with Hall(tmp_path) as hall:
+        for number in (1, 2):
+            await hall.scripted("player", number)
+        unwilling, willing = [
+            await hall.scripted("referee", number, replies)
+            for number, replies in enumerate(({"MATCH_ASSIGNMENT": changed(status="REJECTED", reason="no")}, {}), 1)
+        ]
+        await hall.operate("start")
+        await hall.until(lambda: willing.got("MATCH_ASSIGNMENT"), seconds=20)
+        assert len(unwilling.got("MATCH_ASSIGNMENT")) == 5
+        assert any(b"REF01 did not take it: no" in event for event in hall.log.disk.events)
+        await willing.report("R1M1")
+        await hall.end()
+
+
+@in_virtual_time
 async def test_an_assignment_that_does_not_arrive_is_sent_again(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         referee, *_ = await hall.scripted_league(players=2)

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import DISK, Disk
 from leaguekit.store.files import Shared, Views, ViewWriter, as_json, safe_name, write_view
+from tests.agents.leagues import in_virtual_time
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -347,3 +348,23 @@ def test_a_view_that_cannot_be_written_is_logged_once_until_it_can_be_again(
         asyncio.run(main())
     words = f"{path} cannot be written: its folder cannot be made (File exists)."
     assert [record.getMessage() for record in caplog.records] == [words] * 2
+
+
+@in_virtual_time
+async def test_a_view_that_could_not_be_written_is_written_as_soon_as_it_can_be(tmp_path: Path) -> None:
+    class FullDisk(Disk):
+        is_full = True
+
+        def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
+            if self.is_full:
+                raise StoreError("The disk is full.")
+            super().write(path, content, private=private)
+
+    disk, path = FullDisk(), tmp_path / "a.json"
+    writer = ViewWriter(files=disk, inline=True)
+    writer.put(path, 1)
+    await asyncio.sleep(10)
+    disk.is_full = False
+    await asyncio.sleep(1)
+    assert json.loads(path.read_bytes()) == 1
+    await writer.close()

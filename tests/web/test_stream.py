@@ -231,7 +231,7 @@ async def test_a_quiet_stream_has_heartbeats_and_costs_nothing_when_nobody_watch
 async def test_when_there_is_no_room_the_address_with_the_most_spectators_gives_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "MAX_WATCHERS", 5)
+    monkeypatch.setattr(stream, "max_descriptors", lambda: 20)
     async with Hall(tmp_path) as hall:
         watchers = (await opened(hall)).watchers
         school = [Spectator() for _ in range(5)]

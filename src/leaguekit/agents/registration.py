@@ -50,7 +50,8 @@ UNNAMED = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
 # knows better.
 MAX_UNREACHABLE = 4
-# How often an agent that has a token pings again before it believes that the manager knows no ping.
+# How often an agent that has a token pings again before it believes that the manager knows no ping, and before it
+# believes the refusal of such a manager.
 MAX_PING_RETRIES = 4
 # By chance, in the conversation_id of a registration: nobody finds it by its hash, which a ping shows.
 CONVERSATION_BYTES = 8
@@ -289,7 +290,7 @@ class Registrar:
     async def _ask_until_taken_on(self) -> Identity:
         request: m.Request | None = None
         kept: Identity | None = None
-        failures = 0
+        failures = refusals = 0
         while True:
             try:
                 league_id = await self._league_there()
@@ -306,6 +307,13 @@ class Registrar:
             except (RpcRefusal, _NotReached) as refusal:
                 _check_passes(refusal, math.inf if kept else MAX_UNREACHABLE - failures)
                 why = refusal
+            except RegistrationRefused as refused:
+                # A manager that answers no ping may know us all the same: it may have been stopped.
+                may_retry = self._unanswered_pings and refusals < MAX_PING_RETRIES
+                if not (may_retry and await self._world.blocking(self._has_token)):
+                    raise
+                refusals += 1
+                why = refused
             except ProtocolError as error:
                 reason = f"What answers at {self._address} is no League Manager of league.v2: {error.detail}"
                 raise RegistrationRefused(reason, "Check the manager's URL; it ends in /mcp.", error.code) from error

@@ -83,7 +83,9 @@ def gateway_app(gateway: Gateway, allowances: RateLimiter) -> ASGIApp:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        peer = Peer(_host(Request(scope)))
+        request = Request(scope)
+        # Whoever has a seat is counted by it: others at its address may look too often.
+        peer = Peer(gateway.place_of_owner(_code(request)) or _host(request))
         seconds = allowances.watches(peer)
         late = _problem(too_many(seconds), TOO_OFTEN, {"retry-after": str(math.ceil(seconds))})
         await (late if seconds else app)(scope, receive, allowances.charged(peer, send))
@@ -124,10 +126,16 @@ class _Browsers:
             raise _Wrong(409, str(refused)) from None
 
     async def _seat(self, request: Request) -> Seat:
-        scheme, _, code = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not code:
+        code = _code(request)
+        if not code:
             raise _Wrong(401, "Show the seat's code, as Authorization: Bearer CODE.")
-        return await self._gateway.seat(code.strip(), _host(request))
+        return await self._gateway.seat(code, _host(request))
+
+
+def _code(request: Request) -> str:
+    """The seat's code that a request shows; empty if it shows none."""
+    scheme, _, code = request.headers.get("authorization", "").partition(" ")
+    return code.strip() if scheme.lower() == "bearer" else ""
 
 
 async def _page(request: Request) -> Response:

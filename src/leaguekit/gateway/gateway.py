@@ -349,6 +349,11 @@ class Gateway:
             raise NotAllowed("No seat here has that code: take one first, with your code and a name.")
         return seat
 
+    def place_of_owner(self, code: str) -> str | None:
+        """The place of the seat that a code opens; None if there is none."""
+        place = _place(code) if code else None
+        return place if place in self.seats else None
+
     async def table(self, host: str) -> Table:
         """The league's table, fresh enough. Raises TooMany."""
         loop = asyncio.get_running_loop()

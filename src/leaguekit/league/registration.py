@@ -231,12 +231,13 @@ def _known(
 ) -> str | None:
     """Whose return this is: by its token, or because it repeats a registration whose answer was lost.
 
-    A repeat has the same content, sender and address. It comes within a minute, and before the start.
+    A repeat has the same content, sender and address. It comes within a minute, also after the start: that may follow
+    at once from the registration whose answer was lost.
     """
     if applicant.returning_id in registry:
         return applicant.returning_id
     agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
-    if agent is None or not league.is_open or not applicant.may_repeat:
+    if agent is None or not applicant.may_repeat:
         return None
     before = agent.registered
     one = (applicant.conversation_id, applicant.timestamp, applicant.sender, applicant.address)

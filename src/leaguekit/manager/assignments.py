@@ -12,6 +12,7 @@ from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league import commands, queries
 from leaguekit.league.records import Match
+from leaguekit.league.rounds import living_referees
 from leaguekit.manager.attendance import Attendance
 from leaguekit.manager.broadcasts import Recipients
 from leaguekit.manager.ledger import Ledger
@@ -28,6 +29,9 @@ log = logging.getLogger(__name__)
 PING_EVERY = 2.0
 PING_SECONDS = 2.0
 PINGS_MISSED = 3
+# How often a referee refuses a match until another gets it, and how much of its reason is written down.
+MAX_REFUSALS = 5
+MAX_REASON = 200
 # What a referee may need beyond its players' limits: its own calls and reports.
 REFEREE_SLACK = 20.0
 
@@ -57,6 +61,7 @@ class Assignments:
         if self._ledger.league.referees[referee_id].shows_own_token:
             return
         await self._attendance.there(referee_id, *match.players)
+        refusals = 0
         while match.in_play and match.attempt == attempt:
             recipient = self._recipient(referee_id)
             if recipient is None:
@@ -80,6 +85,10 @@ class Assignments:
                 return
             # It may still be busy with a match that the manager has ended; in time it is free, or overdue.
             log.warning("%s did not take %s: %s", referee_id, match_id, ack.reason)
+            refusals += 1
+            if refusals >= MAX_REFUSALS and len(living_referees(self._ledger.league)) > 1:
+                self._void(match, attempt, f"{referee_id} did not take it: {str(ack.reason)[:MAX_REASON]}")
+                return
             await asyncio.sleep(PING_EVERY)
 
     async def watch(self) -> None:

@@ -218,25 +218,29 @@ class ViewWriter:
                 log.error("%s", failure)
 
     def _begin(self, path: Path) -> None:
-        value = self._newest.pop(path)()
+        make = self._newest.pop(path)
+        value = make()
         self._began[path] = asyncio.get_running_loop().time()
         if self._thread is None:
-            self._finish(path, self._write(path, value))
+            self._finish(path, self._write(path, value), make)
             return
         writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write, path, value)
         self._under_way[path] = writing
-        writing.add_done_callback(lambda done: self._end(path, done))
+        writing.add_done_callback(lambda done: self._end(path, done, make))
 
-    def _end(self, path: Path, done: Future[StoreError | None]) -> None:
+    def _end(self, path: Path, done: Future[StoreError | None], make: Callable[[], Any]) -> None:
         del self._under_way[path]
-        self._finish(path, done.result())
+        self._finish(path, done.result(), make)
 
-    def _finish(self, path: Path, failure: StoreError | None) -> None:
+    def _finish(self, path: Path, failure: StoreError | None, make: Callable[[], Any]) -> None:
         if failure is None:
             self._failing.discard(path)
-        elif path not in self._failing:
-            self._failing.add(path)
-            log.error("%s", failure)
+        else:
+            # After the pause it is tried again, for there may be no newer version.
+            self._newest.setdefault(path, make)
+            if path not in self._failing:
+                self._failing.add(path)
+                log.error("%s", failure)
         loop = asyncio.get_running_loop()
         pause = max(self._pause, self._stretch * (loop.time() - self._began.pop(path)))
         self._pauses[path] = loop.call_later(pause, self._end_pause, path)

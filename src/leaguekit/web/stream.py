@@ -20,6 +20,7 @@ from leaguekit.agents.world import World
 from leaguekit.manager.ledger import Ledger
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.store.base import StoreError
+from leaguekit.transport.descriptors import max_descriptors
 from leaguekit.web.api_types import Live
 from leaguekit.web.projection import Projection, change
 
@@ -30,6 +31,8 @@ HEARTBEAT = 15.0
 # How soon a page comes back that has lost its stream, in milliseconds.
 COMES_BACK = 1_000
 MAX_WATCHERS = 1_000
+# The share of this program's descriptors that they may take: agents must be able to connect, too.
+WATCHERS_SHARE = 0.25
 HEAD = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -105,7 +108,7 @@ class Watchers:
 
     def has_room(self, address: str) -> bool:
         """Whether one more may watch; if need be, of those from the address with the most the oldest must go."""
-        if len(self._lines) < MAX_WATCHERS:
+        if len(self._lines) < min(MAX_WATCHERS, max_descriptors() * WATCHERS_SHARE):
             return True
         largest, count = self._held.most_common(1)[0]
         if count <= self._held[address] + 1:

@@ -114,6 +114,22 @@ def test_what_fails_to_load_fails_for_everybody_and_holds_up_nobody(run: Run) ->
     run(main())
 
 
+def test_what_failed_to_load_is_loaded_again_after_a_while(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "RETRY_SECONDS", 0.0)
+    faults = [OSError("no descriptors")]
+
+    async def main() -> None:
+        def load() -> Any:
+            if faults:
+                raise faults.pop()
+            return House().load()
+
+        async with serving(mcp=LazyMcpApp(load)) as running:
+            assert [(await said(running, post(INITIALIZE)))[0] for _ in range(2)] == [500, 200]
+
+    run(main())
+
+
 def test_who_comes_too_often_is_told_when_to_come_back(run: Run) -> None:
     async def main() -> None:
         waits = iter([0.0, 1.5])

@@ -218,6 +218,58 @@ def test_many_connections_that_pipeline_requests_keep_no_other_waiting(
     run(main())
 
 
+def test_a_body_in_tiny_chunks_is_read_when_it_is_its_turn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[int] = []
+    sizes: list[int] = []
+    received, feed = HttpConnection.data_received, HttpConnection._feed
+
+    def noted(self: HttpConnection, data: bytes) -> None:
+        sizes.append(len(data))
+        feed(self, data)
+
+    def receive(self: HttpConnection, data: bytes) -> None:
+        received(self, data)
+        waited.append(len(self._unread))
+
+    async def main() -> None:
+        async with serving() as running:
+            client = await running.say(chunked(*[b"a"] * 500))
+            assert (await client.answer())[2] == b"a" * 500
+
+    monkeypatch.setattr(HttpConnection, "data_received", receive)
+    monkeypatch.setattr(HttpConnection, "_feed", noted)
+    run(main())
+    assert waited[0] > 2_000
+    assert max(sizes) <= 512
+
+
+def test_an_application_that_wants_a_body_does_not_make_more_of_it_wait_in_memory(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_queue, "SECONDS_A_TURN", 0.0)
+    longest = 0
+    received = HttpConnection.data_received
+
+    def receive(self: HttpConnection, data: bytes) -> None:
+        nonlocal longest
+        received(self, data)
+        longest = max(longest, len(self._unread))
+
+    async def main() -> None:
+        async with serving(app=application()) as running:
+            head = b"POST /upload HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+            many = [await running.say(head) for _ in range(10)]
+            sending = [asyncio.create_task(client.send(b"1\r\na\r\n" * 500_000)) for client in many]
+            for _ in range(1_000):
+                await asyncio.sleep(0)
+            for task in sending:
+                task.cancel()
+
+    monkeypatch.setattr(HttpConnection, "data_received", receive)
+    run(main())
+    assert longest < 600_000
+
+
 def test_an_endless_body_is_cut_off_when_its_request_has_been_answered_and_holds_up_nobody(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -251,9 +251,12 @@ class _Target(NamedTuple):
 async def _turn(host: Host, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> None:
     waiter: asyncio.Future[None] = loop.create_future()
     deadline.watch(waiter)
+    # It is our own limit that is waited for, and perhaps other players at the same gateway.
+    deadline.hold("too many calls to that host are under way")
     host.waiting.append(waiter)
     try:
         await waiter
+        deadline.go_on()
     except BaseException:
         if not waiter.cancelled() and waiter.exception() is None:
             host.leave()  # the turn came just as the call was cancelled

@@ -27,6 +27,8 @@ from leaguekit.transport.mcp.surface import Surface
 log = logging.getLogger(__name__)
 
 MISSING = "This server does not speak MCP, only league.v2 by JSON-RPC: it runs without pip install 'leaguekit[mcp]'."
+# How long all hear of a failure until it is tried again.
+RETRY_SECONDS = 5.0
 _METHOD_NOT_FOUND = -32601
 _NOT_FOUND = 404
 _ONLY_POST = 405
@@ -72,6 +74,7 @@ class LazyMcpApp:
         self._only_post = only_post
         self._opening: asyncio.Future[Served] | None = None
         self._running: asyncio.Task[None] | None = None
+        self._retry_at = 0.0
         self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,11 +106,16 @@ class LazyMcpApp:
         await app(scope, replayed, send)
 
     async def _open(self) -> Served:
-        if self._opening is None:
+        if self._opening is None or self._has_failed():
             self._opening = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._opening))
         # Others wait for the same: one that gives up must not take it from them.
         return await asyncio.shield(self._opening)
+
+    def _has_failed(self) -> bool:
+        """Whether it failed some time ago: the fault may have been one of the host, and have passed."""
+        opening, now = self._opening, asyncio.get_running_loop().time()
+        return opening is not None and opening.done() and opening.exception() is not None and now >= self._retry_at
 
     async def _run(self, opening: asyncio.Future[Served]) -> None:
         try:
@@ -117,6 +125,7 @@ class LazyMcpApp:
         except BaseException as error:
             if opening.done():
                 raise
+            self._retry_at = asyncio.get_running_loop().time() + RETRY_SECONDS
             opening.set_exception(error)
             # Whoever asks hears of it; if nobody is left who does, that is no fault.
             opening.exception()

@@ -13,12 +13,14 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import httptools
 from starlette.types import Scope
 from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -49,18 +51,34 @@ LINE = "leaguekit.line"
 
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 4_096
+# The same for data with many lines: 4,096 bytes may be two hundred requests, which take milliseconds.
+_SMALL_PIECE = 512
 # The bytes that are read in one turn of the loop. A megabyte of tiny requests or chunks takes seconds.
 _AT_ONCE = 16_384
+_SECONDS_AT_ONCE = 0.001
 # With more requests than these to answer, what was received waits.
 _MAX_PENDING = 32
 # The bytes that are read after the answer, of a body that the application has not read.
 _MAX_SKIPPED = 65_536
 # A chunk of a body counts as longer, because each takes its time.
 _CHUNK = 10
-# What every request has once.
+# What every request has once, and how many lines are read at once: each chunk of a body has two.
 _VERSION = b" HTTP/1."
+_MAX_LINES = 64
 # By a larger message nobody is identified: to read it twice takes long.
 _MAX_IDENTIFIED = 65_536
+
+
+class _Flow(FlowControl):
+    """Lets a peer send on only when what it has sent was read, also if an application wants more of a body."""
+
+    def __init__(self, transport: asyncio.Transport, has_unread: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._has_unread = has_unread
+
+    def resume_reading(self) -> None:
+        if not self._has_unread():
+            super().resume_reading()
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -119,6 +137,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _Flow(transport, lambda: bool(self._unread))
         host = self.client[0] if self.client else ""
         name, port = self.server or ("", 0)
         self._peer = Peer(peer_address(host), "", (name, port or 0))
@@ -300,8 +319,8 @@ class HttpConnection(HttpToolsProtocol):
             self._unread += data
             self.flow.pause_reading()
             return
-        is_busy = not at_rest and self._endpoint.shared_turns.is_busy
-        if not self._ignores_input and (is_busy or data.count(_VERSION) > 1):
+        is_busy = self._endpoint.shared_turns.is_busy and (not at_rest or len(data) > _PIECE)
+        if not self._ignores_input and (is_busy or data.count(_VERSION) > 1 or _has_many_lines(data, _AT_ONCE)):
             self._unread = data
             self.flow.pause_reading()
             self._continue_soon()
@@ -314,13 +333,16 @@ class HttpConnection(HttpToolsProtocol):
 
     def _read(self, data: bytes) -> None:
         """Read some pieces of the data, and the rest when others have had their turn."""
-        if len(data) <= _PIECE:
+        if len(data) <= _SMALL_PIECE or (len(data) <= _PIECE and not _has_many_lines(data, _PIECE)):
             self._feed(data)
             return
-        start = 0
+        start, until = 0, perf_counter() + _SECONDS_AT_ONCE
+        size = _SMALL_PIECE if _has_many_lines(data, _PIECE) else _PIECE
         while start < min(len(data), _AT_ONCE) and len(self._pending) <= _MAX_PENDING and not self._ignores_input:
-            self._feed(data[start : start + _PIECE])
-            start += _PIECE
+            self._feed(data[start : start + size])
+            start += size
+            if perf_counter() >= until:
+                break
         if start < len(data) and not self._ignores_input:
             self._unread = data[start:]
             self.flow.pause_reading()
@@ -816,6 +838,7 @@ class HttpConnection(HttpToolsProtocol):
         self._pending.clear()
         self._ignores_input = self._is_closing_early = True
         self._in_message = False
+        self._unread = b""
         self.transport.write_eof()
         self.flow.resume_reading()
         self._abort_after(self._limits.linger_seconds)
@@ -825,6 +848,11 @@ def connection_of(scope: Scope) -> ConnectionControl | None:
     """The connection that an application's request came by."""
     line: ConnectionControl | None = scope.get("extensions", {}).get(LINE, {}).get(LINE)
     return line
+
+
+def _has_many_lines(data: bytes, size: int) -> bool:
+    """Whether the beginning of data may be many requests, or a body in many chunks."""
+    return data.count(b"\r\n", 0, size) > _MAX_LINES
 
 
 def _too_large(post: PostRequest) -> Refusal:

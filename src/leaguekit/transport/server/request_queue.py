@@ -19,7 +19,7 @@ TURNS_BETWEEN = 64
 MAX_WAITING = 400
 MAX_WAITING_AN_ADDRESS = 100
 # The time in each turn of the loop for all connections that have sent more than one request.
-SECONDS_A_TURN = 0.002
+SECONDS_A_TURN = 0.0005
 
 
 class _Request(NamedTuple):
