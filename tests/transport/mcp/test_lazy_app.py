@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from starlette.responses import PlainTextResponse
 
+from leaguekit.transport.mcp import lazy_app
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served, lazy_mcp_app
 from leaguekit.transport.mcp.surface import Surface
 from tests.transport.running import QUICK, Run, Running, echo, post, serving
@@ -115,7 +116,7 @@ def test_what_fails_to_load_fails_for_everybody_and_holds_up_nobody(run: Run) ->
 
 
 def test_what_failed_to_load_is_loaded_again_after_a_while(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(lazy_app, "RETRY_SECONDS", 0.0)
     faults = [OSError("no descriptors")]
 
     async def main() -> None:
