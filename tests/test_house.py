@@ -37,7 +37,7 @@ INNER_LAYERS = {
         ("methods", "decoding", "responses", "rpc", "refusals", "schemas", "explain", "examples"),
     ),
     "transport": (("dialects", "client", "server"), ("mcp",)),
-    "player": (("llm",), ("strategy_loading", "decisions", "agent", "player", "relay")),
+    "player": (("llm",), ("strategy_loading", "decisions", "move_chooser", "agent", "player", "relay")),
     "kit": (("manager", "referee", "player"),),
 }
 # The core is pure: what it needs of the world is passed in.

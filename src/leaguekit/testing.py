@@ -27,9 +27,9 @@ from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.match.draw import league_seed
 from leaguekit.match.signals import Void
-from leaguekit.player.context import PastMatch, Replaced, Result, Strategy
+from leaguekit.player.context import PastMatch, ReplacedMove, Result, Strategy
 from leaguekit.player.player import Player, PlayerAgent
-from leaguekit.player.strategies import check_fit
+from leaguekit.player.strategies import check_can_play
 from leaguekit.player.strategy_loading import load
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import player_id
@@ -60,7 +60,7 @@ PAUSE = 0.01
 class StrategyFailed(AssertionError):
     """A move had to be played for a strategy; the text says why. ``replaced`` has such moves, the first first."""
 
-    def __init__(self, name: str, replaced: Sequence[Replaced]) -> None:
+    def __init__(self, name: str, replaced: Sequence[ReplacedMove]) -> None:
         self.replaced = [*replaced]
         super().__init__(f"{name}: {replaced[0]}")
 
@@ -88,7 +88,7 @@ class PlayedMatch:
     # How long it took, in virtual time.
     seconds: float
     # Moves that were played for P01's strategy; there are none where that fails the test.
-    replaced: list[Replaced] = field(default_factory=list)
+    replaced: list[ReplacedMove] = field(default_factory=list)
 
     @property
     def choice(self) -> str | None:
@@ -104,7 +104,7 @@ class PlayedLeague:
     # Each player's matches by its name, the oldest first, as its strategy saw them.
     matches: dict[str, tuple[PastMatch, ...]]
     # The moves that were played for each strategy.
-    replaced: dict[str, list[Replaced]]
+    replaced: dict[str, list[ReplacedMove]]
 
     @property
     def champion(self) -> str:
@@ -169,7 +169,7 @@ def _player(entrant: Entrant, name: str, game: str) -> Player:
     if isinstance(entrant, Player):
         return Player(name, entrant.strategy, games=entrant.games, version=entrant.version)
     strategy = load(entrant) if isinstance(entrant, str) else entrant
-    check_fit(str(getattr(strategy, "__name__", strategy)), strategy, game)
+    check_can_play(str(getattr(strategy, "__name__", strategy)), strategy, game)
     return Player(name, strategy)
 
 

@@ -423,8 +423,8 @@ class Scene:
 
     async def ended(self) -> None:
         """Everything that the referee has to do by itself is done."""
-        while self.referee._reporting:
-            await asyncio.wait(self.referee._reporting)
+        while self.referee.matches._tasks:
+            await asyncio.wait(self.referee.matches._tasks)
 
     async def close(self) -> None:
         if hasattr(self, "referee"):

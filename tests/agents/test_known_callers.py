@@ -25,7 +25,7 @@ from tests.agents.leagues import in_virtual_time as in_a_hall
 from tests.agents.scene import OTHER, PARITY, REFEREE_URL, Scene, derived, in_virtual_time, player_token, silent
 from tests.gateway.lobby import GATEWAY_URL, Relayed, gateway_in, sit
 from tests.gateway.test_seats import technical_losses
-from tests.referee.test_match_runner import _choice, _word
+from tests.referee.test_match_runner import _choice, _message
 from tests.transport.running import of_requests
 
 HERE = Peer("127.0.0.1", "", ("127.0.0.1", 8101))
@@ -67,8 +67,8 @@ async def test_no_429_of_a_referee_to_strangers_costs_a_player_at_their_address_
     assert (await scene.assign())["status"] == "ACCEPTED"
     assert await status_of_ping(scene.network, REFEREE_URL) == 429
     await asyncio.sleep(3)
-    assert (await player.post("game_join_ack", _word(scene, "P01", auth_token="tok-p01-x")))["code"]
-    joined = await player.post("game_join_ack", _word(scene, "P01", auth_token=token))
+    assert (await player.post("game_join_ack", _message(scene, "P01", auth_token="tok-p01-x")))["code"]
+    joined = await player.post("game_join_ack", _message(scene, "P01", auth_token=token))
     await asyncio.sleep(4)
     chosen = await player.post("choose_parity_response", _choice(scene, "P01", PARITY, auth_token=token))
     assert (joined["status"], chosen["status"]) == ("ACKNOWLEDGED", "ACKNOWLEDGED")

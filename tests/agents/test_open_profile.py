@@ -15,15 +15,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from leaguekit.referee.game_over_resend import resend_game_over
 from msgspec import UNSET
 
 from leaguekit.league.events import FormLearned, RulesBroken, decode
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
-from leaguekit.referee.match_runner import Ruled
-from leaguekit.referee.open_player_client import MAX_INVITATIONS, Memory, OpenPlayerClient
-from leaguekit.referee.open_profile import OpenReferee
-from leaguekit.referee.player_client import Learned
+from leaguekit.referee.match_runner import RulingRecord
+from leaguekit.referee.open_player_client import MAX_INVITATIONS, DialectMemory, OpenPlayerClient
+from leaguekit.referee.open_profile import OpenProfileHandler
+from leaguekit.referee.player_client import PlayerObservations
 from leaguekit.sim import loop
 from leaguekit.transport.base import HttpAnswer, Peer
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, Json, url_of
@@ -549,15 +550,15 @@ def test_one_that_is_asked_too_much_is_asked_again(tmp_path: Path) -> None:
 def test_a_false_report_of_a_players_form_costs_it_no_match_at_other_referees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported: str, is_added: bool
 ) -> None:
-    true = OpenPlayerClient.learned
+    true = OpenPlayerClient.observations
     halls: list[Hall] = []
 
-    def learned(self: OpenPlayerClient) -> Learned:
+    def observations(self: OpenPlayerClient) -> PlayerObservations:
         seats = self._seats.values()
-        is_bad = self._memory is halls[0].referees[1]._opened_up()._memory
-        return Learned(UNSET, {seat.player_id: reported for seat in seats}) if is_bad else true(self)
+        is_bad = self._memory is halls[0].referees[1]._enter_open_profile()._memory
+        return PlayerObservations(UNSET, {seat.player_id: reported for seat in seats}) if is_bad else true(self)
 
-    monkeypatch.setattr(OpenPlayerClient, "learned", learned)
+    monkeypatch.setattr(OpenPlayerClient, "observations", observations)
 
     async def hanging_up(stranger: Stranger, call: Json) -> Any:
         if call["method"] in ("tools/call", "league.handle"):
@@ -631,7 +632,7 @@ def test_a_promise_is_waited_for_without_another_try_and_what_is_posted_counts(t
         assert not stranger.asked("GAME_ERROR")
         assert [one["result"]["status"] for one in said] == ["ACKNOWLEDGED"] * 2
         assert {"001-L0044", "000-L0609", "000-L0831"} <= set(broken(hall, stranger.id))
-        kept = hall.referees[0]._matches["R1M1"].transcript.entries()
+        kept = hall.referees[0].matches.remembered["R1M1"].transcript.entries()
         assert not [one for one in kept if one.what == "failed"]
 
     held(tmp_path, course)
@@ -702,13 +703,13 @@ def test_what_was_posted_goes_to_whoever_has_the_match(
         for url, answer in ((one, first), (two, second)):
             if answer is not None:
                 hall.network.listen(url, lambda *_, answer=answer: asyncio.sleep(0, answer))
-        door = OpenReferee(hall.world("referee 3"), own, {}, here)
+        door = OpenProfileHandler(hall.world("referee 3"), own, {}, here)
         matches = [
             {"match_id": f"R1M{number}", "game_type": "even_odd", "player_A_id": "P01", "player_B_id": "P02",
              "referee_endpoint": url}
             for number, url in enumerate((one, two, own), 1)
         ]  # fmt: skip
-        door.hear_of_round(msgspec.convert(
+        door.record_announcement(msgspec.convert(
             {**hall.envelope("league_manager"), "message_type": "ROUND_ANNOUNCEMENT", "league_id": "l", "round_id": 1,
              "matches": matches}, m.RoundAnnouncement,
         ))  # fmt: skip
@@ -752,9 +753,9 @@ def test_after_a_restart_the_end_of_a_match_is_told_in_the_form_that_is_understo
         await stranger.come()
         over, report = samples_of("GAME_OVER")[0], samples_of("MATCH_RESULT_REPORT")[0]
         agent = await hall.referee()
-        ruling: Any = Ruled("R1M1", 1, report, [(stranger.url, over)], [(stranger.id, "TOOLS")])
-        written: Any = msgspec.json.decode(msgspec.json.encode(ruling), type=Ruled)
-        await agent._reports.tell_again(written)
+        ruling: Any = RulingRecord("R1M1", 1, report, [(stranger.url, over)], [(stranger.id, "TOOLS")])
+        written: Any = msgspec.json.decode(msgspec.json.encode(ruling), type=RulingRecord)
+        await resend_game_over(agent._world.caller, written)
         assert [one["method"] for one in stranger.asked("GAME_OVER")] == ["tools/call"]
 
     held(tmp_path, course)
@@ -802,10 +803,10 @@ def test_the_operator_sees_how_agents_speak_and_what_they_get_wrong(tmp_path: Pa
 
 
 def test_a_referee_forgets_the_oldest_invitations() -> None:
-    memory = Memory()
+    memory = DialectMemory()
     for number in range(MAX_INVITATIONS + 1):
-        memory.invite(f"R{number}M1", "P01")
-        memory.invite(f"R{number}M1", "P01")
+        memory.add_invitation(f"R{number}M1", "P01")
+        memory.add_invitation(f"R{number}M1", "P01")
     assert not memory.is_invited_again("R0M1", "P01")
     assert memory.is_invited_again(f"R{MAX_INVITATIONS}M1", "P01")
 

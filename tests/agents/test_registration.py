@@ -386,7 +386,7 @@ def test_a_referee_is_nobody_before_its_journal_is_open(tmp_path: Path) -> None:
         while not registering.done():
             assert referee.registrar.identity is None
             await asyncio.sleep(0.5)
-        assert referee._opened().journal.pending() == []
+        assert referee.matches.journal.file.pending() == []
         await referee.close()
 
     run(main())

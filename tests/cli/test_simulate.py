@@ -19,7 +19,7 @@ import pytest
 
 from leaguekit.cli import main
 from leaguekit.league.settings import Settings
-from leaguekit.player.strategies import STRATEGIES, fitting
+from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.sim.direct import DirectLeague, Entrant
 from tests.cli.test_cli import league
 
@@ -159,7 +159,7 @@ def test_tables_keep_within_the_terminal(columns: int) -> None:
     os.close(controller)
     assert max(map(len, shown.decode().splitlines())) <= columns
     # Every pair is there, in however many parts.
-    names = fitting("rock_paper_scissors")
+    names = strategies_for("rock_paper_scissors")
     assert shown.decode().count("±") >= len(names) * (len(names) - 1) * 3 // 2 + len(names)
 
 
@@ -181,7 +181,7 @@ def test_json_has_the_same_and_nothing_else_is_said(capsys: pytest.CaptureFixtur
     assert told["matches_per_second"] > 0
     assert 0 < told["cpu_seconds"] < told["seconds"] + 0.1
     # All of ours that can play the game.
-    assert {one["strategy"] for one in told["strategies"]} == set(fitting("rock_paper_scissors"))
+    assert {one["strategy"] for one in told["strategies"]} == set(strategies_for("rock_paper_scissors"))
     for one in told["strategies"]:
         assert one["wins"] + one["draws"] + one["losses"] == one["matches"]
         assert one["points"] == 3 * one["wins"] + one["draws"]

@@ -12,7 +12,7 @@ from leaguekit.gateway.gateway import Gateway
 from leaguekit.gateway.seats import Asked, Seat
 from leaguekit.player.context import Strategy
 from leaguekit.player.player import Player, PlayerAgent
-from leaguekit.player.relay import Line
+from leaguekit.player.relay import RelayClient
 from leaguekit.player.strategies import at_random
 from tests.agents.leagues import MANAGER_URL, Hall
 
@@ -54,7 +54,7 @@ class Relayed:
         self._name = name
         self._strategy = strategy
         self.world = hall.world(name)
-        self.line = Line(self.world, GATEWAY_URL, name)
+        self.line = RelayClient(self.world, GATEWAY_URL, name)
         self.serving: asyncio.Task[Any] | None = None
 
     async def start(self) -> PlayerAgent:

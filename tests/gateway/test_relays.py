@@ -25,10 +25,10 @@ from leaguekit.gateway.relays import (
     Relays,
     TooManyStrangers,
 )
+from leaguekit.player.caller_checks import CallerVerifier
 from leaguekit.player.context import Context
-from leaguekit.player.match_callers import Callers
 from leaguekit.player.player import RegistrationRefused
-from leaguekit.player.relay import SECRET_BYTES, Give, Line, Take, place_of
+from leaguekit.player.relay import SECRET_BYTES, RelayClient, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -83,7 +83,7 @@ async def test_a_relay_that_was_cut_off_comes_back_to_the_same_place_and_loses_n
         await hall.end()
         assert technical_losses(hall) == 0
         # Started again, it is called at the same place.
-        assert await Line(player.world, GATEWAY_URL, "Ada").open() == player.endpoint
+        assert await RelayClient(player.world, GATEWAY_URL, "Ada").open() == player.endpoint
 
 
 @in_virtual_time
@@ -126,22 +126,22 @@ async def test_a_gateway_that_is_started_again_is_found_by_its_relays(tmp_path: 
 async def test_who_gives_the_url_of_no_gateway_is_told_so(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         with pytest.raises(RegistrationRefused, match=r"does not pass calls on.*league gateway"):
-            await Line(hall.world("Ada"), MANAGER_URL, "Ada").open()
+            await RelayClient(hall.world("Ada"), MANAGER_URL, "Ada").open()
 
 
 @in_virtual_time
 async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() -> None:
     house = relays()
-    place = place_of("relay", SECRET)
-    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    place = endpoint_id("relay", SECRET)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     calling = asyncio.ensure_future(house.forward(place, CALL))
     await asyncio.sleep(0)
-    (first,) = (await house.take(Take(secret=SECRET), HERE)).calls
-    (again,) = (await house.take(Take(secret=SECRET), HERE)).calls
+    (first,) = (await house.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+    (again,) = (await house.take(RelayTakeRequest(secret=SECRET), HERE)).calls
     assert first == again
-    assert (await house.take(Take(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
-    assert house.give(Give(secret=SECRET, number=first.number, body=b"yes")).in_time
-    assert not house.give(Give(secret=SECRET, number=first.number, body=b"no")).in_time
+    assert (await house.take(RelayTakeRequest(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
+    assert house.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"yes")).in_time
+    assert not house.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"no")).in_time
     assert await calling == b"yes"
     house.close()
 
@@ -149,15 +149,15 @@ async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() 
 @in_virtual_time
 async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
     house = relays()
-    place = place_of("relay", SECRET)
-    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    place = endpoint_id("relay", SECRET)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     calling = asyncio.ensure_future(house.forward(place, CALL))
     await asyncio.sleep(0)
     for secret in (SECRET.upper(), place * 2):
-        assert (await house.take(Take(secret=secret, seconds=0.0), HERE)).calls == []
-        assert not house.give(Give(secret=secret, number=0, body=b"mine")).in_time
+        assert (await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls == []
+        assert not house.give(RelayGiveRequest(secret=secret, number=0, body=b"mine")).in_time
     with pytest.raises(ProtocolError):
-        await house.take(Take(secret="short"), HERE)
+        await house.take(RelayTakeRequest(secret="short"), HERE)
     house.close()
     with pytest.raises(NoAnswer):
         await calling
@@ -167,9 +167,9 @@ async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
 async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> None:
     house = relays()
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(10)]
-    places = [place_of("relay", secret) for secret in secrets]
+    places = [endpoint_id("relay", secret) for secret in secrets]
     for secret in secrets:
-        await house.take(Take(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
+        await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
     calls = [asyncio.ensure_future(house.forward(place, CALL)) for place in places[:8] for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)
     # Beyond two for each relay, the address has so many in all.
@@ -189,8 +189,8 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
 @in_virtual_time
 async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None:
     house = relays()
-    place = place_of("relay", SECRET)
-    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    place = endpoint_id("relay", SECRET)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     with pytest.raises(NoAnswer):
         await house.forward(place, b"x" * (MAX_BYTES + 1))
     calls = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MAX_CALLS)]
@@ -198,12 +198,12 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     with pytest.raises(NoAnswer):
         await house.forward(place, CALL)
     for number in range(MAX_RELAYS_AN_ADDRESS - 1):
-        await house.take(Take(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
-        calls.append(asyncio.ensure_future(house.forward(place_of("relay", secret), CALL)))
+        await house.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        calls.append(asyncio.ensure_future(house.forward(endpoint_id("relay", secret), CALL)))
     await asyncio.sleep(0)
     with pytest.raises(ProtocolError, match="Too many players"):
-        await house.take(Take(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
-    await house.take(Take(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
+        await house.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
     # Who does not come back has gone, and whoever waits for it hears that.
     await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(house) == 0
@@ -211,10 +211,10 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
 
 
 async def answer_a_call(house: Relays, secret: str) -> None:
-    calling = asyncio.ensure_future(house.forward(place_of("relay", secret), PING))
+    calling = asyncio.ensure_future(house.forward(endpoint_id("relay", secret), PING))
     await asyncio.sleep(0)
-    (passed,) = (await house.take(Take(secret=secret, seconds=0.0), HERE)).calls
-    assert house.give(Give(secret=secret, number=passed.number, body=b"{}")).in_time
+    (passed,) = (await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls
+    assert house.give(RelayGiveRequest(secret=secret, number=passed.number, body=b"{}")).in_time
     await calling
 
 
@@ -228,23 +228,23 @@ async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first
     secrets = [letter * 2 * SECRET_BYTES for letter in "abcdefg"]
     known, called, *idle, first, second, third = secrets
     for secret in (known, called):
-        await house.take(Take(secret=secret, seconds=0.0), HERE)
+        await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)
     await answer_a_call(house, known)
-    call = asyncio.ensure_future(house.forward(place_of("relay", called), CALL))
-    waiting = [asyncio.ensure_future(house.take(Take(secret=secret), HERE)) for secret in idle]
+    call = asyncio.ensure_future(house.forward(endpoint_id("relay", called), CALL))
+    waiting = [asyncio.ensure_future(house.take(RelayTakeRequest(secret=secret), HERE)) for secret in idle]
     await asyncio.sleep(0)
     assert len(house) == 4
-    await house.take(Take(secret=first, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret=first, seconds=0.0), HERE)
     # It is refused, so that it does not ask again at once.
     with pytest.raises(ProtocolError, match="Too many players"):
         await waiting[0]
     assert not waiting[1].done()
     await answer_a_call(house, first)
-    await house.take(Take(secret=second, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret=second, seconds=0.0), HERE)
     await answer_a_call(house, second)
     assert [house.is_one(secret) for secret in secrets] == [True, True, False, False, True, True, False]
     with pytest.raises(ProtocolError, match="Too many players"):
-        await house.take(Take(secret=third, seconds=0.0), HERE)
+        await house.take(RelayTakeRequest(secret=third, seconds=0.0), HERE)
     house.close()
     await asyncio.gather(call, *waiting, return_exceptions=True)
 
@@ -254,22 +254,22 @@ async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatc
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS", 4)
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS_AN_ADDRESS", 3)
     house = relays()
-    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     await answer_a_call(house, SECRET)
     await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(house) == 0
 
     async def flood(began: int) -> None:
         for number in range(began, began + 6):
-            await house.take(Take(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
+            await house.take(RelayTakeRequest(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
 
     await flood(0)
-    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     await flood(6)
     assert house.is_one(SECRET)
     # Only so many are remembered.
     for number in range(20, 25):
-        await house.take(Take(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        await house.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
         await answer_a_call(house, secret)
         await asyncio.sleep(GRACE_SECONDS + 1)
     assert len(house._known_gone) == 4
@@ -311,12 +311,12 @@ async def test_a_gateway_that_is_killed_ten_times_in_eleven_seconds_costs_no_rel
 async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_one_does_not(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
         loop = asyncio.get_running_loop()
-        caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={place_of('relay', SECRET)}"
+        caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={endpoint_id('relay', SECRET)}"
         early = [asyncio.ensure_future(caller.post(url, CALL, 10.0)) for _ in range(2)]
         await asyncio.sleep(1.0)
-        (first, second) = (await gateway.relays.take(Take(secret=SECRET), HERE)).calls
+        (first, second) = (await gateway.relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
         for passed in (first, second):
-            gateway.relays.give(Give(secret=SECRET, number=passed.number, body=b"{}"))
+            gateway.relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
         assert [answer.body for answer in await asyncio.gather(*early)] == [b"{}"] * 2
         for waits, already in ((SETTLING_SECONDS, 0.0), (0.0, COMING_BACK_SECONDS)):
             await asyncio.sleep(already)
@@ -331,7 +331,7 @@ async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_
 
 KEY = b"k" * 32
 OWN = "tok-ref02-own"
-CALLERS = Callers(player_id="P01", league_id="league", key=KEY, verifiers=[tokens.verifier(OWN)])
+CALLERS = CallerVerifier(player_id="P01", league_id="league", key=KEY, verifiers=[tokens.verifier(OWN)])
 MANAGERS = tokens.manager_to_agent(KEY, "league", "P01")
 
 
@@ -346,7 +346,7 @@ def referees(match_id: str, attempt: int = 1) -> bytes:
 
 async def waiting(house: Relays, *bodies: bytes) -> list[asyncio.Future[bytes | None]]:
     """Calls of a relay that are begun; those that may not wait are done."""
-    calls = [asyncio.ensure_future(house.forward(place_of("relay", SECRET), body)) for body in bodies]
+    calls = [asyncio.ensure_future(house.forward(endpoint_id("relay", SECRET), body)) for body in bodies]
     await asyncio.sleep(0)
     return calls
 
@@ -378,8 +378,8 @@ async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered
         agent = await player.start()
         me = agent.identity
         assert me is not None
-        callers = agent.callers()
-        assert callers == Callers(player_id="P01", league_id=str(me.league_id), key=me.key)
+        callers = agent.caller_verifier()
+        assert callers == CallerVerifier(player_id="P01", league_id=str(me.league_id), key=me.key)
         (relay,) = gateway.relays._relays.values()
         assert relay.callers is None
         # The next call leads to another question, which tells it.
@@ -396,7 +396,7 @@ async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered
 @in_virtual_time
 async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_another() -> None:
     house = relays()
-    await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     wrong = [shown(f"drv-{number}") for number in range(30)] + [CALL] * 5
     strangers = await waiting(house, *wrong)
     assert of(None, strangers) == MAX_CALLS_OF_STRANGERS
@@ -415,12 +415,12 @@ async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_
 @in_virtual_time
 async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
     house = relays()
-    await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     taken = 0
     for _ in range(100):
         calls = await waiting(house, CALL)
-        for passed in (await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)).calls:
-            house.give(Give(secret=SECRET, number=passed.number, body=b"{}"))
+        for passed in (await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)).calls:
+            house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
             taken += 1
         await asyncio.gather(*calls, return_exceptions=True)
     assert taken == STRANGERS_AT_ONCE
@@ -430,26 +430,26 @@ async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
 @in_virtual_time
 async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping() -> None:
     house = relays()
-    await house.take(Take(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
-    place = place_of("relay", SECRET)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    place = endpoint_id("relay", SECRET)
     pings = [PING.replace(b"1}", b"%d}" % number) for number in range(1, MAX_CALLS + 1)]
     calls = await waiting(house, *pings)
     # More do not wait, and there is no earlier answer to give them.
     assert of(NoAnswer, await waiting(house, PING)) == 1
-    (passed,) = (await house.take(Take(secret=SECRET, callers=CALLERS), HERE)).calls
+    (passed,) = (await house.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
     assert json.loads(passed.body)["method"] == "ping"
     pong = {"jsonrpc": "2.0", "id": json.loads(passed.body)["id"], "result": {"player_id": "P01"}}
-    house.give(Give(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
+    house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
     answers = [json.loads(answer or b"") for answer in await asyncio.gather(*calls)]
     assert answers == [pong | {"id": number} for number in range(1, MAX_CALLS + 1)]
     # Now there is one.
     calls = await waiting(house, *pings)
     assert json.loads(await house.forward(place, PING) or b"") == pong | {"id": 1}
-    (passed,) = (await house.take(Take(secret=SECRET, callers=CALLERS), HERE)).calls
-    house.give(Give(secret=SECRET, number=passed.number, body=b"no JSON"))
+    (passed,) = (await house.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
+    house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"no JSON"))
     assert await asyncio.gather(*calls) == [b"no JSON"] * MAX_CALLS
     # A player that answers nothing any more is not there.
-    await house.take(Take(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
     calls = await waiting(house, *pings)
     await asyncio.sleep(GRACE_SECONDS + 0.1)
     assert of(NoAnswer, calls) == MAX_CALLS
@@ -459,15 +459,15 @@ async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping(
 @in_virtual_time
 async def test_a_ping_that_a_relayed_player_takes_and_does_not_answer_ends() -> None:
     house = relays()
-    await house.take(Take(secret=SECRET, seconds=0.0), HERE)
+    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     calls = await waiting(house, PING)
-    (passed,) = (await house.take(Take(secret=SECRET), HERE)).calls
+    (passed,) = (await house.take(RelayTakeRequest(secret=SECRET), HERE)).calls
     for _ in range(2):
-        await house.take(Take(secret=SECRET, has=[passed.number]), HERE)
+        await house.take(RelayTakeRequest(secret=SECRET, has=[passed.number]), HERE)
     assert of(NoAnswer, calls) == 1
     # Without a body there is no answer, either.
     calls = await waiting(house, PING)
-    house.give(Give(secret=SECRET, number=passed.number, body=None))
+    house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=None))
     assert await asyncio.gather(*calls) == [None]
     house.close()
 
@@ -477,13 +477,13 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
     house = relays()
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(40)]
     for number, secret in enumerate(secrets):
-        await house.take(Take(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
+        await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
     body, small = b"x" * (MAX_BYTES // 2), b"x" * FREE_BYTES
-    calls = [asyncio.ensure_future(house.forward(place_of("relay", secret), body)) for secret in secrets[:39]]
+    calls = [asyncio.ensure_future(house.forward(endpoint_id("relay", secret), body)) for secret in secrets[:39]]
     await asyncio.sleep(0)
     assert of(NoAnswer, calls) == 39 - MAX_BYTES_AN_ADDRESS // len(body)
     for secret, waits in ((secrets[0], small), (secrets[39], body)):
-        calls.append(asyncio.ensure_future(house.forward(place_of("relay", secret), waits)))
+        calls.append(asyncio.ensure_future(house.forward(endpoint_id("relay", secret), waits)))
         await asyncio.sleep(0)
         assert not calls[-1].done()
     house.close()
@@ -494,8 +494,8 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
 def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() -> None:
     async def called() -> None:
         house = relays()
-        await house.take(Take(secret=SECRET, seconds=0.0), HERE)
-        place = place_of("relay", SECRET)
+        await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+        place = endpoint_id("relay", SECRET)
         assert house.admits(place, b"x" * FREE_BYTES)
         assert house.caller(place, shown("any"), HERE) == Known("manager", HERE)
         calls = await waiting(house, *[shown("any")] * (MAX_CALLS + 1))

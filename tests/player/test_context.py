@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leaguekit import Context
-from leaguekit.player.context import OpenMatch, PastMatch, past_match, question_of, record_of, seconds_for
+from leaguekit.player.context import OngoingMatch, PastMatch, past_match, question_of, record_of, seconds_for
 from leaguekit.protocol import messages as m
 from tests.samples import samples_of
 
@@ -65,7 +65,7 @@ def test_a_record_counts_wins_losses_draws_and_points() -> None:
 )
 @pytest.mark.proves("003-L0293a")
 def test_a_match_is_remembered_as_the_referee_told_its_end(number: int, player: str, expected: tuple) -> None:
-    match = past_match(samples_of("GAME_OVER")[number], player, OpenMatch("REF01"))
+    match = past_match(samples_of("GAME_OVER")[number], player, OngoingMatch("REF01"))
     assert (match.result, match.choice, match.opponent_choice, match.drawn_number, match.technical) == expected
     assert match.opponent_id == ("P02" if player == "P01" else "P01")
     assert match.round_id == 1
@@ -74,7 +74,7 @@ def test_a_match_is_remembered_as_the_referee_told_its_end(number: int, player: 
 
 def test_what_the_invitation_said_is_remembered_with_the_match() -> None:
     bare = msgspec.structs.replace(samples_of("GAME_OVER")[0], round_id=msgspec.UNSET)
-    match = past_match(bare, "P01", OpenMatch("REF01", round_id=3, opponent_id="P02", role="PLAYER_B"))
+    match = past_match(bare, "P01", OngoingMatch("REF01", round_id=3, opponent_id="P02", role="PLAYER_B"))
     assert (match.round_id, match.role) == (3, "PLAYER_B")
 
 

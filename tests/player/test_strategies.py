@@ -17,7 +17,7 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
 from leaguekit.player.context import PastMatch
 from leaguekit.player.decisions import Decision, decide
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit, fitting, games_of
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, games_of, strategies_for
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.fields import Origin
 from leaguekit.sim.loop import run
@@ -60,7 +60,7 @@ def board(cells: str, mark: str) -> Context:
     )
 
 
-@pytest.mark.parametrize(("game_name", "name"), [(game, name) for game in GAMES for name in fitting(game)])
+@pytest.mark.parametrize(("game_name", "name"), [(game, name) for game in GAMES for name in strategies_for(game)])
 @pytest.mark.proves("003-L0040")
 def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str, game_name: str) -> None:
     game, chance = GAMES[game_name], random.Random(f"{name} {game_name}")
@@ -94,7 +94,7 @@ def test_every_strategy_plays_its_games_to_their_end_with_legal_moves(name: str,
 def test_a_strategy_plays_a_game_that_it_has_never_heard_of_or_says_that_it_cannot(name: str) -> None:
     options = [{"row": 1}, {"row": 2}, "pass"]
     ctx = Context(game_type="nim", valid_options=options, history=(past("nim", "WIN", "pass", None),))
-    if name in fitting("nim"):
+    if name in strategies_for("nim"):
         assert STRATEGIES[name](ctx) in options
         return
     with pytest.raises(CannotPlay, match=f"{name} cannot play nim"):
@@ -103,17 +103,17 @@ def test_a_strategy_plays_a_game_that_it_has_never_heard_of_or_says_that_it_cann
 
 def test_the_strategies_that_fit_a_game_are_those_with_an_idea_of_it() -> None:
     for_every_game = ["random", "alternating", "history_based"]
-    assert fitting("even_odd") == [*STRATEGIES]
-    assert fitting("tic_tac_toe") == fitting("rock_paper_scissors") == [*for_every_game, "frequency"]
-    assert fitting("nim") == for_every_game
+    assert strategies_for("even_odd") == [*STRATEGIES]
+    assert strategies_for("tic_tac_toe") == strategies_for("rock_paper_scissors") == [*for_every_game, "frequency"]
+    assert strategies_for("nim") == for_every_game
 
 
 def test_a_strategy_that_does_not_fit_is_named_with_those_that_do() -> None:
-    check_fit("always_even", STRATEGIES["always_even"], "even_odd")
-    check_fit("my_agent:choose", lambda ctx: ctx.valid_options[0], "tic_tac_toe")
+    check_can_play("always_even", STRATEGIES["always_even"], "even_odd")
+    check_can_play("my_agent:choose", lambda ctx: ctx.valid_options[0], "tic_tac_toe")
     expected = "always_even cannot play tic_tac_toe; these can: random, alternating, history_based, frequency"
     with pytest.raises(CannotPlay, match=expected):
-        check_fit("always_even", STRATEGIES["always_even"], "tic_tac_toe")
+        check_can_play("always_even", STRATEGIES["always_even"], "tic_tac_toe")
 
 
 def test_an_author_s_strategy_may_be_an_object_without_a_hash() -> None:
@@ -126,7 +126,7 @@ def test_an_author_s_strategy_may_be_an_object_without_a_hash() -> None:
     assert games_of(Choose()) is None
 
 
-@pytest.mark.parametrize("name", fitting("rock_paper_scissors"))
+@pytest.mark.parametrize("name", strategies_for("rock_paper_scissors"))
 def test_the_same_chance_makes_the_same_moves(name: str) -> None:
     def moves(seed: int) -> list:
         ctx = throws(seed=seed)

@@ -393,7 +393,7 @@ async def test_what_is_refused_at_a_referee_is_refused_with_its_code_and_changes
         judging = await Judging.start(hall)
 
         def state() -> Any:
-            return [match.state() for match in judging.referee._matches.values()], judging.referee.state
+            return [match.state() for match in judging.referee.matches.remembered.values()], judging.referee.state
 
         before = state()
         refused = [cell for cell in REFEREE_CELLS if cell.expected != "ok"]

@@ -16,7 +16,7 @@ from leaguekit.agents.registration import Identity
 from leaguekit.agents.world import World
 from leaguekit.cli.program import make_room
 from leaguekit.player.player import Player, PlayerAgent
-from leaguekit.player.relay import Line as RelayLine
+from leaguekit.player.relay import RelayClient
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens
 from leaguekit.transport.addresses import AddressPolicy
@@ -48,7 +48,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 async def relayed(house: House, at: Lounge, root: Path) -> AsyncIterator[Place]:
     """A player behind a relay."""
     world = World(HttpCaller(AddressPolicy.local()), root)
-    line = RelayLine(world, at.url, "Rita")
+    line = RelayClient(world, at.url, "Rita")
     endpoint = await line.open()
     agent = PlayerAgent(Player("Rita", at_random), world, house.url, endpoint)
     serving = asyncio.create_task(line.serve(agent))

@@ -16,7 +16,7 @@ from leaguekit.games import GAMES
 from leaguekit.league import events as e
 from leaguekit.league.outage import Outage
 from leaguekit.manager.outages import Outages
-from leaguekit.player.strategies import fitting
+from leaguekit.player.strategies import strategies_for
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim.campaign import Trial, run_campaign, soak, try_out, varied
@@ -57,7 +57,7 @@ def test_a_third_of_the_leagues_with_all_faults_have_outages_of_networks_and_of_
 def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:
     casts = [varied(seed).cast for seed in range(1, 200)]
     assert {cast.game for cast in casts} == set(GAMES)
-    assert all(set(cast.strategies) <= set(fitting(cast.game)) for cast in casts)
+    assert all(set(cast.strategies) <= set(strategies_for(cast.game)) for cast in casts)
     # A seed keeps its league: only what did not fit, and moved at random, is called so now.
     kept = varied(4033)
     assert (kept.cast.players, kept.cast.referees, kept.cast.game, kept.faults) == (2, 3, "tic_tac_toe", "network")
@@ -164,7 +164,7 @@ def test_a_fault_of_ours_while_answering_is_found(monkeypatch: pytest.MonkeyPatc
     def broken(self: RefereeAgent, *_: Any) -> None:
         raise KeyError("planted")
 
-    monkeypatch.setattr(RefereeAgent, "_hear_of_round", broken)
+    monkeypatch.setattr(RefereeAgent, "_announce_round", broken)
     assert found("none", 1, "planted")
 
 

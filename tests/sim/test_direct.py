@@ -13,7 +13,7 @@ from leaguekit.games import GAMES
 from leaguekit.league.settings import Settings
 from leaguekit.match.draw import league_seed
 from leaguekit.player.context import Context, Move, Strategy
-from leaguekit.player.strategies import STRATEGIES, fitting
+from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
 from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant
@@ -63,7 +63,7 @@ def directly(league: DirectLeague, seed: int) -> Any:
 def test_both_engines_give_the_same_results_for_the_same_seed(
     tmp_path: Path, game: str, strategies: tuple[str, ...], seed: int
 ) -> None:
-    strategies = tuple(name for name in strategies if name in fitting(game))
+    strategies = tuple(name for name in strategies if name in strategies_for(game))
     by_agents = through_the_agents(tmp_path, game, strategies, seed)
     assert directly(direct(game, strategies), seed) == by_agents
     assert directly(direct(game, strategies), seed + 1)[0] != by_agents[0]

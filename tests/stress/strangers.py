@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from leaguekit.player.relay import place_of
+from leaguekit.player.relay import endpoint_id
 from tests.programs import Program
 from tests.stress.lines import Line, Seen, post
 from tests.stress.siege import look
@@ -155,7 +155,7 @@ async def _league(folder: Path, strangers: Strangers) -> tuple[dict[str, Any], l
         at = f"http://{HERE}:{found[1]}"
         await started("is registered", "player", *to, "--name", "Rita", "--relay", at)
         secret = json.loads((folder / "SHARED" / "agents" / "relay" / "player-Rita.json").read_text())
-        place = f"/mcp?at={place_of('relay', secret)}"
+        place = f"/mcp?at={endpoint_id('relay', secret)}"
         async with flooding(int(found[1]), place, strangers) as seen:
             # One more comes while the gateway is flooded.
             await started("is registered", "player", *to, "--name", "Rose", "--relay", at)

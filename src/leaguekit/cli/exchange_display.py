@@ -13,7 +13,7 @@ from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.plain_text import harmless, harmless_lines
-from leaguekit.referee.transcripts import in_words
+from leaguekit.referee.transcripts import describe_message
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
 
@@ -89,7 +89,7 @@ def _in_words(value: Any) -> tuple[str, str]:
     # What is no JSON-RPC at all may be a message by itself.
     inner = value.get("params", value.get("result", value))
     if isinstance(inner, dict) and isinstance(kind := inner.get("message_type"), str):
-        return kind, (_OF_LEAGUE.get(kind) or partial(in_words, kind))(inner)
+        return kind, (_OF_LEAGUE.get(kind) or partial(describe_message, kind))(inner)
     if isinstance(error := value.get("error"), dict):
         return "error", f"{error.get('code')} {error.get('message')}: {json_line(error.get('data'))}"
     return (str(value["method"]), "") if "method" in value else ("answer", json_line(inner))

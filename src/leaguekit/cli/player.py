@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from leaguekit.player.context import Strategy
     from leaguekit.player.player import PlayerAgent
-    from leaguekit.player.relay import Line
+    from leaguekit.player.relay import RelayClient
 
 EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp
@@ -104,7 +104,7 @@ def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
 async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop) -> int:
     from leaguekit.agents.world import World
     from leaguekit.player.player import PlayerAgent
-    from leaguekit.player.relay import Line
+    from leaguekit.player.relay import RelayClient
     from leaguekit.protocol.refusals import player_refusal
     from leaguekit.transport.addresses import AddressPolicy
     from leaguekit.transport.client.caller import HttpCaller
@@ -126,7 +126,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
     try:
         if options.relay is not None:
-            return await _serve_relayed(agent_at, Line(world, program.mcp_url(options.relay), player.name), stop)
+            return await _serve_relayed(agent_at, RelayClient(world, program.mcp_url(options.relay), player.name), stop)
         options.host = program.HOST if options.host is None else options.host
         options.port = PORT if options.port is None else options.port
         served, endpoint = program.opened(options, options.manager)
@@ -135,7 +135,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
         await world.caller.close()
 
 
-async def _serve_relayed(agent_at: Callable[[str], PlayerAgent], line: Line, stop: program.Stop) -> int:
+async def _serve_relayed(agent_at: Callable[[str], PlayerAgent], line: RelayClient, stop: program.Stop) -> int:
     from leaguekit.agents.serving import until
     from leaguekit.player.relay import serve_relayed
 

@@ -19,7 +19,7 @@ from leaguekit.league.transcripts import faults_in_transcript
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
 from leaguekit.protocol.plain_text import harmless
-from leaguekit.referee.transcripts import in_words
+from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
 
 EXAMPLES = """examples:
@@ -161,7 +161,8 @@ def _line(entry: TranscriptEntry) -> str:
     way = {"sent": f"to   {who}", "received": f"from {who}", "failed": f"with {who}" if who else ""}.get(entry.what, "")
     said = [] if entry.note is UNSET else [entry.note]
     if entry.message_type is not UNSET:
-        said = [f"{entry.message_type}: {in_words(entry.message_type, entry.body or {})}".removesuffix(": "), *said]
+        text = describe_message(entry.message_type, entry.body or {})
+        said = [f"{entry.message_type}: {text}".removesuffix(": "), *said]
     what = {"failed": "failed ", "ruled": "ruled "}.get(entry.what, "")
     return f"{way:10} {what}{'; '.join(said)}".rstrip()
 

@@ -28,7 +28,7 @@ from leaguekit.cli.watch import Painter
 from leaguekit.games import GAMES
 from leaguekit.league.sentences import with_names
 from leaguekit.manager.operator import ADMIN_TOKEN
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit, fitting
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import harmless, harmless_lines
 from leaguekit.store.addresses import MEMORY, shown
@@ -114,7 +114,7 @@ def _plan(options: argparse.Namespace) -> RunPlan:
         players=4 if options.players is None else options.players,
         referees=2 if options.referees is None else options.referees,
         game=game,
-        strategies=(options.strategies or ",".join(fitting(game))).split(","),
+        strategies=(options.strategies or ",".join(strategies_for(game))).split(","),
         max_concurrent=REFEREE_MATCHES if options.max_concurrent is None else options.max_concurrent,
         announce_lead=options.announce_lead or 0.0,
         data_dir=str((options.data_dir or Path("SHARED")).absolute()),
@@ -137,7 +137,7 @@ def _check_strategies(plan: RunPlan) -> None:
     for name in plan.strategies:
         if name in STRATEGIES:
             try:
-                check_fit(name, STRATEGIES[name], plan.game)
+                check_can_play(name, STRATEGIES[name], plan.game)
             except CannotPlay as error:
                 raise CommandError(str(error)) from None
 

@@ -17,7 +17,7 @@ from leaguekit.cli import CommandError
 from leaguekit.cli.comparison import as_json, as_text, wrapped
 from leaguekit.cli.tables import counted, json_line, warn_of_replaced
 from leaguekit.games import GAMES
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit, fitting
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
@@ -92,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    options.strategies = options.strategies or fitting(options.game)
+    options.strategies = options.strategies or strategies_for(options.game)
     has_faults, named = options.faults != "none", len(options.strategies)
     if options.players is None:
         options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, named)
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         functions = [load(name) for name in options.strategies]
         for name, function in zip(options.strategies, functions, strict=True):
-            check_fit(name, function, options.game)
+            check_can_play(name, function, options.game)
     except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
     if not has_faults:

@@ -25,7 +25,7 @@ from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
 from leaguekit.player.context import PastMatch
 from leaguekit.player.player import Player, PlayerAgent
-from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_fit
+from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code, with_code
 from leaguekit.protocol.fields import PlayerId
@@ -33,7 +33,7 @@ from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
-from leaguekit.referee.open_player_client import Memory, OpenPlayerClient
+from leaguekit.referee.open_player_client import DialectMemory, OpenPlayerClient
 from leaguekit.referee.player_client import SpecPlayerClient
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         strategy = load(options.opponent)
-        check_fit(options.opponent, strategy, options.game)
+        check_can_play(options.opponent, strategy, options.game)
         opponent = Player(OPPONENT, strategy)
     except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
@@ -159,7 +159,7 @@ class _Trial:
         )
         await server.start()
         make_client = (
-            partial(OpenPlayerClient, memory=Memory()) if self._options.profile == "open" else SpecPlayerClient
+            partial(OpenPlayerClient, memory=DialectMemory()) if self._options.profile == "open" else SpecPlayerClient
         )
         match = MatchRunner(world, assignment, friendly.REFEREE, lambda _match: None, make_client)
         try:

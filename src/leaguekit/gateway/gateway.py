@@ -37,7 +37,7 @@ from leaguekit.gateway.relays import MAX_CALLS_A_TOKEN, Relays, TooManyStrangers
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.player import RegistrationRefused
-from leaguekit.player.relay import GIVE, TAKE, Give, Take, place_of
+from leaguekit.player.relay import GIVE, TAKE, RelayGiveRequest, RelayTakeRequest, endpoint_id
 from leaguekit.protocol import codes
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
@@ -240,7 +240,7 @@ class Gateway:
         if place is None:
             shown = credentials_in(beginning)
             code = shown.code or codes.shown_in(peer.query, "seat") or ""
-            own = place_of("relay", shown.secret) if self.relays.is_one(shown.secret) else code and _place(code)
+            own = endpoint_id("relay", shown.secret) if self.relays.is_one(shown.secret) else code and _place(code)
             return Known("player", own) if own in self.seats or own in self.relays else None
         if place in self.relays:
             known = self.relays.caller(place, beginning, peer.host)
@@ -253,9 +253,9 @@ class Gateway:
         if call.method == PING:
             return {"status": "ok", "league_id": self.league_id}
         if call.method == TAKE:
-            return await self.relays.take(_params(call, Take), peer.host)
+            return await self.relays.take(_params(call, RelayTakeRequest), peer.host)
         if call.method == GIVE:
-            return self.relays.give(_params(call, Give))
+            return self.relays.give(_params(call, RelayGiveRequest))
         known = f"{TAKE}, {GIVE}, {PING}"
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
 
@@ -472,7 +472,7 @@ class Gateway:
 
 def _place(code: str) -> str:
     """Where the seat of a code is called, however the code was typed."""
-    return place_of("seat", codes.verifier("seat", code).hex())
+    return endpoint_id("seat", codes.verifier("seat", code).hex())
 
 
 def _params(call: Call, kind: type[T]) -> T:

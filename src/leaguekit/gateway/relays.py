@@ -23,8 +23,17 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.credentials import Known, credentials_in
-from leaguekit.player.match_callers import Callers
-from leaguekit.player.relay import SECRET_BYTES, TAKE_SECONDS, Give, Given, Passed, Take, Taken, place_of
+from leaguekit.player.caller_checks import CallerVerifier
+from leaguekit.player.relay import (
+    SECRET_BYTES,
+    TAKE_SECONDS,
+    RelayedCall,
+    RelayGiveRequest,
+    RelayGiveResponse,
+    RelayTakeRequest,
+    RelayTakeResponse,
+    endpoint_id,
+)
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
@@ -97,7 +106,7 @@ class _Relay:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     question: object = None
     leaving: asyncio.TimerHandle | None = None
-    callers: Callers | None = None
+    callers: CallerVerifier | None = None
     takes_large: bool = True
     # The answer to a ping that is under way, and the last one with its time.
     pinging: asyncio.Future[bytes | None] | None = None
@@ -140,7 +149,7 @@ class Relays:
 
     def is_one(self, secret: str) -> bool:
         """Whether a secret is a relay's."""
-        return place_of("relay", secret) in self._relays
+        return endpoint_id("relay", secret) in self._relays
 
     async def wait_for(self, place: str, seconds: float) -> None:
         """Wait until there is a relay at a place, for so many seconds at most."""
@@ -275,7 +284,7 @@ class Relays:
         except TimeoutError:
             raise NoAnswer from None
 
-    async def take(self, asked: Take, host: str) -> Taken:
+    async def take(self, asked: RelayTakeRequest, host: str) -> RelayTakeResponse:
         """The calls that a player does not have yet, as soon as there is one, or else none after a while."""
         place = _place(asked.secret)
         relay = self._relay(place, host)
@@ -303,18 +312,18 @@ class Relays:
                 relay.leaving = loop.call_later(GRACE_SECONDS, self._drop, place)
         if relay.gave_way:
             raise _too_many_relays()
-        calls = [Passed(number, call.body) for number, call in relay.calls.items() if number not in has]
-        return Taken(endpoint=self._endpoint(place), calls=calls if relay.question is question else [])
+        calls = [RelayedCall(number, call.body) for number, call in relay.calls.items() if number not in has]
+        return RelayTakeResponse(endpoint=self._endpoint(place), calls=calls if relay.question is question else [])
 
-    def give(self, given: Give) -> Given:
+    def give(self, given: RelayGiveRequest) -> RelayGiveResponse:
         """Pass an answer on to whoever waits for it."""
         relay = self._relays.get(_place(given.secret))
         call = None if relay is None else relay.calls.get(given.number)
         if relay is None or call is None or call.answer.done():
-            return Given(in_time=False)
+            return RelayGiveResponse(in_time=False)
         relay.is_known = True
         call.answer.set_result(given.body)
-        return Given(in_time=True)
+        return RelayGiveResponse(in_time=True)
 
     def close(self) -> None:
         for waiting in self._awaited.values():
@@ -393,4 +402,4 @@ def _too_many_relays() -> ProtocolError:
 def _place(secret: str) -> str:
     if len(secret) < 2 * SECRET_BYTES:
         raise ProtocolError("E043", f"A relay's secret has {2 * SECRET_BYTES} characters at least.")
-    return place_of("relay", secret)
+    return endpoint_id("relay", secret)

@@ -18,7 +18,7 @@ from leaguekit.agents.registration import Identity
 from leaguekit.agents.world import World
 from leaguekit.games import rules
 from leaguekit.player.context import Context, Move, PastMatch, record_of
-from leaguekit.player.decisions import Thought, judged
+from leaguekit.player.decisions import StrategyResult, validate_result
 from leaguekit.player.player import Player, PlayerAgent, RegistrationRefused
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import OwnRecord
@@ -191,7 +191,7 @@ class Seat:
             now = "no move is wanted now" if newest is None else f"the turn now is {newest}"
             raise NotTaken(f"The turn {turn_id[:80]!r} is over or never was; {now}.")
         options = turn.ctx.valid_options
-        decision = judged(Thought(move), turn.ctx, options)
+        decision = validate_result(StrategyResult(move), turn.ctx, options)
         if decision.fault is not None:
             # Who has only text to write with means the option that is written so.
             named = [option for option in options if _written(option) == move or str(option) == move]

@@ -19,7 +19,7 @@ from leaguekit.player.context import PastMatch, record_of
 from leaguekit.player.definition import PlayerDefinition
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import MANAGER, match_conversation, match_id
-from leaguekit.referee.match_runner import MatchRunner, Ruled
+from leaguekit.referee.match_runner import MatchRunner, RulingRecord
 
 LEAGUE = "friendly"
 REFEREE = "REF01"
@@ -66,12 +66,12 @@ def guest(
     return agent
 
 
-async def play(match: MatchRunner) -> Ruled | Void:
+async def play(match: MatchRunner) -> RulingRecord | Void:
     """Play a match and tell its players the result; this returns when they have been told, or cannot be."""
     ended = await match.play()
     if isinstance(ended, Void):
         return ended
-    ruling = match.ruling(ended.verdict)
-    await match.tell_result(ended.verdict, ruling)
-    await match.told()
+    ruling = match.make_ruling(ended.verdict)
+    await match.send_result(ended.verdict, ruling)
+    await match.wait_acknowledged()
     return ruling

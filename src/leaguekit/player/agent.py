@@ -14,13 +14,21 @@ from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.logs import about
 from leaguekit.agents.registration import UNNAMED, Before, Identity, Kind, Registrar, text_of
 from leaguekit.agents.world import World
+from leaguekit.player.caller_checks import (
+    CallerVerifier,
+    RefereeMessage,
+    RefereeOwnToken,
+    common_of,
+    is_referees,
+    match_of,
+)
 from leaguekit.player.context import (
     Context,
     History,
     MoveCall,
-    OpenMatch,
+    OngoingMatch,
     PastMatch,
-    Replaced,
+    ReplacedMove,
     past_match,
     question_of,
     record_of,
@@ -29,9 +37,8 @@ from leaguekit.player.context import (
 )
 from leaguekit.player.decisions import Decision, decide, decide_at_once, is_quick
 from leaguekit.player.definition import PlayerDefinition
+from leaguekit.player.history import DialectMemory, remember
 from leaguekit.player.keyed_random import KeyedRandom, match_key
-from leaguekit.player.match_callers import Callers, FromReferee, OwnToken, common_of, is_referees, match_of
-from leaguekit.player.memory import Memory, remember
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -60,7 +67,7 @@ HISTORIES_A_SECOND = 1.1
 
 log = logging.getLogger(__name__)
 
-FromManager = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
+ManagerMessage = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
 
 
 class PlayerAgent:
@@ -102,19 +109,19 @@ class PlayerAgent:
         # Whether a LEAGUE_ERROR came that nobody can prove to be the manager's.
         self._heard_unproven = False
         self.origins = m.MoveOrigins()
-        self.replaced: list[Replaced] = []
+        self.replaced: list[ReplacedMove] = []
         self.finished = asyncio.Event()
         self._seed = seed
         self._tell = tell
         self._asks_here = never_blocks or world.inline
         self._is_quick = is_quick(player.strategy)
         self._chance_of_all: KeyedRandom | None = None
-        self._matches: dict[str, OpenMatch] = {}
+        self._matches: dict[str, OngoingMatch] = {}
         self._current: str | None = None
         # By match, what the manager has announced of a referee that shows its own token.
-        self._own_tokens: dict[str, OwnToken] = {}
+        self._own_tokens: dict[str, RefereeOwnToken] = {}
         self._resolver = Resolver()
-        self._memory: Memory | None = None
+        self._memory: DialectMemory | None = None
         self._views = Views(world.data_root)
         # Whose history file waits for its turn to be written: what it will say is made then.
         self._to_save: str | None = None
@@ -173,7 +180,7 @@ class PlayerAgent:
         if self._memory is None and identity.auth_token and identity.league_id:
             path = self.registrar.folder(identity.league_id) / "history.jsonl"
             try:
-                self._memory = await self.world.blocking(Memory, path, self.world.files, before == "same")
+                self._memory = await self.world.blocking(DialectMemory, path, self.world.files, before == "same")
             except StoreError as error:
                 log.warning("%s", error)
             else:
@@ -207,18 +214,20 @@ class PlayerAgent:
         # Not by its sender: nothing proves that of a referee which shows its own token.
         return Known("referee", tokens.shortened(shown.auth_token)) if is_one else None
 
-    def callers(self) -> Callers | None:
+    def callers(self) -> CallerVerifier | None:
         """By what a gateway recognises those whose tokens this player takes; None while it takes anybody's, or none."""
         me = self.registrar.identity
         if me is None or not me.derived:
             return None
         verifiers = {own.verifier for own in self._own_tokens.values()}
-        return Callers(player_id=me.agent_id, league_id=str(me.league_id), key=me.key, verifiers=sorted(verifiers))
+        return CallerVerifier(
+            player_id=me.agent_id, league_id=str(me.league_id), key=me.key, verifiers=sorted(verifiers)
+        )
 
     async def _call(self, call: Call, peer: Peer) -> Any:
         """The result of a call."""
         message = call.message
-        if self._own_tokens and isinstance(message, FromReferee):
+        if self._own_tokens and isinstance(message, RefereeMessage):
             self._check_host(message, peer)
         handler = self._handlers.get((call.method, type(message)))
         if handler is None:
@@ -261,10 +270,10 @@ class PlayerAgent:
         hosts = {url: await addresses_of(url, self._resolver) for url in urls}
         for match in matches:
             verifier = bytes.fromhex(str(match.referee_verifier))
-            self._own_tokens[match.match_id] = OwnToken(verifier, hosts[match.referee_endpoint])
+            self._own_tokens[match.match_id] = RefereeOwnToken(verifier, hosts[match.referee_endpoint])
         return ack
 
-    def _check_host(self, message: FromReferee, peer: Peer) -> None:
+    def _check_host(self, message: RefereeMessage, peer: Peer) -> None:
         """Refuse a referee's own token from another host: other players have seen it, too."""
         known = self._own_tokens.get(message.match_id or self._current or "")
         if known is None or not message.auth_token or not tokens.recognised(message.auth_token, known.verifier):
@@ -336,7 +345,7 @@ class PlayerAgent:
         ctx = self._context(call, match, self.world.now() + timedelta(seconds=seconds))
         return self._moved(call, match, await decide(self.player.strategy, ctx, seconds, inline=self._asks_here))
 
-    def _moved(self, call: MoveCall, match: OpenMatch, decision: Decision) -> m.Message:
+    def _moved(self, call: MoveCall, match: OngoingMatch, decision: Decision) -> m.Message:
         move, info = decision.move, _OWN
         if decision.origin == "own":
             self.origins.own += 1
@@ -352,7 +361,7 @@ class PlayerAgent:
 
     def _note_not_own(self, call: MoveCall, decision: Decision) -> None:
         """Keep a move that is not the strategy's own. Tell the author, unless the strategy itself says so."""
-        replaced = Replaced(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
+        replaced = ReplacedMove(call.match_id, decision.move, decision.fault or decision.reason, decision.error)
         if decision.origin == "replaced" and len(self.replaced) < MAX_REPLACED:
             self.replaced.append(replaced)
         if decision.fault is None:
@@ -361,7 +370,7 @@ class PlayerAgent:
         log.error("%s: %s; played %r instead.", *told, exc_info=replaced.error, extra=about(call))
         self._tell(str(replaced))
 
-    def _context(self, call: MoveCall, match: OpenMatch, deadline: datetime | None) -> Context:
+    def _context(self, call: MoveCall, match: OngoingMatch, deadline: datetime | None) -> Context:
         question = question_of(call)
         known = call.context or None
         history = tuple(self.history.values())
@@ -448,7 +457,7 @@ class PlayerAgent:
             raise ProtocolError("E005", "This player has not registered.")
         return identity
 
-    def _from_manager(self, message: FromManager) -> dict[str, Any]:
+    def _from_manager(self, message: ManagerMessage) -> dict[str, Any]:
         """What every answer to the manager carries, if it is the manager who speaks."""
         me = self._me
         if not me.may_be_manager(message.auth_token):
@@ -469,14 +478,14 @@ class PlayerAgent:
         detail = "The auth_token is not the one that was made for this caller."
         return ProtocolError("E012", detail, data={"player_id": self.player_id})
 
-    def _match(self, message: FromReferee, match_id: str, me: Identity) -> OpenMatch:
+    def _match(self, message: RefereeMessage, match_id: str, me: Identity) -> OngoingMatch:
         """The match that a referee's message is about."""
         match = match_of(self._matches, message, match_id, me, self._own_tokens.get(match_id))
         if match is None:
             raise self._stranger()
         return match
 
-    def _of_match(self, message: m.Request, match_id: str, match: OpenMatch, me: Identity) -> dict[str, Any]:
+    def _of_match(self, message: m.Request, match_id: str, match: OngoingMatch, me: Identity) -> dict[str, Any]:
         """What every answer to a referee carries."""
         common = match.common if match.identity is me else common_of(match, match_id, me)
         return {**common, "timestamp": self.world.timestamp(), "conversation_id": message.conversation_id}

@@ -29,7 +29,7 @@ MARGIN_SECONDS = 1.5
 LEAST_SECONDS = 0.2
 
 
-class OpenMatch(Struct):
+class OngoingMatch(Struct):
     """What the player knows of a match that it was called to, and by whom."""
 
     referee_id: str
@@ -62,7 +62,7 @@ class PastMatch(Struct, frozen=True, kw_only=True):
     role: Role | None = None
 
 
-class Replaced(NamedTuple):
+class ReplacedMove(NamedTuple):
     """A move that was played for a strategy because its own was none, and why; ``error`` is what it raised."""
 
     match_id: str
@@ -83,7 +83,7 @@ def record_of(matches: Iterable[PastMatch]) -> OwnRecord:
     return OwnRecord(wins=wins, losses=results.count("LOSS"), draws=draws, points=3 * wins + draws)
 
 
-def past_match(message: GameOver, player_id: str, match: OpenMatch) -> PastMatch:
+def past_match(message: GameOver, player_id: str, match: OngoingMatch) -> PastMatch:
     """A match as its end was told: the referee's word always wins over what the player remembers."""
     result = message.game_result
     opponent = match.opponent_id or next((one for one in result.choices if one != player_id), None)

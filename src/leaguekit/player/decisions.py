@@ -47,8 +47,8 @@ def decide_at_once(strategy: Strategy, ctx: Context) -> Decision:
     try:
         move = strategy(ctx)
     except Exception as error:  # noqa: BLE001 - it may be asked for a move where there is none
-        return judged(Thought(error=_as_the_author_sees(error)), ctx, options)
-    return Decision(move) if type(move) is str and move in options else judged(Thought(move), ctx, options)
+        return judged(StrategyResult(error=_as_the_author_sees(error)), ctx, options)
+    return Decision(move) if type(move) is str and move in options else judged(StrategyResult(move), ctx, options)
 
 
 async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
@@ -67,23 +67,25 @@ async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bo
         thinking.cancel()
     if not thinking.done():
         return _replaced(ctx, options, f"the strategy took longer than {seconds:g} s")
-    return judged(Thought(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result(), ctx, options)
+    return judged(
+        StrategyResult(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result(), ctx, options
+    )
 
 
-class Thought(NamedTuple):
+class StrategyResult(NamedTuple):
     """What came of asking a strategy: anything at all, or what it raised."""
 
     move: Any = None
     error: BaseException | None = None
 
 
-def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
+def judged(thought: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
     """The option that a strategy means, or another one and what is wrong with its own."""
     if thought.error is not None:
         return _replaced(ctx, options, f"the strategy raised {thought.error!r}", thought.error)
     if isinstance(thought.move, Move):
         stated = thought.move
-        decision = judged(Thought(stated.move), ctx, options)
+        decision = judged(StrategyResult(stated.move), ctx, options)
         if decision.fault is not None:
             return decision
         return decision._replace(origin=stated.origin, reason=str(stated.reason))
@@ -100,7 +102,7 @@ def judged(thought: Thought, ctx: Context, options: list[Any]) -> Decision:
     return _replaced(ctx, options, fault)
 
 
-async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> Thought:
+async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> StrategyResult:
     # An async function is not begun by its call.
     here = inline or iscoroutinefunction(strategy)
     thought = called(strategy, ctx) if here else await _in_a_thread(partial(called, strategy, ctx))
@@ -111,19 +113,19 @@ async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> Thought:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_awaited(thought.move), _authors_loop()))
 
 
-async def _awaited(move: Awaitable[Any]) -> Thought:
+async def _awaited(move: Awaitable[Any]) -> StrategyResult:
     try:
-        return Thought(await move)
+        return StrategyResult(await move)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return Thought(error=_as_the_author_sees(error))
+        return StrategyResult(error=_as_the_author_sees(error))
 
 
-def called(strategy: Strategy, ctx: Context) -> Thought:
+def called(strategy: Strategy, ctx: Context) -> StrategyResult:
     """Call a strategy here and now."""
     try:
-        return Thought(strategy(ctx))
+        return StrategyResult(strategy(ctx))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return Thought(error=_as_the_author_sees(error))
+        return StrategyResult(error=_as_the_author_sees(error))
 
 
 def _as_the_author_sees(error: BaseException) -> BaseException:
@@ -141,12 +143,12 @@ def _authors_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _in_a_thread(work: Callable[[], Thought]) -> Thought:
+async def _in_a_thread(work: Callable[[], StrategyResult]) -> StrategyResult:
     """Run it in a daemon thread: what never returns must not hold up the end of the program."""
     loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Thought] = loop.create_future()
+    outcome: asyncio.Future[StrategyResult] = loop.create_future()
 
-    def settle(thought: Thought) -> None:
+    def settle(thought: StrategyResult) -> None:
         if not outcome.done():
             outcome.set_result(thought)
 

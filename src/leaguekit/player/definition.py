@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leaguekit.games import GAMES
 from leaguekit.player.context import Strategy
-from leaguekit.player.strategies import check_fit, games_of
+from leaguekit.player.strategies import check_can_play, games_of
 from leaguekit.protocol.fields import DisplayName, Version
 from leaguekit.protocol.patterns import valid
 
@@ -31,7 +31,7 @@ class PlayerDefinition:
         if isinstance(games, str) or not games:
             raise ValueError(f"games is a list of at least one game, got {games!r}")
         for game in games:
-            check_fit(str(getattr(strategy, "__name__", strategy)), strategy, game)
+            check_can_play(str(getattr(strategy, "__name__", strategy)), strategy, game)
         if not valid(Version, version):
             raise ValueError(f"a version has the form 1.0.0, got {version!r}")
         self.name = name

@@ -24,7 +24,7 @@ from leaguekit.agents.registration import RegistrationRefused, pause_after
 from leaguekit.agents.serving import first, in_silence, play
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
-from leaguekit.player.match_callers import Callers
+from leaguekit.player.caller_checks import CallerVerifier
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.store.base import StoreError
@@ -51,33 +51,33 @@ _PEER = Peer("")
 T = TypeVar("T")
 
 
-class Take(Struct, kw_only=True):
+class RelayTakeRequest(Struct, kw_only=True):
     """A player asks for the calls that are there for it, but for those that it has."""
 
     secret: str
     has: list[int] = []
     seconds: float = TAKE_SECONDS
     # Whose calls it takes. If it does not say, the gateway cannot tell them from those of others.
-    callers: Callers | None = None
+    callers: CallerVerifier | None = None
     # Whether it takes large bodies of callers that the gateway does not recognise.
     takes_large: bool = True
 
 
-class Passed(Struct):
+class RelayedCall(Struct):
     """A call that came for the player; its body is written in base64."""
 
     number: int
     body: bytes
 
 
-class Taken(Struct, kw_only=True):
+class RelayTakeResponse(Struct, kw_only=True):
     """What there is, and where the player is called."""
 
     endpoint: str
-    calls: list[Passed]
+    calls: list[RelayedCall]
 
 
-class Give(Struct, kw_only=True):
+class RelayGiveRequest(Struct, kw_only=True):
     """The answer to a call; None where JSON-RPC wants none."""
 
     secret: str
@@ -127,9 +127,11 @@ class Line:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, passed: Passed, agent: PlayerAgent) -> None:
+    async def _answer(self, passed: RelayedCall, agent: PlayerAgent) -> None:
         try:
-            given = Give(secret=self._secret, number=passed.number, body=await agent.handle(passed.body, _PEER))
+            given = RelayGiveRequest(
+                secret=self._secret, number=passed.number, body=await agent.handle(passed.body, _PEER)
+            )
             for number in range(MAX_GIVES):
                 with contextlib.suppress(CallFailed, CallerLate, RpcRefusal, ProtocolError):
                     if not (await self._ask(GIVE, given, Given, GIVE_SECONDS)).in_time:
@@ -139,15 +141,15 @@ class Line:
         finally:
             del self._tasks[passed.number]
 
-    async def _take(self, seconds: float, agent: PlayerAgent | None = None) -> Taken:
+    async def _take(self, seconds: float, agent: PlayerAgent | None = None) -> RelayTakeResponse:
         failures = 0
         while True:
-            asked = Take(secret=self._secret, has=[*self._tasks], seconds=seconds, takes_large=False)
+            asked = RelayTakeRequest(secret=self._secret, has=[*self._tasks], seconds=seconds, takes_large=False)
             if agent is not None:
                 asked.callers = agent.callers()
                 asked.takes_large = agent.identity is not None and asked.callers is None
             try:
-                taken = await self._ask(TAKE, asked, Taken, seconds + SPARE_SECONDS)
+                taken = await self._ask(TAKE, asked, RelayTakeResponse, seconds + SPARE_SECONDS)
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
             except RpcRefusal as refusal:

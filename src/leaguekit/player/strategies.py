@@ -154,13 +154,13 @@ def can_play(strategy: Strategy, game_type: str) -> bool:
     return games is None or game_type in games
 
 
-def fitting(game_type: str) -> list[str]:
+def strategies_for(game_type: str) -> list[str]:
     """The names of our strategies that can play a game."""
     return [name for name, strategy in STRATEGIES.items() if can_play(strategy, game_type)]
 
 
-def check_fit(name: str, strategy: Strategy, game_type: str) -> None:
+def check_can_play(name: str, strategy: Strategy, game_type: str) -> None:
     """Raise CannotPlay if a strategy cannot play a game."""
     if not can_play(strategy, game_type):
-        others = ", ".join(fitting(game_type))
+        others = ", ".join(strategies_for(game_type))
         raise CannotPlay(f"the strategy {name} cannot play {game_type}; these can: {others}, or your own")

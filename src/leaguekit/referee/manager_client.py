@@ -25,7 +25,7 @@ from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
-from leaguekit.referee.match_runner import MatchRunner, Ruled
+from leaguekit.referee.match_runner import MatchRunner, RulingRecord
 from leaguekit.referee.transcripts import WrittenTranscript
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
 
@@ -79,7 +79,7 @@ class ManagerClient:
                 return True
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def tell_again(self, ruling: Ruled) -> None:
+    async def tell_again(self, ruling: RulingRecord) -> None:
         """After a restart, tell the players how their match ended: they may be starting as well."""
         speaks: Sequence[tuple[str, str | None] | None] = ruling.speaks or [None] * len(ruling.game_over)
         told = zip(ruling.game_over, speaks, strict=True)

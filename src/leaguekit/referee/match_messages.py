@@ -19,7 +19,7 @@ from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState, Parity, Role
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.rpc import MAX_BYTES
-from leaguekit.referee.player_client import NOTHING_LEARNED, Learned
+from leaguekit.referee.player_client import NO_OBSERVATIONS, PlayerObservations
 from leaguekit.referee.transcripts import WrittenTranscript
 
 # What a report has besides its content: the token and JSON-RPC.
@@ -178,7 +178,7 @@ class MatchMessages:
         self,
         verdict: Verdict,
         position: dict[str, Any],
-        learned: Learned = NOTHING_LEARNED,
+        learned: PlayerObservations = NO_OBSERVATIONS,
         origins: dict[str, m.MoveOrigins] | None = None,
     ) -> m.MatchResultReport:
         """The ruling, small enough to be taken."""

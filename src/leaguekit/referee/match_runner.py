@@ -30,7 +30,7 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee.match_messages import MatchMessages
-from leaguekit.referee.player_client import MakeClient, PlayerMessage, SpecPlayerClient
+from leaguekit.referee.player_client import PlayerClientFactory, PlayerMessage, SpecPlayerClient
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, TimedOut
@@ -47,7 +47,7 @@ NONCE_BYTES = 16
 Ended: TypeAlias = s.Finish | s.Void
 
 
-class Ruled(Struct, frozen=True):
+class RulingRecord(Struct, frozen=True):
     """An entry of the journal: the report to the manager, and what each player is told at its endpoint, A first."""
 
     match_id: str
@@ -59,7 +59,7 @@ class Ruled(Struct, frozen=True):
 
 
 class MatchRunner:
-    """One attempt at a match: ``play`` it, then ``tell_result``; meanwhile ``take`` what players post by themselves.
+    """One attempt at a match: ``play`` it, then ``send_result``; meanwhile ``take`` what players post by themselves.
 
     Making one raises ProtocolError or ValueError if the assignment cannot be carried out. ``entered`` is called at
     every new stage. ``make_client`` makes the client that calls the players.
@@ -71,7 +71,7 @@ class MatchRunner:
         assignment: m.MatchAssignment,
         referee_id: str,
         entered: Callable[[MatchRunner], None],
-        make_client: MakeClient = SpecPlayerClient,
+        make_client: PlayerClientFactory = SpecPlayerClient,
     ) -> None:
         self.assignment = assignment
         self.world = world
@@ -122,10 +122,10 @@ class MatchRunner:
         """How it ended, once it has."""
         return await asyncio.shield(self._ended)
 
-    def ruling(self, verdict: Verdict) -> Ruled:
+    def ruling(self, verdict: Verdict) -> RulingRecord:
         """What follows from a verdict, as it is written down before anybody hears of it."""
         position, learned = self.match.view(None), self.client.learned()
-        return Ruled(
+        return RulingRecord(
             match_id=self.assignment.match_id,
             attempt=self.assignment.attempt,
             report=self.messages.report(verdict, position, learned, self.match.origins),
@@ -137,7 +137,7 @@ class MatchRunner:
             else [],
         )
 
-    async def tell_result(self, verdict: Verdict, ruling: Ruled) -> None:
+    async def send_result(self, verdict: Verdict, ruling: RulingRecord) -> None:
         """Send GAME_OVER to both; this returns when both are on their way, and waits for no acknowledgement."""
         self.transcript.add("ruled", note=f"{verdict.ruling}: {verdict.reason}")
         for side, (_, over) in zip(SIDES, ruling.game_over, strict=True):

@@ -24,7 +24,7 @@ from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.ids import match_conversation, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
-from leaguekit.referee.player_client import Learned, PlayerMessage
+from leaguekit.referee.player_client import PlayerMessage, PlayerObservations
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, TimedOut, Unreachable
@@ -43,7 +43,7 @@ MAX_INVITATIONS = 1_000
 _DOCUMENTED = ("RPC", "RPC_CHOOSE_PARITY", "TYPE")
 
 
-class Memory:
+class DialectMemory:
     """What a referee remembers of how players speak, in all its matches."""
 
     def __init__(self) -> None:
@@ -76,7 +76,13 @@ class OpenPlayerClient:
     """Speaks to the players of one match as they understand it."""
 
     def __init__(
-        self, world: World, assignment: m.MatchAssignment, seats: Seats, transcript: Transcript, *, memory: Memory
+        self,
+        world: World,
+        assignment: m.MatchAssignment,
+        seats: Seats,
+        transcript: Transcript,
+        *,
+        memory: DialectMemory,
     ) -> None:
         self._world = world
         self._assignment = assignment
@@ -166,11 +172,11 @@ class OpenPlayerClient:
         seat = self._seats[side]
         await tell(self._caller, seat.endpoint, message, (seat.player_id, self._form(side)), seconds)
 
-    def learned(self) -> Learned:
+    def learned(self) -> PlayerObservations:
         players = [seat.player_id for seat in self._seats.values()]
         broken = {player: list(self._broken[player].values()) for player in players if player in self._broken}
         forms = {player: self._memory.forms[player] for player in players if player in self._memory.forms}
-        return Learned(broken or UNSET, forms or UNSET)
+        return PlayerObservations(broken or UNSET, forms or UNSET)
 
     def note(self, side: Side, broken: Iterable[m.BrokenRule]) -> None:
         """Keep what a player got wrong."""

@@ -15,8 +15,8 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.referee.match_runner import MatchRunner
-from leaguekit.referee.open_player_client import Memory, OpenPlayerClient
-from leaguekit.referee.player_client import MakeClient, PlayerClient
+from leaguekit.referee.open_player_client import DialectMemory, OpenPlayerClient
+from leaguekit.referee.player_client import PlayerClient, PlayerClientFactory
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.dialects import requests
 from leaguekit.transport.dialects.forms import Json
@@ -32,7 +32,7 @@ PASSED_ON = "passed_on"
 NO_SUCH_MATCH = "E050"
 
 
-class OpenReferee:
+class OpenProfileHandler:
     """Stands before a referee. ``inner`` is how it answers a request of document 001; ``matches`` are its own."""
 
     def __init__(self, world: World, endpoint: str, matches: Mapping[str, MatchRunner], inner: Handler) -> None:
@@ -40,16 +40,16 @@ class OpenReferee:
         self._endpoint = endpoint
         self._matches = matches
         self._inner = inner
-        self._memory = Memory()
+        self._memory = DialectMemory()
         # Who is to referee which match of the round, as the manager has announced it.
         self._referees: dict[str, str] = {}
 
     @property
-    def make_client(self) -> MakeClient:
+    def make_client(self) -> PlayerClientFactory:
         """Makes the client of a match; all clients of this referee share what is remembered of the players."""
         return partial(OpenPlayerClient, memory=self._memory)
 
-    def hear_of_round(self, announcement: m.RoundAnnouncement) -> None:
+    def record_announcement(self, announcement: m.RoundAnnouncement) -> None:
         self._referees = {one.match_id: one.referee_endpoint for one in announcement.matches}
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:

@@ -18,14 +18,14 @@ from leaguekit.referee.transcripts import Transcript
 PlayerMessage: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 
 
-class Learned(NamedTuple):
+class PlayerObservations(NamedTuple):
     """What a match has taught of how its players speak, for the manager."""
 
     broken_rules: dict[str, list[m.BrokenRule]] | UnsetType = UNSET
     forms: dict[str, str] | UnsetType = UNSET
 
 
-NOTHING_LEARNED = Learned()
+NO_OBSERVATIONS = PlayerObservations()
 
 
 class PlayerClient(Protocol):
@@ -39,7 +39,7 @@ class PlayerClient(Protocol):
     def tell(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
         """Send a message of which any HTTP answer is delivery. Raises CallFailed or CallerLate."""
 
-    def learned(self) -> Learned:
+    def learned(self) -> PlayerObservations:
         """What the match has shown of how its players speak, for the report to the manager."""
 
 
@@ -59,9 +59,9 @@ class SpecPlayerClient:
     def tell(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
         return deliver(self._caller, self._seats[side].endpoint, message, seconds)
 
-    def learned(self) -> Learned:
-        return NOTHING_LEARNED
+    def learned(self) -> PlayerObservations:
+        return NO_OBSERVATIONS
 
 
 # Makes the client of one match.
-MakeClient: TypeAlias = Callable[[World, m.MatchAssignment, Seats, Transcript], PlayerClient]
+PlayerClientFactory: TypeAlias = Callable[[World, m.MatchAssignment, Seats, Transcript], PlayerClient]

@@ -34,7 +34,7 @@ from leaguekit.protocol.tokens import SCHEME
 from leaguekit.referee import announced_matches
 from leaguekit.referee.manager_client import ManagerClient
 from leaguekit.referee.match_file import match_view
-from leaguekit.referee.match_runner import MatchRunner, Ruled
+from leaguekit.referee.match_runner import MatchRunner, RulingRecord
 from leaguekit.referee.player_client import PlayerMessage, SpecPlayerClient
 from leaguekit.referee.ruling_journal import RulingJournal
 from leaguekit.referee.transcripts import WrittenTranscript
@@ -44,7 +44,7 @@ from leaguekit.store.journal import Journal
 from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
-    from leaguekit.referee.open_profile import OpenReferee
+    from leaguekit.referee.open_profile import OpenProfileHandler
 
 __all__ = ["RefereeAgent", "RegistrationRefused"]
 
@@ -103,7 +103,7 @@ class RefereeAgent:
         self._reporting: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
         # Stands before it in a league of the open profile.
-        self._open: OpenReferee | None = None
+        self._open: OpenProfileHandler | None = None
         self._handlers: dict[type[m.Message], Callable[[Any, Identity], m.Message]] = {
             m.MatchAssignment: self._start_match,
             m.RoundAnnouncement: self._hear_of_round,
@@ -136,7 +136,7 @@ class RefereeAgent:
             for match_id, attempt in journal.done():
                 self._attempts[match_id] = max(attempt, self._attempts.get(match_id, 0))
             for entry in journal.pending():
-                ruling = msgspec.json.decode(entry, type=Ruled)
+                ruling = msgspec.json.decode(entry, type=RulingRecord)
                 self._attempts[ruling.match_id] = ruling.attempt
                 self._task(self._deliver_late(ruling))
 
@@ -262,7 +262,7 @@ class RefereeAgent:
     def _hear_of_round(self, message: m.RoundAnnouncement, by: Identity) -> m.RoundAnnouncementAck:
         self._become_active()
         if message.profile == "open":
-            self._opened_up().hear_of_round(message)
+            self._opened_up().record_announcement(message)
         if not by.derived and (matches := announced_matches.own_matches(message, self.registrar.endpoint, by.agent_id)):
             # Such a manager assigns none.
             self._task(self._play_announced(message, matches, by))
@@ -294,12 +294,12 @@ class RefereeAgent:
         shown = {"auth_token": by.auth_token} if by.derived else {}
         return {**m.envelope(sender, self._world.now(), message.conversation_id), **shown}
 
-    def _opened_up(self) -> OpenReferee:
+    def _opened_up(self) -> OpenProfileHandler:
         """What stands before this referee now that it knows its league to be of the open profile."""
         if self._open is None:
-            from leaguekit.referee.open_profile import OpenReferee  # noqa: PLC0415 - the spec profile does without
+            from leaguekit.referee.open_profile import OpenProfileHandler  # noqa: PLC0415 - the spec profile does without
 
-            self._open = OpenReferee(self._world, self.registrar.endpoint, self._matches, self._answer_spec)
+            self._open = OpenProfileHandler(self._world, self.registrar.endpoint, self._matches, self._answer_spec)
         return self._open
 
     # Its matches
@@ -382,13 +382,13 @@ class RefereeAgent:
         if self._matches.get(ruling.match_id) is not match:
             # It was replaced or forgotten while its ruling was written down.
             self._earlier.append(match)
-        await match.tell_result(verdict, ruling)
+        await match.send_result(verdict, ruling)
         await self._deliver(ruling)
         transcript = match.messages.transcript(match.transcript.text())
         self._show(ruling.report, transcript)
         await self._reports.hand_in(transcript)
 
-    async def _ruled(self, match: MatchRunner) -> tuple[Verdict, Ruled] | Void:
+    async def _ruled(self, match: MatchRunner) -> tuple[Verdict, RulingRecord] | Void:
         """Play a match and write its ruling down; if that fails, nobody may hear of the ruling."""
         ended = await match.play()
         if isinstance(ended, Void):
@@ -401,7 +401,7 @@ class RefereeAgent:
             return Void("The referee could not write its ruling down.", {})
         return ended.verdict, ruling
 
-    async def _deliver(self, ruling: Ruled) -> None:
+    async def _deliver(self, ruling: RulingRecord) -> None:
         if await self._reports.deliver(ruling.report):
             self._opened().delivered(ruling.match_id, ruling.attempt)
 
@@ -410,7 +410,7 @@ class RefereeAgent:
             raise RuntimeError("a referee rules only after it has registered")
         return self._rulings
 
-    async def _deliver_late(self, ruling: Ruled) -> None:
+    async def _deliver_late(self, ruling: RulingRecord) -> None:
         """What an earlier run had ruled: the players may not have heard of it, nor the manager."""
         await self._reports.tell_again(ruling)
         await self._deliver(ruling)

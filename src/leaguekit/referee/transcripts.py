@@ -90,7 +90,7 @@ def _ends(entries: list[_Noted], max_bytes: int) -> list[_Noted]:
     return [*entries[:first], _Noted(entries[first].seconds, "failed", note=left_out), *entries[last:]]
 
 
-def in_words(kind: str, body: dict[str, Any]) -> str:
+def describe_message(kind: str, body: dict[str, Any]) -> str:
     """A message in words; it may be anybody's, so nothing in it is sure."""
     tell = _WORDS.get(kind)
     if tell is not None:

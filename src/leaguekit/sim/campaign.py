@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from leaguekit.games import GAMES
-from leaguekit.player.strategies import STRATEGIES, fitting
+from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.sim.checks import violations
 from leaguekit.sim.faults import Kinds, plan_for
 from leaguekit.sim.outcome import Cast, Outcome
@@ -129,7 +129,7 @@ def varied(seed: int) -> Trial:
     players, referees, game = chance.randint(2, 8), chance.randint(1, 3), chance.choice(sorted(GAMES))
     chosen = [chance.choice(names) for _ in range(chance.randint(1, 4))]
     # From the same chance for every game, so that a seed keeps its league.
-    strategies = tuple(name if name in fitting(game) else "random" for name in chosen)
+    strategies = tuple(name if name in strategies_for(game) else "random" for name in chosen)
     cast = Cast(players=players, referees=referees, game=game, strategies=strategies)
     faults: Kinds = chance.choice(("network", "crash", "all", "all"))
     if Random(f"outage:{seed}").random() < 0.2:  # noqa: S311 - not from that chance, so that most seeds keep their faults

@@ -23,7 +23,7 @@ from leaguekit.league.ties import MAX_TIES, PlacedRow, placed_rows, tie_sentence
 from leaguekit.match.draw import league_seed, match_seeds
 from leaguekit.match.rulings import DRAW_POINTS, WIN_POINTS, Verdict
 from leaguekit.player.context import Context, PastMatch, Result, Strategy, record_of
-from leaguekit.player.decisions import Thought, judged
+from leaguekit.player.decisions import StrategyResult, validate_result
 from leaguekit.player.keyed_random import KeyedRandom, match_key
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Role
@@ -203,13 +203,13 @@ class DirectLeague:
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-            return _judge(player, Thought(error=error), ctx, turn.options)
+            return _judge(player, StrategyResult(error=error), ctx, turn.options)
         # Nearly always it is one of the very objects that are offered; what else counts as one is judged as ever.
         for place, option in enumerate(turn.options):
             if option is move:
                 player.origins.own += 1
                 return place
-        return _judge(player, Thought(move), ctx, turn.options)
+        return _judge(player, StrategyResult(move), ctx, turn.options)
 
     def _remember(self, planned: _Planned, verdict: Verdict) -> None:
         """Tell both players how their match ended."""
@@ -237,12 +237,12 @@ class DirectLeague:
             )
 
 
-def _judge(player: Player, thought: Thought, ctx: Context, options: list[Any]) -> int:
+def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
     """The place of the option that a strategy means, or of the one that is played for it, as in every league."""
     if iscoroutine(thought.move):
         thought.move.close()
         raise CannotAsk(f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here")
-    decision = judged(thought, ctx, options)
+    decision = validate_result(thought, ctx, options)
     player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason))
     return next(place for place, option in enumerate(options) if option is decision.move)
 

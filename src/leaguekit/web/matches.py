@@ -17,7 +17,7 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
 from leaguekit.protocol.plain_text import without_places
-from leaguekit.referee.transcripts import in_words
+from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
 from leaguekit.web import lines
 from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
@@ -112,7 +112,7 @@ def message(entry: TranscriptEntry) -> Message:
     note = "" if entry.note is UNSET else entry.note
     if entry.what == "failed":
         note = _FAILURES.get(note[:4], note)
-    words = [one for one in (in_words(kind, body) if kind else "", without_places(note)) if one]
+    words = [one for one in (describe_message(kind, body) if kind else "", without_places(note)) if one]
     return Message(
         seconds=entry.seconds,
         what=entry.what,

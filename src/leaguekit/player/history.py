@@ -25,7 +25,7 @@ def remember(matches: dict[str, PastMatch], past: PastMatch) -> None:
     matches[past.match_id] = past
 
 
-class Memory:
+class DialectMemory:
     """The file, and the ``matches`` that an earlier run left in it; raises StoreError if it cannot be written."""
 
     def __init__(self, path: Path, files: Files, came_back: bool) -> None:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.agents.credentials import Credentials, Known
 from leaguekit.agents.registration import Identity
-from leaguekit.player.context import OpenMatch
+from leaguekit.player.context import OngoingMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import PROTOCOL, sender_of
@@ -21,17 +21,17 @@ from leaguekit.protocol.ids import PROTOCOL, sender_of
 # The attempts at a match that a player tries a token for if it has forgotten the invitation.
 MAX_ATTEMPTS = 9
 
-FromReferee = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
+RefereeMessage = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
 
 
-class OwnToken(NamedTuple):
+class RefereeOwnToken(NamedTuple):
     """A referee's own token: by what it is recognised, and the addresses from which it counts."""
 
     verifier: bytes
     hosts: frozenset[str]
 
 
-class Callers(Struct, frozen=True, kw_only=True):
+class CallerVerifier(Struct, frozen=True, kw_only=True):
     """By what a gateway recognises the callers of a relayed player: its manager, and the referees of its matches."""
 
     player_id: str
@@ -56,8 +56,8 @@ class Callers(Struct, frozen=True, kw_only=True):
 
 
 def match_of(
-    matches: dict[str, OpenMatch], message: FromReferee, match_id: str, me: Identity, own: OwnToken | None
-) -> OpenMatch | None:
+    matches: dict[str, OngoingMatch], message: RefereeMessage, match_id: str, me: Identity, own: RefereeOwnToken | None
+) -> OngoingMatch | None:
     """The match that a message is about, which is kept among the others; None if its sender is not the referee.
 
     ``own`` is the referee's own token, if the referee of this match shows that.
@@ -67,7 +67,7 @@ def match_of(
     if own is not None and message.auth_token and tokens.recognised(message.auth_token, own.verifier):
         # It does not know of attempts, and so begins whenever it invites.
         if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
-            known = matches[match_id] = OpenMatch(referee_id, 1 if known is None else known.attempt)
+            known = matches[match_id] = OngoingMatch(referee_id, 1 if known is None else known.attempt)
         return known
     if isinstance(message, m.GameInvitation):
         attempt = message.attempt or 1
@@ -87,7 +87,9 @@ def match_of(
     return known if _shows(message, known, match_id, me) else None
 
 
-def is_referees(matches: dict[str, OpenMatch], shown: Credentials, me: Identity, own: OwnToken | None) -> bool:
+def is_referees(
+    matches: dict[str, OngoingMatch], shown: Credentials, me: Identity, own: RefereeOwnToken | None
+) -> bool:
     """Whether a message that shows this is from the referee of the match that it names."""
     if own is not None and tokens.recognised(shown.auth_token, own.verifier):
         return True
@@ -96,7 +98,7 @@ def is_referees(matches: dict[str, OpenMatch], shown: Credentials, me: Identity,
     return _attempt(shown, shown.match_id, referee_id, attempts, me) is not None
 
 
-def common_of(match: OpenMatch, match_id: str, me: Identity) -> dict[str, Any]:
+def common_of(match: OngoingMatch, match_id: str, me: Identity) -> dict[str, Any]:
     """What every answer to a match's referee carries: under the scheme, a token that was made for it and the match."""
     if match.identity is not me:
         _prepare(match, match_id, me)
@@ -104,17 +106,17 @@ def common_of(match: OpenMatch, match_id: str, me: Identity) -> dict[str, Any]:
 
 
 def _attempt(
-    message: FromReferee | Credentials, match_id: str, referee_id: str, attempts: Iterable[int], me: Identity
-) -> OpenMatch | None:
+    message: RefereeMessage | Credentials, match_id: str, referee_id: str, attempts: Iterable[int], me: Identity
+) -> OngoingMatch | None:
     """The one of these attempts at a match that a message is of; under the scheme its token says so."""
     for attempt in attempts:
-        match = OpenMatch(referee_id, attempt)
+        match = OngoingMatch(referee_id, attempt)
         if _shows(message, match, match_id, me):
             return match
     return None
 
 
-def _shows(message: FromReferee | Credentials, match: OpenMatch, match_id: str, me: Identity) -> bool:
+def _shows(message: RefereeMessage | Credentials, match: OngoingMatch, match_id: str, me: Identity) -> bool:
     """Whether a message shows the token of the match's referee."""
     if not me.derived:
         return True
@@ -123,7 +125,7 @@ def _shows(message: FromReferee | Credentials, match: OpenMatch, match_id: str, 
     return message.auth_token is not UNSET and tokens.same(message.auth_token, match.expected_token)
 
 
-def _prepare(match: OpenMatch, match_id: str, me: Identity) -> None:
+def _prepare(match: OngoingMatch, match_id: str, me: Identity) -> None:
     """Make what the referee shows, and what every answer to it carries: once a match, for it takes longer than the rest
     of an answer.
     """
