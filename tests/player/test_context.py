@@ -1,4 +1,4 @@
-"""What a strategy sees, and what a player remembers."""
+"""The context of a strategy, and the past matches of a player."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_even_odd_is_asked_in_a_message_of_its_own() -> None:
         ("2025-01-15T10:30:01Z", 0.5),
         ("2025-01-15T10:30:00Z", 0.2),
         ("2025-01-15T10:32:00Z", 118.5),
-        # A deadline before its own message is none: then the specification's limit counts.
+        # A deadline before the message's own time is ignored, and the specification's limit is used.
         ("2025-01-15T08:30:30Z", 28.5),
     ],
 )

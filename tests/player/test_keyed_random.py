@@ -1,4 +1,4 @@
-"""A strategy's chance: the same numbers for the same key, fair ones, and all that Python's own generator offers."""
+"""Keyed random numbers: repeatable, evenly distributed, and with every method of Python's own generator."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from leaguekit.player.keyed_random import KeyedRandom, match_key
 KEY = match_key(7, "P01", "R1M1", 1)
 
 
-def numbers(chance: KeyedRandom) -> list[object]:
+def numbers(generator: KeyedRandom) -> list[object]:
     deck = [*range(20)]
-    chance.shuffle(deck)
+    generator.shuffle(deck)
     return [
-        chance.random(),
-        chance.getrandbits(1_000),
-        chance.choice("abcdef"),
-        chance.randint(1, 6),
-        chance.sample(deck, 3),
-        chance.gauss(0, 1),
+        generator.random(),
+        generator.getrandbits(1_000),
+        generator.choice("abcdef"),
+        generator.randint(1, 6),
+        generator.sample(deck, 3),
+        generator.gauss(0, 1),
         deck,
     ]
 
@@ -38,31 +38,31 @@ def test_the_same_key_gives_the_same_numbers_and_another_key_others() -> None:
 def test_the_bits_are_those_of_sha_256_of_the_count_and_the_key() -> None:
     first, second = (int.from_bytes(sha256(b"%d 'key'" % count).digest(), "big") for count in (0, 1))
     whole = second << 256 | first
-    chance = KeyedRandom("key")
-    taken = [chance.getrandbits(bits) for bits in (0, 3, 53, 400, 56)]
+    generator = KeyedRandom("key")
+    taken = [generator.getrandbits(bits) for bits in (0, 3, 53, 400, 56)]
     assert taken == [0, whole & 7, whole >> 3 & (1 << 53) - 1, whole >> 56 & (1 << 400) - 1, whole >> 456]
 
 
 def test_a_new_key_leaves_nothing_of_the_old_one() -> None:
-    chance = KeyedRandom("another")
-    numbers(chance)
-    chance.gauss(0, 1)
-    chance.seed(KEY)
-    assert numbers(chance) == numbers(KeyedRandom(KEY))
+    generator = KeyedRandom("another")
+    numbers(generator)
+    generator.gauss(0, 1)
+    generator.seed(KEY)
+    assert numbers(generator) == numbers(KeyedRandom(KEY))
 
 
 def test_its_state_can_be_kept_and_taken_up() -> None:
-    chance = KeyedRandom(KEY)
-    numbers(chance)
-    kept, copy = chance.getstate(), pickle.loads(pickle.dumps(chance))
-    later = numbers(chance)
-    chance.setstate(kept)
-    assert numbers(chance) == later == numbers(copy)
+    generator = KeyedRandom(KEY)
+    numbers(generator)
+    kept, copy = generator.getstate(), pickle.loads(pickle.dumps(generator))
+    later = numbers(generator)
+    generator.setstate(kept)
+    assert numbers(generator) == later == numbers(copy)
 
 
 def test_its_numbers_are_spread_evenly() -> None:
-    chance = KeyedRandom(KEY)
-    floats = [chance.random() for _ in range(10_000)]
+    generator = KeyedRandom(KEY)
+    floats = [generator.random() for _ in range(10_000)]
     assert all(0 <= number < 1 for number in floats)
     assert abs(statistics.fmean(floats) - 1 / 2) < 0.01
     assert abs(statistics.pvariance(floats) - 1 / 12) < 0.003

@@ -1,4 +1,4 @@
-"""Where moves came from: stated by players, kept by referees and the manager, and never sent to an opponent."""
+"""The origins of moves: stated by players, kept by referees and the manager, and never sent to an opponent."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def raises(_ctx: Context) -> Any:
 
 
 async def asked_again(ctx: Context) -> Move:
-    # So long that the referee reports its progress.
+    # This is long enough for the referee to report its progress.
     await asyncio.sleep(1)
     return Move(ctx.valid_options[0], "retried", "too busy")
 
 
 def silent_about_origins(agent: Any) -> Any:
-    """The answers of a player as a foreign one would write them: without a statement."""
+    """The answers of a player as another implementation writes them: without a statement of the origin."""
 
     async def handle(body: bytes, peer: Any) -> bytes | None:
         answer = json.loads(await agent.handle(body, peer))
@@ -69,7 +69,7 @@ EXPECTED = {
 }
 
 
-def told(origins: dict[str, MoveOrigins]) -> Json:
+def as_json(origins: dict[str, MoveOrigins]) -> Json:
     return dict(sorted(msgspec.to_builtins(origins).items()))
 
 
@@ -87,12 +87,12 @@ async def test_no_opponent_is_sent_where_a_move_came_from(tmp_path: Path) -> Non
             assert {"GAME_OVER", "ROUND_COMPLETED", "LEAGUE_COMPLETED"} <= {one.kind for one in to_players}
             for one in to_players:
                 assert not any(word in json.dumps(one.params) for word in FORBIDDEN), one.params
-            # Nor does the manager tell it in answer to a query, or the referee in its progress.
+            # The manager's answers to queries and the referee's progress do not contain it either.
             assert hall.sent("MATCH_PROGRESS")
             progress = json.dumps([one.params for one in hall.sent("MATCH_PROGRESS")])
             schedule = json.dumps(await hall.operate("query", query_type="GET_SCHEDULE"))
             assert not any(word in progress + schedule for word in FORBIDDEN)
-            # It is in the players' answers and in the reports.
+            # The players' answers and the reports contain it.
             answers = [one.answer["result"] for one in to_players if one.answer and "CALL" in one.kind]
             assert {one.get("move_info", {}).get("origin") for one in answers} == {"own", "retried", "replaced", None}
             assert all("move_origins" in one.params["result"]["details"] for one in hall.sent("MATCH_RESULT_REPORT"))
@@ -119,24 +119,24 @@ async def test_a_wrong_move_is_told_without_its_origin_and_not_counted(tmp_path:
         (error,) = hall.sent("GAME_ERROR")
         assert error.params["context"]["invalid_choice"] == "ROCK"
         assert not any(word in json.dumps(error.params) for word in FORBIDDEN)
-        assert told(hall.league.move_origins) == {"P01": {"own": 1}, "P02": {"own": 1}}
+        assert as_json(hall.league.move_origins) == {"P01": {"own": 1}, "P02": {"own": 1}}
 
 
 @in_virtual_time
 async def test_the_manager_counts_origins_and_still_has_them_after_a_restart(tmp_path: Path) -> None:
     async with Hall(tmp_path, game_type="rock_paper_scissors") as hall:
         await play(hall)
-        assert told(hall.league.move_origins) == EXPECTED
+        assert as_json(hall.league.move_origins) == EXPECTED
         await hall.crash()
         await hall.restart()
-        assert told(hall.league.move_origins) == EXPECTED
+        assert as_json(hall.league.move_origins) == EXPECTED
         assert (await hall.operate("moves"))["moves"] == EXPECTED
         agents = {one["id"]: one.get("moves") for one in (await hall.operate("agents"))["agents"]}
         assert agents == {**EXPECTED, "P04": None, "REF01": None, "REF02": None}
         restored, _ = snapshot.restore(snapshot.save(hall.league, 1))
-        assert told(restored.move_origins) == EXPECTED
-        # What is in the state is not what is in the events.
-        assert told(fold(map(decode, hall.log.disk.events)).move_origins) == EXPECTED
+        assert as_json(restored.move_origins) == EXPECTED
+        # The state and the events contain different values.
+        assert as_json(fold(map(decode, hall.log.disk.events)).move_origins) == EXPECTED
 
 
 @in_virtual_time
@@ -187,7 +187,7 @@ async def test_exports_and_figures_have_the_counts_and_nothing_of_who_states_not
     assert (agents["P04"].own_moves, agents["REF01"].own_moves) == (None, None)
     found = figures(listing.league)
     counts = {"P01": {"replaced": 3}, "P02": {"retried": 3}, "P03": {"own": 3}}
-    assert told(found.move_origins) == counts
+    assert as_json(found.move_origins) == counts
     said = "3 of 3 moves of P01 were replaced by other legal moves, by its own statement."
     assert [sentence for sentence in found.sentences if "moves of" in sentence] == [said]
 
@@ -225,7 +225,7 @@ async def test_a_strategy_that_cannot_play_a_leagues_game_is_not_taken(tmp_path:
 async def test_a_player_that_is_given_another_game_says_so_and_its_moves_are_replaced(tmp_path: Path) -> None:
     async with Hall(tmp_path, game_type="rock_paper_scissors") as hall:
         await hall.fill("random", "random", referees=1)
-        # As a program does that has registered for every game.
+        # This is like a program that has registered for every game.
         hall.players[0].player.strategy = STRATEGIES["always_odd"]
         await hall.operate("start")
         await hall.end()

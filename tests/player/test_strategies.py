@@ -1,4 +1,4 @@
-"""The strategies that come with leaguekit, how others are found, and how any of them is asked."""
+"""The built-in strategies, how others are loaded, and how a strategy is asked."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_frequency_says_so_where_it_cannot_read_the_board() -> None:
         STRATEGIES["frequency"](ctx)
 
 
-# How others are found.
+# Loading strategies.
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_what_cannot_be_loaded_is_told_with_its_reason(here: Path, name: str, se
         load(name)
 
 
-# How a strategy is asked.
+# Asking a strategy.
 
 
 def asked(strategy, ctx: Context | None = None, seconds: float = 10.0) -> Decision:
@@ -403,7 +403,7 @@ def test_an_authors_function_that_blocks_holds_up_nothing_else() -> None:
 
         asking = asyncio.ensure_future(decide(choose, even_odd(), 60))
         await blocked.wait()
-        # The loop still turns while the author's function waits for this.
+        # The event loop still runs while the author's function waits for this.
         released.set()
         return await asking
 
@@ -459,7 +459,7 @@ def test_what_an_asynchronous_function_opened_is_still_open_in_the_next_match() 
         await asyncio.sleep(0)
         return "odd"
 
-    # Two leagues, each with a loop of its own.
+    # Two leagues, each with its own event loop.
     assert [asyncio.run(decide(choose, even_odd(), 60)) for _ in range(2)] == [Decision("odd")] * 2
     assert loops[0] is loops[1]
 

@@ -1,4 +1,4 @@
-"""One match among scripted players: the order on the wire, limits and retries to the second, every wrong answer."""
+"""One match between scripted players: the order of messages, time limits, retries, and every wrong answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leaguekit.match.draw import opens
 from leaguekit.match.rulings import Ruling, by_fault
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import encode
-from leaguekit.referee import match_runner
+from leaguekit.referee import match_runner, player_notifier
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.sim import loop
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer
@@ -283,7 +283,7 @@ async def test_the_report_waits_for_no_acknowledgement_of_the_end(scene: Scene) 
     report = await scene.play()
     assert report["result"]["details"]["status"] == "DRAW"
     assert scene.times_of("P01", "GAME_OVER") == [0]
-    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [match_runner.HANDED_SECONDS]
+    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [player_notifier.SENT_AFTER_SECONDS]
     await asyncio.sleep(10)
     (over,) = scene.sent("P01", "GAME_OVER")
     assert over.ended - over.sent == pytest.approx(5)
@@ -473,9 +473,9 @@ async def test_a_player_that_hangs_at_everything_costs_the_match_a_moment_more(s
     await scene.start()
     await scene.play()
     assert scene.times_of("P01", "GAME_ERROR") == [5, 12, 19, 26]
-    assert scene.times_of("P01", "GAME_OVER") == [26 + match_runner.HANDED_SECONDS]
+    assert scene.times_of("P01", "GAME_OVER") == [26 + player_notifier.SENT_AFTER_SECONDS]
     assert scene.times_of("P02", "GAME_OVER") == [26]
-    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [26 + 2 * match_runner.HANDED_SECONDS]
+    assert scene.times_of("manager", "MATCH_RESULT_REPORT") == [26 + 2 * player_notifier.SENT_AFTER_SECONDS]
     await asyncio.sleep(20)
     assert [one.ended - one.sent for one in scene.sent("P01", "GAME_ERROR")] == [10] * 4
 
@@ -789,7 +789,7 @@ async def test_an_answer_of_five_megabytes_counts_as_none(scene: Scene) -> None:
 # What players post by themselves
 
 
-def _word(scene: Scene, player: str, **changes: Any) -> Json:
+def _message(scene: Scene, player: str, **changes: Any) -> Json:
     return joined(scene.players[player], {"match_id": "R1M1", "conversation_id": "conv-own"}, **changes)
 
 
@@ -805,7 +805,7 @@ async def test_a_player_may_post_its_answers_instead_of_returning_them(scene: Sc
     await scene.start()
     await scene.assign()
     await asyncio.sleep(3)
-    first = await player.post("game_join_ack", _word(scene, "P01", auth_token=token))
+    first = await player.post("game_join_ack", _message(scene, "P01", auth_token=token))
     await asyncio.sleep(4)
     second = await player.post("choose_parity_response", _choice(scene, "P01", PARITY, auth_token=token))
     for ack in (first, second):
@@ -850,7 +850,7 @@ async def test_a_player_may_decline_by_a_post(scene: Scene) -> None:
     await scene.start()
     await scene.assign()
     await asyncio.sleep(1)
-    await player.post("game_join_ack", _word(scene, "P01", accept=False))
+    await player.post("game_join_ack", _message(scene, "P01", accept=False))
     await scene.manager.reported.wait()
     assert scene.manager.reports[0]["result"]["details"]["ruling"] == "REFUSED_INVITATION"
 
@@ -897,7 +897,7 @@ async def test_a_post_that_does_not_count_is_refused_with_the_reason(scene: Scen
     assert early == (4005, "Match state error", "E051")
     await asyncio.sleep(2)
     post = "choose_parity_response"
-    joined_twice = await refused("game_join_ack", _word(scene, "P01"))
+    joined_twice = await refused("game_join_ack", _message(scene, "P01"))
     assert joined_twice == (4005, "Match state error", "E051")
     assert await refused(post, _choice(scene, "P01", auth_token="tok-p01-no")) == (4001, "Invalid auth token", "E012")
     assert await refused(post, _choice(scene, "P01", auth_token=derived("P02"))) == (4001, "Invalid auth token", "E012")
@@ -905,13 +905,13 @@ async def test_a_post_that_does_not_count_is_refused_with_the_reason(scene: Scen
     assert await refused(post, without) == (11, "AUTH_TOKEN_MISSING", "E011")
     assert await refused(post, _choice(scene, "P01", match_id="R7M7")) == (4003, "Match not found", "E050")
     assert (await refused(post, _choice(scene, "P01", player_id="P09")))[2] == "E005"
-    unknown = await refused("game_join_ack", _word(scene, "P01", player_id="P09"))
+    unknown = await refused("game_join_ack", _message(scene, "P01", player_id="P09"))
     assert unknown == (4002, "Player not found", "E005")
     assert (await refused(post, _choice(scene, "P01", sender="player:P02")))[2] == "E055"
     assert await refused(post, _choice(scene, "P01", "Even")) == (4004, "Invalid choice", "E004")
     assert (await refused(post, _choice(scene, "P01", "x" * 10_240)))[2] == "E046"
     assert (await refused(post, {"message_type": "CHOOSE_PARITY_RESPONSE"}))[2] == "E003"
-    # None of that is the player's fault in the match, or changes anything.
+    # None of that counts as a fault of the player, or changes anything.
     assert scene.errors("P01") == []
     assert (await player.post(post, _choice(scene, "P01")))["status"] == "ACKNOWLEDGED"
 
@@ -938,7 +938,7 @@ async def test_a_referee_that_cannot_check_a_token_takes_no_posts(scene: Scene) 
     bare = m.AssignedPlayer(player_id="P01", endpoint=seat.endpoint, state="ACTIVE", record=seat.record)
     await scene.start()
     await scene.assign(player_A=bare)
-    assert (await player.post("game_join_ack", _word(scene, "P01")))["code"] == 4001
+    assert (await player.post("game_join_ack", _message(scene, "P01")))["code"] == 4001
 
 
 @pytest.mark.proves(
@@ -955,12 +955,12 @@ async def test_joining_after_the_limit_is_answered_with_the_time_out(scene: Scen
     scene.player("P02")
     await scene.start()
     await scene.play()
-    error = await player.post("game_join_ack", _word(scene, "P01"))
+    error = await player.post("game_join_ack", _message(scene, "P01"))
     assert (error["code"], error["message"]) == (-1, "Timeout waiting for GAME_JOIN_ACK")
     data = error["data"]
     assert (data["player_id"], data["timeout_seconds"]) == ("P01", 5)
     assert (data["retry_count"], data["max_retries"]) == (3, 3)
-    # What it was never asked for is another matter.
+    # A message that was never asked for gets another error.
     assert (await player.post("choose_parity_response", _choice(scene, "P01")))["code"] == 4005
 
 
@@ -982,7 +982,7 @@ async def test_choosing_after_the_limit_is_answered_with_the_time_out(scene: Sce
 
 
 class LateCaller(MemoryCaller):
-    """A caller that is late itself when it calls a player for its choice."""
+    """A caller that is itself late when it calls a player for its choice."""
 
     async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
         if b"parity_choose" in body:
@@ -1012,7 +1012,7 @@ def test_a_referee_that_is_late_itself_voids_the_attempt(tmp_path: Path) -> None
 
 
 class UnableCaller(MemoryCaller):
-    """A caller that cannot call players for so many seconds."""
+    """A caller that cannot call players for a number of seconds."""
 
     seconds = 0.0
 
@@ -1045,7 +1045,7 @@ def test_a_referee_whose_machine_cannot_call_for_long_voids_the_attempt_and_rule
         void = await scene.play()
         assert void["reason"] == "the referee could not call P01: too many open files"
         assert void["could_not_call"] == "P01"
-        assert scene.times_of("manager", "MATCH_VOID_REPORT") == [match_runner.UNABLE_SECONDS]
+        assert scene.times_of("manager", "MATCH_VOID_REPORT") == [match_runner.MAX_UNABLE_SECONDS]
         assert scene.manager.reports == scene.to("P01", "GAME_OVER") == []
         await scene.close()
         assert scene.faults == []
@@ -1063,7 +1063,7 @@ async def test_a_game_that_breaks_down_voids_the_attempt(scene: Scene, monkeypat
     await scene.start()
     void = await scene.play()
     assert "broke down" in void["reason"]
-    assert scene.referee._in_play == {}
+    assert scene.referee.matches.in_play == {}
 
 
 @in_virtual_time
@@ -1129,7 +1129,7 @@ async def test_a_deadline_is_moved_by_as_much_as_the_referee_is_late_beyond_50_m
     assert details["ruling"] == "CHOICE_TIMEOUT"
     ruled = details["evidence"]["players"]["P01"]["events"][-1]
     assert ruled["at"] == pytest.approx(30 + late + moved)
-    # Its lateness is part of the evidence.
+    # The delay is part of the evidence.
     assert ruled["late_ms"] == round((late + moved) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""The referee and its manager: registration, assignments, reports until they are taken, transcripts, progress."""
+"""The referee and its manager: registration, assignments, reports, transcripts, progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.decoding import violations
 from leaguekit.referee.referee import RefereeAgent, RegistrationRefused
-from leaguekit.referee.ruling_journal import NOTING_SECONDS
+from leaguekit.referee.ruling_journal import MARK_DELAY_SECONDS
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.store.files import GATHERING_SECONDS
 from leaguekit.transport.addresses import AddressPolicy
@@ -169,7 +169,7 @@ async def test_a_manager_that_answers_with_an_error_has_refused(scene: Scene) ->
     with pytest.raises(RegistrationRefused, match=r"^NOT_ALLOWED\. Ask the operator\.$") as refused:
         await scene.start()
     assert refused.value.code == "E058"
-    # A manager that failed is asked again, one that refused is not.
+    # A manager that failed is asked again. A manager that refused is not.
     assert failures == ["ping", "register_referee"] * 2
 
 
@@ -186,19 +186,19 @@ async def test_what_is_no_manager_is_called_so(scene: Scene) -> None:
 
 @in_virtual_time
 async def test_old_matches_are_forgotten_but_never_played_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaguekit.referee.referee.MAX_REMEMBERED", 2)
+    monkeypatch.setattr("leaguekit.referee.match_supervisor.MAX_REMEMBERED", 2)
     scene.player("P01"), scene.player("P02")
     await scene.start(max_concurrent=1)
     for number in range(1, 5):
         await scene.assign(f"R{number}M1")
         await scene.ended()
-    assert list(scene.referee._matches) == ["R3M1", "R4M1"]
+    assert list(scene.referee.matches.remembered) == ["R3M1", "R4M1"]
     assert (await scene.assign("R1M1"))["status"] == "ACCEPTED"
     await scene.ended()
     assert len(scene.manager.reports) == 4
 
 
-# What the manager says
+# Messages of the manager
 
 
 def _announcement(scene: Scene, **changes: Any) -> Json:
@@ -414,7 +414,7 @@ async def test_as_many_matches_are_played_at_once_as_it_takes_and_no_more(scene:
     await asyncio.sleep(1)
     assert [one.at for one in scene.arrivals if one.kind == "CHOOSE_PARITY_CALL"] == [0] * 4
     await scene.manager.reported.wait()
-    # The manager may send the next the moment it has a report.
+    # The manager may send the next match as soon as it has a report.
     assert (await scene.assign("R1M3", 1, pairs[2]))["status"] == "ACCEPTED"
     await scene.ended()
     assert [report["match_id"] for report in scene.manager.reports] == ["R1M1", "R1M2", "R1M3"]
@@ -479,7 +479,7 @@ async def test_a_ruling_is_written_down_before_anybody_hears_of_it(scene: Scene)
     assert json.loads(seen[0])["ruling"]["match_id"] == "R1M1"
     assert REFEREE_TOKEN not in seen[0]
     assert '"delivered"' not in seen[0]
-    await asyncio.sleep(NOTING_SECONDS + 0.01)
+    await asyncio.sleep(MARK_DELAY_SECONDS + 0.01)
     assert '"delivered":{"match_id":"R1M1","attempt":1}' in _journal(scene).read_text()
     assert stat.S_IMODE(_journal(scene).stat().st_mode) == 0o600
 
@@ -522,7 +522,7 @@ async def test_what_the_manager_has_or_never_takes_is_reported_no_more(
     await scene.assign()
     await scene.ended()
     assert len(scene.to("manager", "MATCH_RESULT_REPORT")) == (1 if is_given_up else 2)
-    await asyncio.sleep(NOTING_SECONDS + 0.01)
+    await asyncio.sleep(MARK_DELAY_SECONDS + 0.01)
     assert '"delivered"' in _journal(scene).read_text()
 
 
@@ -539,7 +539,7 @@ async def test_a_referee_whose_token_is_refused_registers_again_with_it_and_repo
     scene.manager.token = new_token
     await scene.ended()
     assert [one["auth_token"] for one in scene.manager.reports] == [new_token] * 2
-    # Once, although two matches wanted it.
+    # The referee registers once, although two matches needed it.
     assert [one.get("auth_token") for one in scene.manager.registrations] == [None, REFEREE_TOKEN]
     assert (await scene.assign())["status"] == "ACCEPTED"
 
@@ -559,7 +559,7 @@ async def test_a_ruling_that_nobody_took_is_delivered_after_a_restart(scene: Sce
     (report,) = scene.manager.reports
     assert (report["match_id"], report["attempt"], report["auth_token"]) == ("R1M1", 1, REFEREE_TOKEN)
     assert scene.manager.registrations[-1]["auth_token"] == REFEREE_TOKEN
-    # It has been played: a manager that asks again gets no second game.
+    # The match was played. If the manager assigns it again, it is not played twice.
     assert (await scene.assign())["status"] == "ACCEPTED"
     assert len(scene.to("P01", "GAME_INVITATION")) == 1
     await referee.close()
@@ -582,7 +582,7 @@ async def test_a_late_copy_of_an_assignment_begins_nothing_again_after_a_restart
         await scene.ended()
     assert len(scene.to("P01", "GAME_INVITATION")) == 1
     assert len(scene.manager.reports) == 1
-    # A further attempt is another matter.
+    # A further attempt is played.
     await scene.play(attempt=2)
     assert len(scene.to("P01", "GAME_INVITATION")) == 2
 
@@ -596,7 +596,7 @@ async def test_a_referee_that_is_not_taken_back_keeps_its_ruling_for_a_later_sta
     await scene.assign()
     await scene.ended()
     assert scene.manager.reports == []
-    await asyncio.sleep(NOTING_SECONDS + 0.01)
+    await asyncio.sleep(MARK_DELAY_SECONDS + 0.01)
     assert '"delivered"' not in _journal(scene).read_text()
 
 
@@ -604,7 +604,7 @@ async def test_a_referee_that_is_not_taken_back_keeps_its_ruling_for_a_later_sta
 async def test_a_ruling_that_cannot_be_written_down_is_none(scene: Scene) -> None:
     scene.player("P01"), scene.player("P02")
     await scene.start()
-    scene.referee._opened().journal.close()
+    scene.referee.matches.journal.file.close()
     await scene.assign()
     await scene.ended()
     (void,) = scene.manager.voids
@@ -667,7 +667,7 @@ async def test_a_manager_has_ten_seconds_to_answer_a_report(scene: Scene) -> Non
 @in_virtual_time
 async def test_a_delivery_that_cannot_be_noted_is_only_repeated(scene: Scene) -> None:
     async def close_journal(player: Any, call: Json) -> Json:
-        scene.referee._opened().journal.close()
+        scene.referee.matches.journal.file.close()
         return await good(player, call)
 
     scene.player("P01", game_over=close_journal), scene.player("P02")
@@ -841,7 +841,7 @@ async def test_a_referee_can_be_closed_in_the_middle_of_everything(scene: Scene)
 
 @in_virtual_time
 async def test_closing_breaks_off_what_a_replaced_attempt_still_tells_its_players(scene: Scene) -> None:
-    """The further attempt begins while the ruling on the first is still being written down."""
+    """The further attempt begins while the ruling on the first is still being written."""
     scene.player("P01", game_over=silent, choose_parity_call=[after(10), good]), scene.player("P02")
     referee = await scene.start(max_concurrent=1)
     await scene.assign()
@@ -866,8 +866,8 @@ class SlowWorld(World):
 async def test_closing_breaks_off_what_a_forgotten_match_still_tells_its_players(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The match is forgotten for a newer one while the ruling on it is still being written down."""
-    monkeypatch.setattr("leaguekit.referee.referee.MAX_REMEMBERED", 1)
+    """The match is forgotten for a newer one while its ruling is still being written."""
+    monkeypatch.setattr("leaguekit.referee.match_supervisor.MAX_REMEMBERED", 1)
     world = scene.world()
     slow = SlowWorld(world.caller, world.data_root, world.now, world.entropy, inline=True)
     monkeypatch.setattr(scene, "world", lambda: slow)
@@ -876,20 +876,20 @@ async def test_closing_breaks_off_what_a_forgotten_match_still_tells_its_players
     await scene.assign()
     await asyncio.sleep(0.5)
     await scene.assign("R1M2")
-    assert list(referee._matches) == ["R1M2"]
+    assert list(referee.matches.remembered) == ["R1M2"]
     await scene.ended()
     await referee.close()
     assert asyncio.all_tasks() - {asyncio.current_task()} == set(scene.network._answering)
 
 
 @in_virtual_time
-async def test_a_match_is_not_at_rest_while_a_message_waits_for_the_one_before_it(scene: Scene) -> None:
-    """GAME_OVER waits for GAME_ERROR, which is acknowledged late. Looked at between the two."""
-    at_rest: list[bool] = []
+async def test_a_match_is_not_idle_while_a_message_waits_for_the_one_before_it(scene: Scene) -> None:
+    """GAME_OVER waits for GAME_ERROR, which is acknowledged late. The match is examined between the two."""
+    were_idle: list[bool] = []
 
     async def slow(player: Player, call: Json) -> Json:
-        match = scene.referee._matches["R1M1"]
-        match._handed["A"].add_done_callback(lambda _handed: at_rest.append(match.is_at_rest))
+        runner = scene.referee.matches.remembered["R1M1"]
+        runner._notifier._sent["A"].add_done_callback(lambda _sent: were_idle.append(runner.is_idle))
         return await after(0.05)(player, call)
 
     scene.player("P01", game_invitation=silent, game_error=slow), scene.player("P02")
@@ -897,10 +897,10 @@ async def test_a_match_is_not_at_rest_while_a_message_waits_for_the_one_before_i
     await scene.assign()
     await scene.ended()
     assert [one.kind for one in scene.to("P01")][-2:] == ["GAME_ERROR", "GAME_OVER"]
-    assert at_rest == [False] * 4
+    assert were_idle == [False] * 4
 
 
-# For real
+# Over real sockets
 
 
 @pytest.mark.proves("001-L0008")

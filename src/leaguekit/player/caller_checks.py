@@ -1,7 +1,10 @@
-"""Who speaks to a player as a match's referee, and what the player shows it: tokens that were made for this match.
+"""How a player checks who calls it, and the tokens that it sends in its answers.
 
-Where the league does not derive tokens nobody can tell, and anybody may be the referee. Where the manager has announced
-a match with a ``referee_verifier``, its referee shows its own token, and that one token counts for that match, too.
+If the league derives tokens, the manager and the referee of each match have tokens that were made for their calls to
+this player. If it does not, no caller can be identified, and every caller is accepted as a referee.
+
+The manager may announce a match with a ``referee_verifier``. The referee of such a match sends its own token, and that
+token is accepted for that match as well, from the hosts of the referee's endpoint.
 """
 
 from __future__ import annotations
@@ -11,134 +14,211 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.credentials import Credentials, Known
-from leaguekit.agents.registration import Identity
+from leaguekit.agents.credentials import Credentials, Known, credentials_in
+from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.player.context import OngoingMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
+from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import PROTOCOL, sender_of
+from leaguekit.transport.addresses import Resolver, addresses_of, plain_address
+from leaguekit.transport.base import Peer
 
-# The attempts at a match that a player tries a token for if it has forgotten the invitation.
+# The attempts that are tried for a token of a match whose invitation the player does not know.
 MAX_ATTEMPTS = 9
 
+ManagerMessage = m.RoundAnnouncement | m.LeagueStandingsUpdate | m.RoundCompleted | m.LeagueCompleted
 RefereeMessage = m.GameInvitation | m.ChooseParityCall | m.GameMoveCall | m.GameOver | m.GameError
 
 
 class RefereeOwnToken(NamedTuple):
-    """A referee's own token: by what it is recognised, and the addresses from which it counts."""
+    """The verifier of a referee's own token, and the addresses from which that token is accepted."""
 
     verifier: bytes
     hosts: frozenset[str]
 
 
 class CallerVerifier(Struct, frozen=True, kw_only=True):
-    """By what a gateway recognises the callers of a relayed player: its manager, and the referees of its matches."""
+    """What a gateway needs to identify the callers of a relayed player: its manager and its referees."""
 
     player_id: str
     league_id: str
     key: bytes
-    # Of referees that show their own tokens.
+    # The verifiers of referees that send their own tokens.
     verifiers: list[bytes] = []
 
-    def recognise(self, shown: Credentials) -> Known | None:
-        """The caller that shows this, if the player would take its token."""
-        token = shown.auth_token
+    def recognise(self, credentials: Credentials) -> Known | None:
+        """The caller with these credentials, or None if the player would not accept its token."""
+        token = credentials.auth_token
         if not token:
             return None
         if tokens.same(token, tokens.manager_to_agent(self.key, self.league_id, self.player_id)):
             return Known("manager", "the manager")
-        made_for, referee_id = (self.key, self.league_id, shown.match_id), shown.sender.partition(":")[2]
-        is_referees = any(tokens.recognised(token, verifier) for verifier in self.verifiers) or any(
+        made_for, referee_id = (self.key, self.league_id, credentials.match_id), credentials.sender.partition(":")[2]
+        is_referee = any(tokens.recognised(token, verifier) for verifier in self.verifiers) or any(
             tokens.same(token, tokens.referee_to_player(*made_for, attempt, referee_id))
             for attempt in range(1, MAX_ATTEMPTS + 1)
         )
-        return Known("referee", tokens.shortened(token)) if is_referees else None
+        return Known("referee", tokens.shortened(token)) if is_referee else None
 
 
-def match_of(
-    matches: dict[str, OngoingMatch], message: RefereeMessage, match_id: str, me: Identity, own: RefereeOwnToken | None
+class CallerChecks:
+    """Identifies the callers of one player, and keeps the matches that it was called to, by their ids."""
+
+    def __init__(self, registrar: Registrar) -> None:
+        self.matches: dict[str, OngoingMatch] = {}
+        self._registrar = registrar
+        # By match, what the manager has announced about a referee that sends its own token.
+        self.own_tokens: dict[str, RefereeOwnToken] = {}
+        self._resolver = Resolver()
+
+    def check_manager(self, message: ManagerMessage | m.LeagueError, identity: Identity) -> None:
+        """Raise ProtocolError if a message is not from the manager."""
+        if not identity.may_be_manager(message.auth_token):
+            raise self._unknown_caller()
+
+    def check_host(self, message: RefereeMessage, peer: Peer, current_match: str | None) -> None:
+        """Raise ProtocolError if a referee's own token comes from another host: other players know that token."""
+        own = self.own_tokens.get(message.match_id or current_match or "")
+        if own is None or not message.auth_token or not tokens.recognised(message.auth_token, own.verifier):
+            return
+        # A relay does not say from which host a call came.
+        if peer.host and plain_address(peer.host) not in own.hosts:
+            raise self._unknown_caller()
+
+    def find_match(self, message: RefereeMessage, match_id: str, identity: Identity) -> OngoingMatch:
+        """The match of a referee's message. Raises ProtocolError if the sender is not the referee of that match."""
+        match = _find_match(self.matches, message, match_id, identity, self.own_tokens.get(match_id))
+        if match is None:
+            raise self._unknown_caller()
+        return match
+
+    def identify(self, beginning: bytes) -> Known | None:
+        """The caller whose token is in the beginning of a body: the manager, or the referee of a match."""
+        identity, credentials = self._registrar.identity, credentials_in(beginning)
+        if identity is None or not identity.derived or not credentials.auth_token:
+            return None
+        if identity.may_be_manager(credentials.auth_token):
+            return Known("manager", "the manager")
+        if not self._is_from_referee(credentials, identity):
+            return None
+        # The token is the id. The sender's name is not proved for a referee that sends its own token.
+        return Known("referee", tokens.shortened(credentials.auth_token))
+
+    def verifier(self) -> CallerVerifier | None:
+        """What a gateway needs to identify the callers. None while the player accepts every caller, or none."""
+        identity = self._registrar.identity
+        if identity is None or not identity.derived:
+            return None
+        return CallerVerifier(
+            player_id=identity.agent_id,
+            league_id=str(identity.league_id),
+            key=identity.key,
+            verifiers=sorted({own.verifier for own in self.own_tokens.values()}),
+        )
+
+    async def add_own_tokens(self, matches: list[m.AnnouncedMatch]) -> None:
+        """Accept the own tokens of the referees of these matches, from the hosts of their endpoints."""
+        urls = {match.referee_endpoint for match in matches}
+        hosts = {url: await addresses_of(url, self._resolver) for url in urls}
+        for match in matches:
+            verifier = bytes.fromhex(str(match.referee_verifier))
+            self.own_tokens[match.match_id] = RefereeOwnToken(verifier, hosts[match.referee_endpoint])
+
+    def _is_from_referee(self, credentials: Credentials, identity: Identity) -> bool:
+        match_id = credentials.match_id
+        own, known = self.own_tokens.get(match_id), self.matches.get(match_id)
+        if own is not None and tokens.recognised(credentials.auth_token, own.verifier):
+            return True
+        attempts = range(1, MAX_ATTEMPTS + 1) if known is None else (known.attempt,)
+        referee_id = credentials.sender.partition(":")[2]
+        return _find_attempt(credentials, match_id, referee_id, attempts, identity) is not None
+
+    def _unknown_caller(self) -> ProtocolError:
+        identity = self._registrar.identity
+        self._registrar.doubt()
+        detail = "The auth_token is not the one that was made for this caller."
+        return ProtocolError("E012", detail, data={"player_id": None if identity is None else identity.agent_id})
+
+
+def answer_fields(match: OngoingMatch, match_id: str, identity: Identity) -> dict[str, Any]:
+    """The fields of every answer to the referee of a match, made for the player's present identity."""
+    _prepare(match, match_id, identity)
+    return match.answer_fields
+
+
+def _find_match(
+    matches: dict[str, OngoingMatch],
+    message: RefereeMessage,
+    match_id: str,
+    identity: Identity,
+    own: RefereeOwnToken | None,
 ) -> OngoingMatch | None:
-    """The match that a message is about, which is kept among the others; None if its sender is not the referee.
+    """The match of a message, which is added to ``matches``. None if the sender is not its referee.
 
-    ``own`` is the referee's own token, if the referee of this match shows that.
+    ``own`` is the referee's own token, if the referee of this match sends that.
     """
     known = matches.get(match_id)
+    # The sender is ``referee:ID``.
     referee_id = message.sender.partition(":")[2]
     if own is not None and message.auth_token and tokens.recognised(message.auth_token, own.verifier):
-        # It does not know of attempts, and so begins whenever it invites.
+        # Such a referee does not number its attempts. Each invitation begins a new one.
         if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
             known = matches[match_id] = OngoingMatch(referee_id, 1 if known is None else known.attempt)
         return known
     if isinstance(message, m.GameInvitation):
         attempt = message.attempt or 1
         if known is None or known.attempt != attempt or known.referee_id != referee_id:
-            invited = _attempt(message, match_id, referee_id, (attempt,), me)
-            # A referee whose match was given to another is answered, but not followed.
+            invited = _find_attempt(message, match_id, referee_id, (attempt,), identity)
+            # The referee of an earlier attempt is answered, but its attempt does not replace the newer one.
             if invited is not None and (known is None or attempt >= known.attempt):
                 matches[match_id] = invited
             return invited
     if known is None:
-        known = _attempt(message, match_id, referee_id, range(1, MAX_ATTEMPTS + 1), me)
+        known = _find_attempt(message, match_id, referee_id, range(1, MAX_ATTEMPTS + 1), identity)
         if known is not None:
             matches[match_id] = known
         return known
     if known.referee_id != referee_id:
-        return None if _attempt(message, match_id, referee_id, (known.attempt,), me) is None else known
-    return known if _shows(message, known, match_id, me) else None
+        return None if _find_attempt(message, match_id, referee_id, (known.attempt,), identity) is None else known
+    return known if _has_token(message, known, match_id, identity) else None
 
 
-def is_referees(
-    matches: dict[str, OngoingMatch], shown: Credentials, me: Identity, own: RefereeOwnToken | None
-) -> bool:
-    """Whether a message that shows this is from the referee of the match that it names."""
-    if own is not None and tokens.recognised(shown.auth_token, own.verifier):
-        return True
-    known, referee_id = matches.get(shown.match_id), shown.sender.partition(":")[2]
-    attempts = range(1, MAX_ATTEMPTS + 1) if known is None else (known.attempt,)
-    return _attempt(shown, shown.match_id, referee_id, attempts, me) is not None
-
-
-def common_of(match: OngoingMatch, match_id: str, me: Identity) -> dict[str, Any]:
-    """What every answer to a match's referee carries: under the scheme, a token that was made for it and the match."""
-    if match.identity is not me:
-        _prepare(match, match_id, me)
-    return match.common
-
-
-def _attempt(
-    message: RefereeMessage | Credentials, match_id: str, referee_id: str, attempts: Iterable[int], me: Identity
+def _find_attempt(
+    message: RefereeMessage | Credentials, match_id: str, referee_id: str, attempts: Iterable[int], identity: Identity
 ) -> OngoingMatch | None:
-    """The one of these attempts at a match that a message is of; under the scheme its token says so."""
+    """The attempt at a match for which the token of a message was made."""
     for attempt in attempts:
         match = OngoingMatch(referee_id, attempt)
-        if _shows(message, match, match_id, me):
+        if _has_token(message, match, match_id, identity):
             return match
     return None
 
 
-def _shows(message: RefereeMessage | Credentials, match: OngoingMatch, match_id: str, me: Identity) -> bool:
-    """Whether a message shows the token of the match's referee."""
-    if not me.derived:
+def _has_token(message: RefereeMessage | Credentials, match: OngoingMatch, match_id: str, identity: Identity) -> bool:
+    """Whether a message has the token of the match's referee."""
+    if not identity.derived:
         return True
-    if match.identity is not me:
-        _prepare(match, match_id, me)
+    if match.identity is not identity:
+        _prepare(match, match_id, identity)
     return message.auth_token is not UNSET and tokens.same(message.auth_token, match.expected_token)
 
 
-def _prepare(match: OngoingMatch, match_id: str, me: Identity) -> None:
-    """Make what the referee shows, and what every answer to it carries: once a match, for it takes longer than the rest
-    of an answer.
+def _prepare(match: OngoingMatch, match_id: str, identity: Identity) -> None:
+    """Make the expected token and the fields of every answer, once per match.
+
+    To derive the tokens takes longer than the rest of an answer.
     """
-    own_token: str | UnsetType = me.auth_token or UNSET
-    if me.derived:
-        made_for = (me.key, str(me.league_id), match_id, match.attempt, match.referee_id)
+    own_token: str | UnsetType = identity.auth_token or UNSET
+    if identity.derived:
+        made_for = (identity.key, str(identity.league_id), match_id, match.attempt, match.referee_id)
         match.expected_token = tokens.referee_to_player(*made_for)
         own_token = tokens.player_to_referee(*made_for)
-    match.identity = me
-    match.common = {
+    match.identity = identity
+    match.answer_fields = {
         "protocol": PROTOCOL,
-        "sender": sender_of("player", me.agent_id),
+        "sender": sender_of("player", identity.agent_id),
         "auth_token": own_token,
-        "player_id": me.agent_id,
+        "player_id": identity.agent_id,
         "match_id": match_id,
     }

@@ -1,7 +1,7 @@
-"""What a player remembers of its matches, and what its strategy sees of them when it is asked for a move.
+"""The matches of a player, and the context that its strategy gets with every question for a move.
 
-Everything in a Context has a default, so that an author's test can build one by hand and name only what the strategy
-looks at: ``choose(Context(valid_options=["even", "odd"]))``.
+Every field of a Context has a default. An author's test can make one with only the fields that the strategy uses:
+``choose(Context(valid_options=["even", "odd"]))``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 from traceback import format_exception
 from typing import Any, Literal, NamedTuple, get_args
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import Struct, field
 
 from leaguekit.games.even_odd import PARITIES
 from leaguekit.protocol import times
@@ -24,20 +24,20 @@ from leaguekit.protocol.methods import BY_REQUEST
 Result = Literal["WIN", "DRAW", "LOSS"]
 MoveCall = ChooseParityCall | GameMoveCall
 
-# Timestamps are cut to seconds, and the answer has to travel.
+# Timestamps are rounded down to seconds, and the answer takes time to arrive.
 MARGIN_SECONDS = 1.5
-LEAST_SECONDS = 0.2
+MIN_SECONDS = 0.2
 
 
 class OngoingMatch(Struct):
-    """What the player knows of a match that it was called to, and by whom."""
+    """What the player knows about a match that a referee has called it to."""
 
     referee_id: str
     attempt: int = 1
-    # Who the player was when these were made: what the referee shows, and what every answer to it carries.
+    # The token that the referee sends, and the fields of every answer. ``identity`` is that for which they were made.
     identity: object = None
     expected_token: str = ""
-    common: dict[str, Any] = {}
+    answer_fields: dict[str, Any] = {}
     round_id: int | None = None
     opponent_id: str | None = None
     role: Role | None = None
@@ -46,7 +46,7 @@ class OngoingMatch(Struct):
 
 
 class PastMatch(Struct, frozen=True, kw_only=True):
-    """A match that is over, as its referee told it. ``choice`` is what this player chose."""
+    """A match that is over, as its referee reported it. ``choice`` is this player's choice."""
 
     match_id: str
     game_type: str
@@ -55,7 +55,7 @@ class PastMatch(Struct, frozen=True, kw_only=True):
     choice: str | None = None
     opponent_choice: str | None = None
     drawn_number: int | None = None
-    # Whether it was decided without play.
+    # Whether it was decided without being played.
     technical: bool = False
     reason: str = ""
     round_id: int | None = None
@@ -63,7 +63,7 @@ class PastMatch(Struct, frozen=True, kw_only=True):
 
 
 class ReplacedMove(NamedTuple):
-    """A move that was played for a strategy because its own was none, and why; ``error`` is what it raised."""
+    """A move that was played instead of a strategy's own. ``fault`` says why, and ``error`` is what it raised."""
 
     match_id: str
     move: Any
@@ -71,7 +71,7 @@ class ReplacedMove(NamedTuple):
     error: BaseException | None = None
 
     def __str__(self) -> str:
-        """What its author is told: with the lines of the author's own code that an error came from."""
+        """A text for the author, with the traceback of an error."""
         trace = "" if self.error is None else "\n" + "".join(format_exception(self.error)).rstrip()
         return f"{self.match_id}: {self.fault}; played {self.move!r} instead.{trace}"
 
@@ -84,7 +84,7 @@ def record_of(matches: Iterable[PastMatch]) -> OwnRecord:
 
 
 def past_match(message: GameOver, player_id: str, match: OngoingMatch) -> PastMatch:
-    """A match as its end was told: the referee's word always wins over what the player remembers."""
+    """A match as GAME_OVER reports it. The message has precedence over what the player knows."""
     result = message.game_result
     opponent = match.opponent_id or next((one for one in result.choices if one != player_id), None)
     outcome: Result = "WIN" if result.winner_player_id == player_id else "LOSS"
@@ -103,36 +103,23 @@ def past_match(message: GameOver, player_id: str, match: OngoingMatch) -> PastMa
     )
 
 
-class History(Struct, kw_only=True):
-    """The history file, for people and their tools."""
-
-    player_id: str
-    league_id: str | None
-    # When the player first registered in that league.
-    joined_at: str
-    display_name: str
-    record: OwnRecord
-    matches: list[PastMatch]
-    # The own row of the final table and the champion, once the league is over.
-    final: dict[str, Any] | None = None
-    # What its strategy has used, if it keeps a tally.
-    account: dict[str, Any] | UnsetType = UNSET
-
-
 _EVEN_ODD = MoveRequest(move_type="choose_parity", valid_options=[*PARITIES], context={})
 
 
 def question_of(call: MoveCall) -> MoveRequest:
-    """What a call asks for; even/odd has a message of its own that leaves it unsaid."""
+    """The question of a call. Even/odd has its own message, which does not contain the question."""
     return _EVEN_ODD if isinstance(call, ChooseParityCall) else call.move_request
 
 
 def seconds_for(call: MoveCall) -> float:
-    """How long a strategy may think: from the call's own two times, so that no clock but its sender's matters."""
+    """How long a strategy may think.
+
+    This is the difference of the two times in the call, so that only the sender's clock matters.
+    """
     stated = (times.read(call.deadline) - times.read(call.timestamp)).total_seconds()
     if stated < 0:
         stated = BY_REQUEST[type(call)].seconds
-    return max(stated - MARGIN_SECONDS, stated / 2, LEAST_SECONDS)
+    return max(stated - MARGIN_SECONDS, stated / 2, MIN_SECONDS)
 
 
 def _utc_now() -> datetime:
@@ -144,9 +131,9 @@ class Context(Struct, frozen=True, kw_only=True):
 
     game_type: str = "even_odd"
     move_type: str = "choose_parity"
-    # A legal move is one of these; anything else is replaced by one of them.
+    # The legal moves. Any other move is replaced by one of these.
     valid_options: list[Any] = []
-    # The position as this player may see it; empty in even/odd, where there is nothing to see.
+    # The position as this player may see it. It is empty in even/odd.
     view: dict[str, Any] = {}
 
     league_id: str | None = None
@@ -157,14 +144,14 @@ class Context(Struct, frozen=True, kw_only=True):
     role: Role | None = None
 
     record: OwnRecord = field(default_factory=lambda: record_of(()))
-    # The newest table that the manager sent, in the order of ranks.
+    # The latest table from the manager, in the order of ranks.
     standings: list[Standing] = []
     # This player's matches so far, the oldest first.
     history: tuple[PastMatch, ...] = ()
 
-    # When a move is played for the strategy if it has none, by this machine's clock.
+    # If the strategy has not chosen by then, another move is played. The time is by this machine's clock.
     deadline: datetime | None = None
-    # In a seeded league the same numbers come again in the same match.
+    # In a seeded league the same match gives the same numbers.
     random: Random = field(default_factory=Random)
     now: Callable[[], datetime] = _utc_now
 
@@ -177,25 +164,25 @@ class Context(Struct, frozen=True, kw_only=True):
 
     @property
     def opponent(self) -> Standing | None:
-        """The opponent's row in the newest table, with its name and its record; None before the first table."""
+        """The opponent's row in the latest table, with its name and its record. None before the first table."""
         return next((row for row in self.standings if row.player_id == self.opponent_id), None)
 
     def against(self, opponent_id: str | None = None) -> list[PastMatch]:
-        """The matches against one opponent, the oldest first; against the one of this match if none is named."""
+        """The matches against an opponent, the oldest first. The default is the opponent of this match."""
         wanted = opponent_id or self.opponent_id
         return [match for match in self.history if match.opponent_id == wanted]
 
     def played(self) -> list[PastMatch]:
-        """The matches of this game that were decided by play, the oldest first: the rest says nothing of choices."""
+        """The matches of this game that were decided by play, the oldest first."""
         game = self.game_type
         return [match for match in self.history if match.game_type == game and not match.technical]
 
 
 class Move(Struct, frozen=True):
-    """A move and its origin, for a strategy that does not always choose by itself.
+    """A move and its origin, for a strategy that asks something else, such as a language model.
 
-    ``retried``: what it asks gave a move only when it was asked again. ``replaced``: it gave none, and this is another
-    legal move. ``reason`` says why.
+    ``retried``: the model gave this move only when it was asked again. ``replaced``: the model gave no move, and this
+    is another legal move. ``reason`` says why.
     """
 
     move: Any
@@ -207,17 +194,12 @@ class Move(Struct, frozen=True):
             raise ValueError(f"origin is one of {', '.join(get_args(Origin))}, got {self.origin!r}")
 
 
-# A strategy: what the author of a player writes. It returns a move, or a Move. It may also be an ``async def``.
+# A strategy is the function that the author of a player writes. It returns a move, or a Move. It may be ``async``.
 Strategy = Callable[[Context], Any]
 
 
-class Tally(ABC):
-    """A strategy that keeps a tally of what it uses: ``account`` is for files, and ``str`` of it for people."""
+class UsageReporter(ABC):
+    """A strategy that reports what it has used: ``account`` for files, and ``str`` of the strategy for people."""
 
     @abstractmethod
     def account(self) -> dict[str, Any]: ...
-
-
-def tally_of(strategy: object) -> Tally | None:
-    """A strategy, if it keeps one."""
-    return strategy if isinstance(strategy, Tally) else None

@@ -1,4 +1,4 @@
-"""How a strategy is asked for a move, and what is played when it does not give a legal one in time."""
+"""Asks a strategy for a move, and replaces its move if it does not give a legal one in time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from leaguekit.protocol.fields import Origin
 class Decision(NamedTuple):
     """A legal move and its origin.
 
-    If it was played for the strategy, ``fault`` says why, and ``error`` is what the strategy raised. If the strategy
-    itself states that the move is not its own, ``reason`` says why.
+    If the move replaces the strategy's own, ``fault`` says why, and ``error`` is what the strategy raised. If the
+    strategy itself states that the move is not its own, ``reason`` says why.
     """
 
     move: Any
@@ -32,135 +32,141 @@ class Decision(NamedTuple):
     reason: str = ""
 
 
-def _replaced(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:
-    return Decision(ctx.random.choice(options) if options else None, fault, error, "replaced", fault)
-
-
-def is_quick(strategy: Strategy) -> bool:
-    """Whether it is one of ours, which are known to be: a task, let alone a thread, costs more than they do."""
-    return strategy in STRATEGIES.values()
-
-
-def decide_at_once(strategy: Strategy, ctx: Context) -> Decision:
-    """Ask a strategy that is quick: it leaves the options as they are, and nearly always chooses one that is a text."""
-    options = ctx.valid_options
-    try:
-        move = strategy(ctx)
-    except Exception as error:  # noqa: BLE001 - it may be asked for a move where there is none
-        return judged(StrategyResult(error=_as_the_author_sees(error)), ctx, options)
-    return Decision(move) if type(move) is str and move in options else judged(StrategyResult(move), ctx, options)
-
-
-async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
-    """Ask a strategy; play a legal move for it if it fails, takes longer than that, or makes no legal one.
-
-    ``inline`` asks it here and now. Otherwise an author's function runs in a thread, for it may block, be it async.
-    """
-    if is_quick(strategy):
-        return decide_at_once(strategy, ctx)
-    options = [*ctx.valid_options]
-    thinking = asyncio.ensure_future(_think(strategy, ctx, inline=inline))
-    try:
-        await asyncio.wait((thinking,), timeout=seconds)
-    finally:
-        # One that does not end when it is told to is left to itself; nobody waits for it.
-        thinking.cancel()
-    if not thinking.done():
-        return _replaced(ctx, options, f"the strategy took longer than {seconds:g} s")
-    return judged(
-        StrategyResult(error=asyncio.CancelledError()) if thinking.cancelled() else thinking.result(), ctx, options
-    )
-
-
 class StrategyResult(NamedTuple):
-    """What came of asking a strategy: anything at all, or what it raised."""
+    """What a strategy returned, which may be anything, or what it raised."""
 
     move: Any = None
     error: BaseException | None = None
 
 
-def judged(thought: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
-    """The option that a strategy means, or another one and what is wrong with its own."""
-    if thought.error is not None:
-        return _replaced(ctx, options, f"the strategy raised {thought.error!r}", thought.error)
-    if isinstance(thought.move, Move):
-        stated = thought.move
-        decision = judged(StrategyResult(stated.move), ctx, options)
+def is_built_in(strategy: Strategy) -> bool:
+    """Whether a strategy comes with leaguekit. Those are fast: a task or a thread would cost more than the strategy."""
+    return strategy in STRATEGIES.values()
+
+
+def decide_sync(strategy: Strategy, ctx: Context) -> Decision:
+    """Ask a built-in strategy. It does not change the options, and almost always chooses one that is a string."""
+    options = ctx.valid_options
+    try:
+        move = strategy(ctx)
+    except Exception as error:  # noqa: BLE001 - the options may be empty
+        return validate_result(StrategyResult(error=_without_our_frame(error)), ctx, options)
+    if type(move) is str and move in options:
+        return Decision(move)
+    return validate_result(StrategyResult(move), ctx, options)
+
+
+async def decide(strategy: Strategy, ctx: Context, seconds: float, *, inline: bool = False) -> Decision:
+    """Ask a strategy. Replace its move if it raises, takes longer than ``seconds``, or chooses an illegal move.
+
+    With ``inline`` the strategy runs in this event loop. Otherwise an author's function runs in a thread, because it
+    may block, even if it is async.
+    """
+    if is_built_in(strategy):
+        return decide_sync(strategy, ctx)
+    options = [*ctx.valid_options]
+    task = asyncio.ensure_future(_ask(strategy, ctx, inline=inline))
+    try:
+        await asyncio.wait((task,), timeout=seconds)
+    finally:
+        # A strategy that ignores its cancellation goes on, and its result is not used.
+        task.cancel()
+    if not task.done():
+        return _replace(ctx, options, f"the strategy took longer than {seconds:g} s")
+    result = StrategyResult(error=asyncio.CancelledError()) if task.cancelled() else task.result()
+    return validate_result(result, ctx, options)
+
+
+def validate_result(result: StrategyResult, ctx: Context, options: list[Any]) -> Decision:
+    """The option that a strategy has chosen, or another option and the fault of the strategy."""
+    if result.error is not None:
+        return _replace(ctx, options, f"the strategy raised {result.error!r}", result.error)
+    if isinstance(result.move, Move):
+        stated = result.move
+        decision = validate_result(StrategyResult(stated.move), ctx, options)
         if decision.fault is not None:
             return decision
         return decision._replace(origin=stated.origin, reason=str(stated.reason))
-    if type(thought.move) is str and thought.move in options:
-        return Decision(options[options.index(thought.move)])
+    if type(result.move) is str and result.move in options:
+        return Decision(options[options.index(result.move)])
     with contextlib.suppress(TypeError, ValueError, RecursionError):
-        wanted = _canonical(thought.move)
+        wanted = _canonical(result.move)
         if not options:
-            return Decision(thought.move)
+            return Decision(result.move)
         for option in options:
             if _canonical(option) == wanted:
                 return Decision(option)
-    fault = f"the strategy chose {reprlib.repr(thought.move)}, which is none of {reprlib.repr(options)}"
-    return _replaced(ctx, options, fault)
+    fault = f"the strategy chose {reprlib.repr(result.move)}, which is none of {reprlib.repr(options)}"
+    return _replace(ctx, options, fault)
 
 
-async def _think(strategy: Strategy, ctx: Context, *, inline: bool) -> StrategyResult:
-    # An async function is not begun by its call.
-    here = inline or iscoroutinefunction(strategy)
-    thought = called(strategy, ctx) if here else await _in_a_thread(partial(called, strategy, ctx))
-    if not isawaitable(thought.move):
-        return thought
+def _replace(ctx: Context, options: list[Any], fault: str, error: BaseException | None = None) -> Decision:
+    return Decision(ctx.random.choice(options) if options else None, fault, error, "replaced", fault)
+
+
+async def _ask(strategy: Strategy, ctx: Context, *, inline: bool) -> StrategyResult:
+    # The call of an async function only makes a coroutine, and cannot block.
+    if inline or iscoroutinefunction(strategy):
+        result = _call_strategy(strategy, ctx)
+    else:
+        result = await _run_in_thread(partial(_call_strategy, strategy, ctx))
+    if not isawaitable(result.move):
+        return result
     if inline:
-        return await _awaited(thought.move)
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_awaited(thought.move), _authors_loop()))
+        return await _await_move(result.move)
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_await_move(result.move), _strategy_loop()))
 
 
-async def _awaited(move: Awaitable[Any]) -> StrategyResult:
+async def _await_move(move: Awaitable[Any]) -> StrategyResult:
     try:
         return StrategyResult(await move)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return StrategyResult(error=_as_the_author_sees(error))
+        return StrategyResult(error=_without_our_frame(error))
 
 
-def called(strategy: Strategy, ctx: Context) -> StrategyResult:
-    """Call a strategy here and now."""
+def _call_strategy(strategy: Strategy, ctx: Context) -> StrategyResult:
     try:
         return StrategyResult(strategy(ctx))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
-        return StrategyResult(error=_as_the_author_sees(error))
+        return StrategyResult(error=_without_our_frame(error))
 
 
-def _as_the_author_sees(error: BaseException) -> BaseException:
-    """An error whose trace begins in the author's code and not in ours."""
+def _without_our_frame(error: BaseException) -> BaseException:
+    """An error whose traceback begins in the author's code and not in ours."""
     trace = error.__traceback__
     return error if trace is None else error.with_traceback(trace.tb_next)
 
 
 @cache
-def _authors_loop() -> asyncio.AbstractEventLoop:
-    """The loop of all async strategies, in a thread: what blocks there holds up no answer, and connections that an
-    author keeps open still belong to it in the next match."""
+def _strategy_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all async strategies, in a thread of its own.
+
+    A strategy that blocks there does not delay answers. Connections that an author keeps open belong to the same loop
+    in the next match.
+    """
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="strategies", daemon=True).start()
     return loop
 
 
-async def _in_a_thread(work: Callable[[], StrategyResult]) -> StrategyResult:
-    """Run it in a daemon thread: what never returns must not hold up the end of the program."""
+async def _run_in_thread(work: Callable[[], StrategyResult]) -> StrategyResult:
+    """Run ``work`` in a daemon thread. If it never returns, the program can still end."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[StrategyResult] = loop.create_future()
 
-    def settle(thought: StrategyResult) -> None:
+    def settle(result: StrategyResult) -> None:
         if not outcome.done():
-            outcome.set_result(thought)
+            outcome.set_result(result)
 
     def run() -> None:
-        thought = work()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, thought)
+        result = work()
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nothing waits for the result
+            loop.call_soon_threadsafe(settle, result)
 
     threading.Thread(target=run, name="strategy", daemon=True).start()
     return await outcome
 
 
 def _canonical(value: Any) -> bytes:
-    """A value as JSON, where True is not 1 and a tuple is a list."""
+    """A value as JSON, for comparison: True is not 1, and a tuple equals a list."""
     return msgspec.json.encode(value, order="sorted")

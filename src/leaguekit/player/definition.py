@@ -1,4 +1,4 @@
-"""What a player is: its name, the function that chooses its moves, and the games that it can play."""
+"""The definition of a player: its name, the function that chooses its moves, and the games that it can play."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leaguekit.protocol.patterns import valid
 
 
 class PlayerDefinition:
-    """The name, the strategy, the games and the version of a player. Raises ValueError or TypeError if one is wrong."""
+    """The name, strategy, games and version of a player. The constructor raises ValueError or TypeError."""
 
     def __init__(
         self,

@@ -1,44 +1,69 @@
-"""A player's memory: every match that it has played, in a file that only its owner reads, one JSON object a line.
+"""The matches that a player has played, and the two files that contain them.
 
-It is for strategies, and no match waits for the disk: a killed process loses nothing, a power cut perhaps the last
-matches.
+``history.jsonl`` is the player's own log. It is read after a restart, and only its owner reads it. ``history.json`` is
+for people and their tools.
 """
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.player.context import PastMatch
+from leaguekit.agents.registration import UNNAMED, Identity
+from leaguekit.agents.world import World
+from leaguekit.player.context import PastMatch, UsageReporter, record_of
+from leaguekit.player.definition import PlayerDefinition
+from leaguekit.protocol.messages import OwnRecord
+from leaguekit.store.base import StoreError
 from leaguekit.store.disk import Files
+from leaguekit.store.files import Shared, Views, ViewWriter
 
 log = logging.getLogger(__name__)
+
+# A match is in ``history.json`` within a second.
+MAX_WRITES_PER_SECOND = 1.1
 
 _decoder = msgspec.json.Decoder(PastMatch)
 
 
-def remember(matches: dict[str, PastMatch], past: PastMatch) -> None:
-    """Add a match to those so far; one that was played again stands where it was played last."""
-    matches.pop(past.match_id, None)
-    matches[past.match_id] = past
+class HistoryFile(Struct, kw_only=True):
+    """The content of ``history.json``."""
+
+    player_id: str
+    league_id: str | None
+    # When the player first registered in that league.
+    joined_at: str
+    display_name: str
+    record: OwnRecord
+    matches: list[PastMatch]
+    # The player's own row of the final table and the champion, once the league is over.
+    final: dict[str, Any] | None = None
+    # What the strategy has used, if it reports that.
+    account: dict[str, Any] | UnsetType = UNSET
 
 
-class DialectMemory:
-    """The file, and the ``matches`` that an earlier run left in it; raises StoreError if it cannot be written."""
+class MatchLog:
+    """``history.jsonl``: one JSON object per line, for each match that the player has played.
+
+    ``matches`` are the matches of an earlier run. No match waits for the disk: a killed process loses nothing, and a
+    power failure may lose the last matches. The constructor raises StoreError if the file cannot be written.
+    """
 
     def __init__(self, path: Path, files: Files, came_back: bool) -> None:
-        """Who has not been in this league before remembers nothing of it."""
+        """If the player has not come back to this league, the file is of another league, and is emptied."""
         self._path = path
         self.matches: dict[str, PastMatch] = {}
         for past in _read((files.read(path) or b"") if came_back else b""):
-            remember(self.matches, past)
+            _put_last(self.matches, past)
         self._file = files.grow(path, kept=b"".join(map(_line, self.matches.values())))
         self._failed = False
 
     def add(self, past: PastMatch) -> None:
-        """Write a match down, as well as that can be done."""
+        """Write a match. A failure is logged once."""
         try:
             self._file.write(_line(past))
         except OSError as error:
@@ -50,12 +75,82 @@ class DialectMemory:
         self._file.close()
 
 
+class MatchHistory:
+    """The past matches of a player in one league, kept in both files. ``final`` is set at the league's end."""
+
+    def __init__(self, player: PlayerDefinition, world: World) -> None:
+        self.matches: dict[str, PastMatch] = {}
+        self.final: dict[str, Any] | None = None
+        self._player = player
+        self._world = world
+        self._log: MatchLog | None = None
+        self._views = Views(world.data_root)
+        self._writer = ViewWriter(MAX_WRITES_PER_SECOND, files=world.files, inline=world.inline, stretch=False)
+        # The player whose ``history.json`` waits to be written. Its content is made when it is written.
+        self._to_write: str | None = None
+
+    async def open_log(self, path: Path, *, came_back: bool) -> None:
+        """Load the matches of an earlier run, unless that has been done."""
+        if self._log is not None:
+            return
+        try:
+            self._log = await self._world.blocking(MatchLog, path, self._world.files, came_back)
+        except StoreError as error:
+            log.warning("%s", error)
+        else:
+            self.matches = self._log.matches
+
+    def add(self, past: PastMatch) -> bool:
+        """Add a match, or replace it if it was played again. Returns False if it is known already."""
+        if self.matches.get(past.match_id) == past:
+            return False
+        _put_last(self.matches, past)
+        if self._log is not None:
+            self._log.add(past)
+        return True
+
+    def write(self, identity: Identity, league_id: str | None) -> None:
+        """Write ``history.json`` in the background."""
+        if self._to_write != identity.agent_id:
+            self._to_write = identity.agent_id
+            path = self._views.history(league_id or UNNAMED, identity.agent_id)
+            self._writer.renew(path, lambda: self._make_view(identity, league_id))
+
+    async def close(self) -> None:
+        """Write what still has to be written."""
+        await self._writer.close()
+        if self._log is not None:
+            self._log.close()
+
+    def _make_view(self, identity: Identity, league_id: str | None) -> Shared:
+        self._to_write = None
+        matches = [*self.matches.values()]
+        strategy: object = self._player.strategy
+        content = HistoryFile(
+            player_id=identity.agent_id,
+            league_id=league_id,
+            joined_at=identity.joined_at,
+            display_name=self._player.name,
+            record=record_of(matches),
+            matches=matches,
+            final=self.final,
+            account=strategy.account() if isinstance(strategy, UsageReporter) else UNSET,
+        )
+        return Shared(content, self._views.newest_history(identity.agent_id), identity.joined_at, league_id)
+
+
+def _put_last(matches: dict[str, PastMatch], past: PastMatch) -> None:
+    """Add a match at the end, even if it was played before."""
+    matches.pop(past.match_id, None)
+    matches[past.match_id] = past
+
+
 def _line(past: PastMatch) -> bytes:
     return msgspec.json.encode(past) + b"\n"
 
 
 def _read(content: bytes) -> list[PastMatch]:
-    """The matches in a file, up to a line that was torn."""
+    """The matches in a file, up to the first line that is incomplete."""
     matches = []
     for line in content.splitlines():
         try:

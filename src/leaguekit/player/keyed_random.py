@@ -1,7 +1,7 @@
-"""A strategy's chance: the random numbers that a key gives, the same ones every time.
+"""Repeatable random numbers for strategies: the same key always gives the same numbers.
 
-They are cut from SHA-256 of a count and the key. Python's own generator spends 6 µs on being seeded, which is half of a
-whole simulated match; this one does nothing until the first number is wanted.
+The bits are SHA-256 digests of a counter and the key. To seed Python's own generator takes 6 µs, which is half of a
+whole simulated match. This generator does nothing until the first number is needed.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from typing import Any
 
 _DIGEST_BITS = 256
 _FLOAT_BITS = 53
-# So many bits choose as good as fairly, and at one go.
+# ``choice`` scales one number of this many bits to the length of the sequence. The bias is at most the length divided
+# by 2 to the power of 64, which is too small to be measured. A loop that rejects numbers is therefore not needed.
 _CHOICE_BITS = 64
 
 
 def match_key(seed: int, player_id: str, match_id: str, attempt: int) -> tuple[int, str, str, int]:
-    """The key of a seeded player's chance in one attempt at a match."""
+    """The key of a seeded player in one attempt at a match."""
     return (seed, player_id, match_id, attempt)
 
 
 class KeyedRandom(Random):
-    """Random numbers by a key, with everything that ``random.Random`` can do; ``seed`` gives it another key."""
+    """A ``random.Random`` whose numbers follow from a key. ``seed`` sets another key."""
 
-    __slots__ = ("_bits", "_count", "_key", "_left")
+    __slots__ = ("_bits", "_counter", "_key", "_unused")
 
     def __init__(self, key: Any = None) -> None:
         super().__init__(key)
 
     def seed(self, a: Any = None, version: int = 2) -> None:  # noqa: ARG002 - Random's signature
         self._key = os.urandom(16) if a is None else a
-        # Bits that were made and are not used yet, and how many.
-        self._count = self._bits = self._left = 0
+        # The bits that were made and are not used yet, and their number.
+        self._counter = self._bits = self._unused = 0
         self.gauss_next = None
 
     def random(self) -> float:
@@ -45,18 +46,18 @@ class KeyedRandom(Random):
     def getrandbits(self, k: int, /) -> int:
         if k < 0:
             raise ValueError("the number of bits cannot be negative")
-        while self._left < k:
-            digest = sha256(f"{self._count} {self._key!r}".encode()).digest()
-            self._bits |= int.from_bytes(digest, "big") << self._left
-            self._count += 1
-            self._left += _DIGEST_BITS
+        while self._unused < k:
+            digest = sha256(f"{self._counter} {self._key!r}".encode()).digest()
+            self._bits |= int.from_bytes(digest, "big") << self._unused
+            self._counter += 1
+            self._unused += _DIGEST_BITS
         drawn = self._bits & ((1 << k) - 1)
         self._bits >>= k
-        self._left -= k
+        self._unused -= k
         return drawn
 
     def getstate(self) -> tuple[Any, ...]:
-        return (self._key, self._count, self._bits, self._left, self.gauss_next)
+        return (self._key, self._counter, self._bits, self._unused, self.gauss_next)
 
     def setstate(self, state: tuple[Any, ...]) -> None:
-        self._key, self._count, self._bits, self._left, self.gauss_next = state
+        self._key, self._counter, self._bits, self._unused, self.gauss_next = state

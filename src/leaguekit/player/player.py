@@ -1,8 +1,8 @@
-"""The player: one function of its author, and around it a program that registers, answers and remembers.
+"""The player as its author uses it: one function, and around it a program that registers and answers calls.
 
-Player               what an author writes: a name and a strategy; ``run()`` is the whole program, ``main()`` a command
-PlayerAgent          the program's inside, on any network and in any time
-RegistrationRefused  the league did not take the player
+Player               a name and a strategy; ``run()`` runs the whole program, ``main()`` runs it as a command
+PlayerAgent          the player without sockets and signals, on any network and with any clock
+RegistrationRefused  the league did not accept the player
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from leaguekit.transport.server.server import CannotListen, listen
 
 __all__ = ["Player", "PlayerAgent", "RegistrationRefused"]
 
-# The options of a player's own command; they and their defaults are those of ``run``.
+# The options of a player's own command. Their defaults are those of ``run``.
 _OPTIONS = {
     "manager": "the manager's URL",
     "host": "the address to listen at",
@@ -44,7 +44,7 @@ _OPTIONS = {
 class Player(PlayerDefinition):
     """A player of a league: a name, the function that chooses its moves, and the games that it can play.
 
-    ``games`` are by default all that are known here, or those that one of our strategies can play.
+    The default of ``games`` is every known game. For a built-in strategy it is the games that the strategy can play.
     """
 
     @classmethod
@@ -56,20 +56,20 @@ class Player(PlayerDefinition):
         games: Sequence[str] | None = None,
         version: str = "1.0.0",
     ) -> Player:
-        """A player that is called like its function, if it is given no name."""
+        """A player from a function. Its default name is the name of the function."""
         return cls(name or str(getattr(choose, "__name__", "player")), choose, games=games, version=version)
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Run the player as its file's command: options from the command line, troubles as sentences; the exit code.
+        """Run the player as a command, with options from the command line. Returns the exit code.
 
         ``if __name__ == "__main__": raise SystemExit(player.main())``
         """
         parser = argparse.ArgumentParser(description=f"{self.name}: register with a league, play it, and end with it.")
         for name, text in _OPTIONS.items():
             default = signature(self.run).parameters[name].default
-            shown = "" if default is None else f" (default {default})"
+            suffix = "" if default is None else f" (default {default})"
             option = f"--{name.replace('_', '-')}"
-            parser.add_argument(option, default=default, type=type(default or ""), help=f"{text}{shown}")
+            parser.add_argument(option, default=default, type=type(default or ""), help=f"{text}{suffix}")
         parser.add_argument("--stay", action="store_true", help="stay after the league's end, until Ctrl-C")
         parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
         options = parser.parse_args(arguments)
@@ -90,10 +90,10 @@ class Player(PlayerDefinition):
         stay: bool = False,
         seed: int | None = None,
     ) -> int:
-        """Register, play until the league is over (to ``stay``: until Ctrl-C), and give the program's exit code.
+        """Register, play until the league is over, and return the exit code. With ``stay``, go on until Ctrl-C.
 
-        ``endpoint`` is how others reach this player, if not at its host and port. Raises RegistrationRefused, or
-        CannotListen if the port is taken.
+        ``endpoint`` is the URL at which others reach this player, if it is not at its host and port. Raises
+        RegistrationRefused, or CannotListen if the port is in use.
         """
 
         async def main() -> None:

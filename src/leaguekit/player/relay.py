@@ -1,9 +1,11 @@
-"""A player behind a router: it connects out to a gateway, which is called in its place and passes every call on.
+"""A player behind a router: it connects to a gateway, which receives the calls for the player and passes them on.
 
-The player makes a secret and keeps it; what the gateway makes of the secret is the player's address there. So nobody
-else can take its calls, it has the same address whenever it comes back, and the gateway keeps nothing. The player asks
-for calls again and again (``relay_take`` waits until there are some) and hands in each answer (``relay_give``). What it
-says that it has it is not given again; what got lost on the way it is.
+The player makes a secret and keeps it. The gateway derives the player's endpoint from the secret, so no other program
+can take the player's calls, the player has the same endpoint whenever it comes back, and the gateway stores nothing.
+
+The player asks for calls in a loop: ``relay_take`` waits until there are some. It sends each answer with
+``relay_give``. With every ``relay_take`` the player lists the calls that it has. The gateway sends all others. A call
+that was lost on its way to the player is therefore sent again.
 """
 
 from __future__ import annotations
@@ -34,92 +36,93 @@ from leaguekit.transport.base import CallerLate, CallFailed, Peer
 log = logging.getLogger(__name__)
 
 TAKE, GIVE = "relay_take", "relay_give"
-# How long the gateway lets a player wait for a call, and how long it may take to say that there is none.
+# How long the gateway waits for a call before it answers that there is none, and how much longer its answer may take.
 TAKE_SECONDS = 10.0
-SPARE_SECONDS = 10.0
+EXTRA_TAKE_SECONDS = 10.0
 GIVE_SECONDS = 10.0
-# An answer is of no use to anybody much later than it was asked for.
-MAX_GIVES = 5
+# How often an answer is sent. Much later no caller waits for it.
+MAX_GIVE_TRIES = 5
 CLOSE_SECONDS = 2.0
-# Without its gateway a player loses matches: it asks again soon.
-LONGEST_PAUSE = 0.5
+# A player without its gateway loses matches, so the pauses between tries are short.
+MAX_PAUSE_SECONDS = 0.5
 MAX_TAKEN_BYTES = 4_194_304
 SECRET_BYTES = 32
-# The gateway speaks for whoever called it.
-_PEER = Peer("")
+# The host of a relayed call is not known.
+_UNKNOWN_PEER = Peer("")
 
 T = TypeVar("T")
 
 
 class RelayTakeRequest(Struct, kw_only=True):
-    """A player asks for the calls that are there for it, but for those that it has."""
+    """The params of ``relay_take``: a player asks for its calls, except those that it has."""
 
     secret: str
     has: list[int] = []
     seconds: float = TAKE_SECONDS
-    # Whose calls it takes. If it does not say, the gateway cannot tell them from those of others.
+    # How the gateway identifies the manager and the referees. Without it, no caller can be identified.
     callers: CallerVerifier | None = None
-    # Whether it takes large bodies of callers that the gateway does not recognise.
+    # Whether the player accepts large bodies from callers that the gateway does not identify.
     takes_large: bool = True
 
 
 class RelayedCall(Struct):
-    """A call that came for the player; its body is written in base64."""
+    """A call for the player. Its body is in base64."""
 
     number: int
     body: bytes
 
 
 class RelayTakeResponse(Struct, kw_only=True):
-    """What there is, and where the player is called."""
+    """The result of ``relay_take``: the waiting calls, and the player's endpoint."""
 
     endpoint: str
     calls: list[RelayedCall]
 
 
 class RelayGiveRequest(Struct, kw_only=True):
-    """The answer to a call; None where JSON-RPC wants none."""
+    """The params of ``relay_give``: the answer to a call. ``body`` is None if JSON-RPC asks for no answer."""
 
     secret: str
     number: int
     body: bytes | None
 
 
-class Given(Struct):
-    """Whether somebody still waited for it."""
+class RelayGiveResponse(Struct):
+    """The result of ``relay_give``. ``in_time`` says whether the caller still waited."""
 
     in_time: bool
 
 
-def place_of(kind: str, secret: str) -> str:
-    """Where the holder of a secret is called; it does not lead back to the secret."""
+def endpoint_id(kind: str, secret: str) -> str:
+    """The public id of a secret's owner in the gateway's URLs. The secret cannot be computed from it."""
     return hashlib.sha256(f"{kind} at a gateway:{secret}".encode()).hexdigest()[:32]
 
 
-class Line:
-    """A player's way out to a gateway: ``open`` it, let ``serve`` have every call answered, and ``close``."""
+class RelayClient:
+    """A player's connection to a gateway: ``open`` it, ``serve`` an agent, and ``close`` it."""
 
     def __init__(self, world: World, gateway_url: str, name: str) -> None:
         self.gateway_url = gateway_url
         self._world = world
         self._path = world.data_root / "agents" / "relay" / f"player-{safe_name(name)}.json"
         self._secret = ""
+        # By number, the calls that are being answered.
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def open(self) -> str:
-        """Where the player is called from now on; tries until the gateway answers. Raises RegistrationRefused."""
-        self._secret = await self._world.blocking(_kept_secret, self._world, self._path)
+        """The player's endpoint at the gateway. This tries until the gateway answers. Raises RegistrationRefused."""
+        self._secret = await self._world.blocking(_load_secret, self._world, self._path)
         return (await self._take(0.0)).endpoint
 
     async def serve(self, agent: PlayerAgent) -> NoReturn:
-        """Have an agent answer what comes, for ever."""
+        """Let an agent answer all calls, until this is cancelled."""
         while True:
-            for passed in (await self._take(TAKE_SECONDS, agent)).calls:
-                if passed.number not in self._tasks:
-                    self._tasks[passed.number] = asyncio.create_task(self._answer(passed, agent))
+            for call in (await self._take(TAKE_SECONDS, agent)).calls:
+                if call.number not in self._tasks:
+                    self._tasks[call.number] = asyncio.create_task(self._answer(call, agent))
 
     async def close(self) -> None:
-        """Hand in what is being answered, if that does not take long."""
+        """Send the answers that are ready soon, and cancel the others."""
         tasks = [*self._tasks.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
@@ -127,67 +130,67 @@ class Line:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, passed: RelayedCall, agent: PlayerAgent) -> None:
+    async def _answer(self, call: RelayedCall, agent: PlayerAgent) -> None:
         try:
-            given = RelayGiveRequest(
-                secret=self._secret, number=passed.number, body=await agent.handle(passed.body, _PEER)
-            )
-            for number in range(MAX_GIVES):
+            body = await agent.handle(call.body, _UNKNOWN_PEER)
+            params = RelayGiveRequest(secret=self._secret, number=call.number, body=body)
+            for failures in range(MAX_GIVE_TRIES):
                 with contextlib.suppress(CallFailed, CallerLate, RpcRefusal, ProtocolError):
-                    if not (await self._ask(GIVE, given, Given, GIVE_SECONDS)).in_time:
+                    if not (await self._call_gateway(GIVE, params, RelayGiveResponse, GIVE_SECONDS)).in_time:
                         log.warning("An answer came too late to the gateway.")
                     break
-                await asyncio.sleep(pause_after(number))
+                await asyncio.sleep(pause_after(failures))
         finally:
-            del self._tasks[passed.number]
+            del self._tasks[call.number]
 
     async def _take(self, seconds: float, agent: PlayerAgent | None = None) -> RelayTakeResponse:
+        """Ask for calls until the gateway answers. Raises RegistrationRefused if it is not a gateway."""
         failures = 0
         while True:
-            asked = RelayTakeRequest(secret=self._secret, has=[*self._tasks], seconds=seconds, takes_large=False)
+            params = RelayTakeRequest(secret=self._secret, has=[*self._tasks], seconds=seconds, takes_large=False)
             if agent is not None:
-                asked.callers = agent.callers()
-                asked.takes_large = agent.identity is not None and asked.callers is None
+                params.callers = agent.caller_verifier()
+                params.takes_large = agent.identity is not None and params.callers is None
             try:
-                taken = await self._ask(TAKE, asked, RelayTakeResponse, seconds + SPARE_SECONDS)
+                response = await self._call_gateway(TAKE, params, RelayTakeResponse, seconds + EXTRA_TAKE_SECONDS)
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
             except RpcRefusal as refusal:
                 if not passes(refusal):
-                    raise _no_gateway(self.gateway_url, str(refusal)) from None
+                    raise _not_a_gateway(self.gateway_url, str(refusal)) from None
                 why = refusal
             except ProtocolError as error:
-                raise _no_gateway(self.gateway_url, error.detail) from None
+                raise _not_a_gateway(self.gateway_url, error.detail) from None
             else:
                 if failures:
                     log.info("The gateway passes calls on again.")
-                return taken
+                return response
             if not failures:
                 log.warning("The gateway passes no calls on (%s). Trying until it does.", why)
-            await asyncio.sleep(min(pause_after(failures), LONGEST_PAUSE))
+            await asyncio.sleep(min(pause_after(failures), MAX_PAUSE_SECONDS))
             failures += 1
 
-    async def _ask(self, method: str, params: Struct, kind: type[T], seconds: float) -> T:
+    async def _call_gateway(self, method: str, params: Struct, kind: type[T], seconds: float) -> T:
         call_id = next_id()
         body = request(method, msgspec.json.encode(params), call_id)
-        came = await self._world.caller.post(self.gateway_url, body, seconds, MAX_TAKEN_BYTES)
+        answer = await self._world.caller.post(self.gateway_url, body, seconds, MAX_TAKEN_BYTES)
         try:
-            return msgspec.json.decode(read_answer(came.body, call_id), type=kind)
+            return msgspec.json.decode(read_answer(answer.body, call_id), type=kind)
         except msgspec.DecodeError as error:
             raise ProtocolError("E043", f"{error}.") from None
 
 
-def _no_gateway(url: str, detail: str) -> RegistrationRefused:
+def _not_a_gateway(url: str, detail: str) -> RegistrationRefused:
     return RegistrationRefused(
         f"What answers at {url} does not pass calls on: {detail}", "Give the URL that `league gateway` shows."
     )
 
 
-def _kept_secret(world: World, path: Path) -> str:
-    """The secret of an earlier run, or a new one."""
+def _load_secret(world: World, path: Path) -> str:
+    """The secret of an earlier run, or a new one, which is written to the file."""
     try:
-        if kept := world.files.read(path):
-            return msgspec.json.decode(kept, type=str)
+        if content := world.files.read(path):
+            return msgspec.json.decode(content, type=str)
     except (StoreError, msgspec.DecodeError, UnicodeDecodeError) as error:
         log.warning("%s is left aside: %s", path, error)
     secret = world.entropy(SECRET_BYTES).hex()
@@ -200,17 +203,17 @@ def _kept_secret(world: World, path: Path) -> str:
 
 async def serve_relayed(
     agent: PlayerAgent,
-    line: Line,
+    client: RelayClient,
     stop: asyncio.Event,
     *,
     stay: bool = False,
     tell: Callable[[str], None] = in_silence,
 ) -> bool:
-    """As ``serving.serve``, for an agent that is called through a line that is open."""
-    tell(f"{agent.registrar.name} is called through {line.gateway_url.partition('?')[0]}")
+    """The same as ``serving.serve``, for an agent that is called through an open relay client."""
+    tell(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")
     try:
-        await first(line.serve(agent), play(agent, stop, stay=stay, tell=tell), stop.wait())
+        await first(client.serve(agent), play(agent, stop, stay=stay, tell=tell), stop.wait())
     finally:
-        await line.close()
+        await client.close()
         await agent.close()
     return agent.finished.is_set()

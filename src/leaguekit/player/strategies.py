@@ -1,7 +1,7 @@
-"""The strategies that come with leaguekit, and which games each of them can play.
+"""The built-in strategies, and the games that each of them can play.
 
-A strategy is a function from a Context to one of its ``valid_options``. Those here are examples of a few lines each,
-and partners to play against. One that cannot play a game raises CannotPlay.
+A strategy is a function from a Context to one of its ``valid_options``. The built-in ones are short examples, and
+opponents to practise against. A strategy raises CannotPlay in a game that it cannot play.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def at_random(ctx: Context) -> Any:
 
 
 class CannotPlay(ValueError):
-    """A strategy cannot play a game; the text says which can."""
+    """A strategy cannot play a game. The text names strategies that can."""
 
 
 def always_even(ctx: Context) -> Any:
@@ -41,38 +41,38 @@ def _parity(choice: str, ctx: Context) -> Any:
 
 
 def alternating(ctx: Context) -> Any:
-    """The legal moves in turn: another one in each match."""
+    """The legal moves in turn, one per match."""
     return ctx.valid_options[len(ctx.history) % len(ctx.valid_options)]
 
 
 def history_based(ctx: Context) -> Any:
-    """What served best in this player's own matches so far."""
+    """The move that was best in this player's own matches so far."""
     played = ctx.played()
     won, lost = _choices(played, "WIN"), _choices(played, "LOSS")
     return _best(ctx, lambda option: won.count(str(option)) - lost.count(str(option)))
 
 
 def _choices(matches: list[PastMatch], result: Result) -> list[str]:
-    """What this player chose in the matches with that result; of a game of turns, every move."""
+    """This player's choices in the matches with a result. In a game of turns, every move is a choice."""
     return ",".join([match.choice or "" for match in matches if match.result == result]).split(",")
 
 
 def frequency(ctx: Context) -> Any:
-    """Read the opponent: expect what it chose most, or what opponents in general did, and answer that."""
-    reader = _READERS.get(ctx.game_type)
-    if reader is None:
+    """Expect the opponent's most frequent choice, and answer it. For a new opponent, use the choices of all others."""
+    play = _FREQUENCY.get(ctx.game_type)
+    if play is None:
         raise CannotPlay(f"frequency cannot play {ctx.game_type}")
-    return reader(ctx)
+    return play(ctx)
 
 
-def _read_parities(ctx: Context) -> Any:
+def _frequency_even_odd(ctx: Context) -> Any:
     """Weigh a draw (1 point, if the opponent chooses the same) against a win (3, if the number is right)."""
-    theirs = [match.opponent_choice for match in _read(ctx)]
+    theirs = [match.opponent_choice for match in _relevant_matches(ctx)]
     numbers = [match.drawn_number for match in ctx.history if match.drawn_number]
     odd = sum([number % 2 for number in numbers])
 
     def points(option: Any) -> float:
-        # Before anything is known, both are as likely.
+        # Without any match, both are equally likely.
         same = (theirs.count(option) + 1) / (len(theirs) + 2)
         right = ((odd if option == "odd" else len(numbers) - odd) + 1) / (len(numbers) + 2)
         return same + 3 * right * (1 - same)
@@ -80,13 +80,13 @@ def _read_parities(ctx: Context) -> Any:
     return _best(ctx, points)
 
 
-def _read_throws(ctx: Context) -> Any:
-    """Beat what comes most often, and rather draw than lose to it."""
-    theirs = [match.opponent_choice for match in _read(ctx)]
+def _frequency_rock_paper_scissors(ctx: Context) -> Any:
+    """Beat the most frequent choice. A draw against it is better than a loss."""
+    theirs = [match.opponent_choice for match in _relevant_matches(ctx)]
     return _best(ctx, lambda option: 3 * theirs.count(BEATS.get(option)) + theirs.count(option))
 
 
-def _read_board(ctx: Context) -> Any:
+def _frequency_tic_tac_toe(ctx: Context) -> Any:
     """Win, else block, else take the centre, else a corner."""
     board, mine = ctx.view.get("board"), ctx.view.get("your_mark")
     if not (isinstance(board, str) and len(board) == 9):
@@ -104,21 +104,21 @@ def _read_board(ctx: Context) -> Any:
     return _best(ctx, worth)
 
 
-_READERS: dict[str, Strategy] = {
-    "even_odd": _read_parities,
-    "rock_paper_scissors": _read_throws,
-    "tic_tac_toe": _read_board,
+_FREQUENCY: dict[str, Strategy] = {
+    "even_odd": _frequency_even_odd,
+    "rock_paper_scissors": _frequency_rock_paper_scissors,
+    "tic_tac_toe": _frequency_tic_tac_toe,
 }
 
 
-def _read(ctx: Context) -> list[PastMatch]:
-    """What there is to learn about this opponent: its matches against us, or else everybody's."""
+def _relevant_matches(ctx: Context) -> list[PastMatch]:
+    """Our matches against this opponent, or else against all opponents."""
     played, opponent = ctx.played(), ctx.opponent_id
     return [match for match in played if match.opponent_id == opponent] or played
 
 
 def _best(ctx: Context, worth: Callable[[Any], float]) -> Any:
-    """One of the options that are worth most."""
+    """One of the options with the highest worth."""
     worths = [worth(option) for option in ctx.valid_options]
     most = max(worths)
     best = [option for option, value in zip(ctx.valid_options, worths, strict=True) if value == most]
@@ -133,19 +133,19 @@ STRATEGIES: dict[str, Strategy] = {
     "history_based": history_based,
     "frequency": frequency,
 }
-# Of the strategies that cannot play every game, those games that they can.
+# The games of the strategies that cannot play every game.
 _GAMES: dict[Strategy, tuple[str, ...]] = {
     always_even: ("even_odd",),
     always_odd: ("even_odd",),
-    frequency: tuple(_READERS),
+    frequency: tuple(_FREQUENCY),
 }
 
 
 def games_of(strategy: Strategy) -> tuple[str, ...] | None:
-    """The games that a strategy can play; None for one that may be able to play every game."""
+    """The games that a strategy can play. None if it may be able to play every game."""
     try:
         return _GAMES.get(strategy)
-    except TypeError:  # an author's own object that has no hash
+    except TypeError:  # an author's own object that is not hashable
         return None
 
 
@@ -155,7 +155,7 @@ def can_play(strategy: Strategy, game_type: str) -> bool:
 
 
 def strategies_for(game_type: str) -> list[str]:
-    """The names of our strategies that can play a game."""
+    """The names of the built-in strategies that can play a game."""
     return [name for name, strategy in STRATEGIES.items() if can_play(strategy, game_type)]
 
 

@@ -1,4 +1,4 @@
-"""How a strategy is found by its name: ours, a language model, or a function of an author."""
+"""Finds a strategy by its name: a built-in one, a language model, or a function of an author."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import sys
 from leaguekit.player.context import Strategy
 from leaguekit.player.strategies import STRATEGIES
 
-# The name of the strategy that asks a language model. Its options say which model, and where.
+# The name of the strategy that asks a language model. Its options name the model and the server.
 LLM = "llm"
 
 
 class NoSuchStrategy(ValueError):
-    """A strategy's name leads nowhere; the text says where it went wrong and what would be right."""
+    """There is no strategy with a name. The text says why, and which names exist."""
 
 
 def load(name: str) -> Strategy:
-    """A strategy by its name here, or an author's own as ``module:function``. Raises NoSuchStrategy."""
+    """Load a built-in strategy by its name, or an author's own as ``module:function``. Raises NoSuchStrategy."""
     if name in STRATEGIES:
         return STRATEGIES[name]
     if name == LLM:
@@ -32,8 +32,8 @@ def load(name: str) -> Strategy:
     if not (colon and module_name and function_name):
         known = ", ".join((*STRATEGIES, LLM))
         raise NoSuchStrategy(f"There is no strategy {name!r}; there are {known}, or your own as module:function.")
-    # A command that was installed looks for modules beside itself, not where its user is.
-    if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path holds texts
+    # An installed command does not look for modules in the current directory.
+    if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path contains strings
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
@@ -45,4 +45,4 @@ def load(name: str) -> Strategy:
     if not callable(found):
         what = "nothing called" if found is None else "no function called"
         raise NoSuchStrategy(f"There is {what} {function_name!r} in {module.__file__ or module_name}.")
-    return found  # type: ignore[no-any-return]  # a strategy is whatever can be called
+    return found  # type: ignore[no-any-return]  # any callable is a strategy

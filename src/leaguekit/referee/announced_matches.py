@@ -1,7 +1,7 @@
-"""Matches that a referee begins on the announcement, under a manager that follows the documents and assigns none.
+"""Matches that a referee starts from the announcement of a round.
 
-The announcement names the players and where they listen. The rest of an assignment is what the documents say, and what
-the manager answers to a query.
+A manager that implements only the documents sends no assignments. The announcement names the players and their
+endpoints. The rest of an assignment comes from the documents, and from the manager's answer to a query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUERY_SECONDS = 5.0
 
 
 def own_matches(announcement: m.RoundAnnouncement, endpoint: str, referee_id: str) -> list[m.AnnouncedMatch]:
-    """The matches of an announcement that are this referee's, and that say where their players listen."""
+    """The matches of an announcement that this referee has to play, and that name the endpoints of their players."""
     return [
         match
         for match in announcement.matches
@@ -39,11 +39,12 @@ def own_matches(announcement: m.RoundAnnouncement, endpoint: str, referee_id: st
     ]
 
 
-async def records(world: World, manager_url: str, me: Identity, league_id: str) -> dict[str, m.OwnRecord]:
-    """The players' records as the manager has them; empty if it does not say."""
+async def fetch_records(world: World, manager_url: str, identity: Identity, league_id: str) -> dict[str, m.OwnRecord]:
+    """Query the players' records. The result is empty if the manager does not answer."""
+    referee_id = identity.agent_id
     query = m.LeagueQuery(
-        **m.envelope(sender_of("referee", me.agent_id), world.now(), f"conv-{me.agent_id.lower()}-standings"),
-        auth_token=me.auth_token or UNSET,
+        **m.envelope(sender_of("referee", referee_id), world.now(), f"conv-{referee_id.lower()}-standings"),
+        auth_token=identity.auth_token or UNSET,
         league_id=league_id,
         query_type="GET_STANDINGS",
     )
@@ -60,23 +61,25 @@ async def records(world: World, manager_url: str, me: Identity, league_id: str) 
     }
 
 
-def assignment(
+def make_assignment(
     world: World,
     announcement: m.RoundAnnouncement,
     match: m.AnnouncedMatch,
-    me: Identity,
-    known: dict[str, m.OwnRecord],
+    identity: Identity,
+    records: dict[str, m.OwnRecord],
 ) -> m.MatchAssignment:
-    """What our own manager would send for an announced match."""
+    """The assignment that our own manager would send for an announced match."""
 
     def player(player_id: str, endpoint: str) -> m.AssignedPlayer:
         return m.AssignedPlayer(
             player_id=player_id,
             endpoint=endpoint,
             state="ACTIVE",
-            record=known.get(player_id, UNSET),
-            # Document 001 has a referee show its own token. A player cannot check it, and could use it.
-            shown_token=tokens.referee_to_player(me.key, announcement.league_id, match.match_id, 1, me.agent_id),
+            record=records.get(player_id, UNSET),
+            # Under document 001 a referee sends its own token. A player cannot check that token, and could misuse it.
+            shown_token=tokens.referee_to_player(
+                identity.key, announcement.league_id, match.match_id, 1, identity.agent_id
+            ),
         )
 
     return m.MatchAssignment(

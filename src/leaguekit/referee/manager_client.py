@@ -1,14 +1,15 @@
-"""What a referee tells the manager by itself: results until the manager has them, the rest as best it can.
+"""The client by which a referee calls its manager.
 
-A ruling is written to the journal before anybody hears of it, and marked there when the manager has it; what is not
-marked is told and delivered after a restart.
+A report is sent until the manager has it. Progress is sent once, and a transcript a few times.
+
+A ruling is written to the journal before it is sent to anyone, and marked there when the manager has the report. The
+rulings without a mark are sent again after a restart (``game_over_resend``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,42 +26,42 @@ from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
-from leaguekit.referee.match_runner import MatchRunner, RulingRecord
+from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.transcripts import WrittenTranscript
-from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
+from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
 PROGRESS_SECONDS = 5.0
-# Most matches of programs are over sooner; of others the manager hears soon enough.
-PROGRESS_PAUSE = 0.25
+# The manager is told of a new stage after this pause. Most matches between programs are over sooner, and need no call.
+PROGRESS_DELAY_SECONDS = 0.25
 TRANSCRIPT_SECONDS = 10.0
-TRANSCRIPT_TRIES = 4
-TELL_TRIES = 5
+MAX_TRANSCRIPT_TRIES = 4
 
 Report = m.MatchResultReport | m.MatchVoidReport
 
 _DUPLICATE = 5003
-_INVALID_TOKEN = (5001, 12)
+_INVALID_TOKENS = (5001, 12)
 # The league has not started yet.
 _TOO_EARLY = "E030"
 
 
 class ManagerClient:
-    """A referee's line to its manager."""
+    """Sends a referee's reports, progress and transcripts to its manager."""
 
     def __init__(self, world: World, manager_url: str, registrar: Registrar) -> None:
         self._world = world
         self._manager_url = without_codes(manager_url)
         self._registrar = registrar
-        self._pauses: dict[MatchRunner, asyncio.TimerHandle] = {}
-        self._telling: set[asyncio.Task[None]] = set()
-        # Then a manager that is gone may be gone for good.
+        # The timers of matches whose progress is sent after the delay.
+        self._progress_timers: dict[MatchRunner, asyncio.TimerHandle] = {}
+        self._progress_tasks: set[asyncio.Task[None]] = set()
+        # After the league's end the manager may have stopped for good.
         self.league_is_over = False
 
-    async def deliver(self, report: Report) -> bool:
-        """Report until the manager has it or will never take it; False if only a later start may succeed."""
+    async def deliver_report(self, report: Report) -> bool:
+        """Send a report until the manager has it or refuses it for good. False if only a restart can help."""
         while True:
             token = self._identity().auth_token
             try:
@@ -70,7 +71,7 @@ class ManagerClient:
             except RpcRefusal as refusal:
                 if _is_final(refusal, report):
                     return True
-                if _is_about_token(refusal) and not await self._renewed(token):
+                if _is_about_token(refusal) and not await self._renew_token(token):
                     return False
             except (CallFailed, CallerLate, ProtocolError) as failure:
                 log.warning("%s is not reported yet: %s", report.match_id, failure, extra=about(report))
@@ -79,76 +80,57 @@ class ManagerClient:
                 return True
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def tell_again(self, ruling: RulingRecord) -> None:
-        """After a restart, tell the players how their match ended: they may be starting as well."""
-        speaks: Sequence[tuple[str, str | None] | None] = ruling.speaks or [None] * len(ruling.game_over)
-        told = zip(ruling.game_over, speaks, strict=True)
-        await asyncio.gather(*(self._tell_again(url, over, to) for (url, over), to in told))
-
-    async def _tell_again(self, url: str, over: m.GameOver, to: tuple[str, str | None] | None) -> None:
-        for _ in range(TELL_TRIES):
-            try:
-                if to is None:
-                    await ask(self._world.caller, url, over, m.GameOverAck)
-                else:
-                    await _tell_openly(self._world.caller, url, over, to)
-            except (CallFailed, CallerLate, RpcRefusal, ProtocolError) as failure:
-                log.debug("the end of %s is not told yet: %s", over.match_id, failure)
-                await asyncio.sleep(RETRY_SECONDS)
-            else:
-                return
-
-    def entered(self, match: MatchRunner) -> None:
-        """A match has come to a new stage: the manager is told where it stands after a pause."""
-        if match not in self._pauses:
+    def schedule_progress(self, runner: MatchRunner) -> None:
+        """Send the progress of a match after a delay. To be called at every new stage."""
+        if runner not in self._progress_timers:
             loop = asyncio.get_running_loop()
-            self._pauses[match] = loop.call_later(PROGRESS_PAUSE, self._begin_telling, match)
+            self._progress_timers[runner] = loop.call_later(PROGRESS_DELAY_SECONDS, self._start_progress, runner)
 
-    def left(self, match: MatchRunner) -> None:
-        """A match is over: what was to be told of its progress is old."""
-        if (pause := self._pauses.pop(match, None)) is not None:
-            pause.cancel()
+    def cancel_progress(self, runner: MatchRunner) -> None:
+        """Send no progress of a match that is over."""
+        if (timer := self._progress_timers.pop(runner, None)) is not None:
+            timer.cancel()
 
-    def _begin_telling(self, match: MatchRunner) -> None:
-        del self._pauses[match]
-        telling = asyncio.create_task(self._tell_progress(match))
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
+    def _start_progress(self, runner: MatchRunner) -> None:
+        del self._progress_timers[runner]
+        task = asyncio.create_task(self._send_progress(runner))
+        self._progress_tasks.add(task)
+        task.add_done_callback(self._progress_tasks.discard)
 
-    async def _tell_progress(self, match: MatchRunner) -> None:
+    async def _send_progress(self, runner: MatchRunner) -> None:
         identity = self._identity()
         if not identity.derived:
             return
         try:
-            message = _signed(match.progress(), identity.auth_token)
+            message = _signed(runner.progress(), identity.auth_token)
             await deliver(self._world.caller, self._manager_url, message, PROGRESS_SECONDS)
         except (CallFailed, CallerLate) as failure:
             log.debug("progress is not reported: %s", failure)
 
     async def close(self) -> None:
-        for pause in self._pauses.values():
-            pause.cancel()
-        for telling in self._telling:
-            telling.cancel()
-        await asyncio.gather(*self._telling, return_exceptions=True)
+        for timer in self._progress_timers.values():
+            timer.cancel()
+        for task in self._progress_tasks:
+            task.cancel()
+        await asyncio.gather(*self._progress_tasks, return_exceptions=True)
 
-    async def hand_in(self, transcript: WrittenTranscript) -> None:
-        """Post a match's transcript, for as long as it takes while the manager is down."""
+    async def send_transcript(self, transcript: WrittenTranscript) -> None:
+        """Post the transcript of a match. Tries are counted only while the manager can be reached."""
         url = f"{self._transcripts_url}{transcript.match_id}"
         tries = 0
-        while tries < TRANSCRIPT_TRIES:
+        while tries < MAX_TRANSCRIPT_TRIES:
             identity = self._identity()
             if not identity.derived:
                 return
             try:
-                came = await self._world.caller.post(
+                answer = await self._world.caller.post(
                     url, encode(_signed(transcript, identity.auth_token)), TRANSCRIPT_SECONDS
                 )
             except (CallFailed, CallerLate) as failure:
                 log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
-                tries += self.league_is_over or await self._manager_is_there()
+                tries += self.league_is_over or await self._is_manager_reachable()
             else:
-                if came.status < 500 and came.status != TOO_OFTEN:
+                if answer.status < 500 and answer.status != TOO_OFTEN:
                     return
                 tries += 1
             await asyncio.sleep(RETRY_SECONDS)
@@ -157,14 +139,14 @@ class ManagerClient:
     def _transcripts_url(self) -> str:
         return urlsplit(self._manager_url)._replace(path="/transcripts/", query="", fragment="").geturl()
 
-    async def _manager_is_there(self) -> bool:
+    async def _is_manager_reachable(self) -> bool:
         try:
             await reachable(self._world.caller, self._manager_url, RETRY_SECONDS)
         except (CallFailed, CallerLate):
             return False
         return True
 
-    async def _renewed(self, refused: str | None) -> bool:
+    async def _renew_token(self, refused: str | None) -> bool:
         try:
             await self._registrar.renew(refused)
         except RegistrationRefused:
@@ -179,12 +161,6 @@ class ManagerClient:
         return identity
 
 
-async def _tell_openly(caller: Caller, url: str, over: m.GameOver, to: tuple[str, str | None]) -> None:
-    from leaguekit.referee.open_player_client import tell  # noqa: PLC0415 - the spec profile does without
-
-    await tell(caller, url, over, to, BY_REQUEST[m.GameOver].seconds)
-
-
 def _signed(message: Any, token: str | None) -> Any:
     return structs.replace(message, auth_token=token or UNSET)
 
@@ -197,11 +173,11 @@ def _outcome(report: Report) -> str:
 
 
 def _is_about_token(refusal: RpcRefusal) -> bool:
-    return refusal.error.code in _INVALID_TOKEN or cause_of(refusal) in ("E011", "E012")
+    return refusal.error.code in _INVALID_TOKENS or cause_of(refusal) in ("E011", "E012")
 
 
 def _is_final(refusal: RpcRefusal, report: Report) -> bool:
-    """Whether nothing more can be done: the manager has it already, or will never take it."""
+    """Whether the manager has the report already, or will never accept it."""
     if refusal.error.code == _DUPLICATE or cause_of(refusal) == "E054":
         log.info("the manager had %s already", report.match_id, extra=about(report))
         return True

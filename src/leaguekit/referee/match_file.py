@@ -25,7 +25,10 @@ def match_view(
     result: MatchResult,
     transcript: Sequence[TranscriptEntry] | Raw,
 ) -> tuple[Path, Any]:
-    """A match as its referee reported it: nothing but what is kept in the log or beside it, to be made again."""
+    """The path of a match's file, and its content.
+
+    The content comes from the event log and the kept transcripts only, so that the file can be made again.
+    """
     view = {
         "league_id": league_id,
         "round_id": round_id,

@@ -1,4 +1,4 @@
-"""The messages of one match as its referee writes them, each with all that any document asks for."""
+"""The messages of one match as its referee sends them. Each has every field that any document asks for."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.player_client import NO_OBSERVATIONS, PlayerObservations
 from leaguekit.referee.transcripts import WrittenTranscript
 
-# What a report has besides its content: the token and JSON-RPC.
-REPORT_MARGIN = 1_024
-MAX_CHOICE = 100
-# What a report that would be too long does without, one after the other.
+# The bytes of a request that are not the report: the token and JSON-RPC.
+REPORT_MARGIN_BYTES = 1_024
+MAX_CHOICE_CHARACTERS = 100
+# The fields that are left out of a report that would be too long, in this order, and what replaces each.
 _LEFT_OUT: tuple[tuple[str, Any], ...] = (
     ("position", UNSET),
     ("broken_rules", UNSET),
@@ -36,7 +36,7 @@ _ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 
 
 class MatchMessages:
-    """Writes the messages of one attempt at a match; what opens the draw's commitment goes out only at the end."""
+    """Makes the messages of one attempt at a match. Only the last ones contain the nonce that opens the commitment."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class MatchMessages:
         self._nonce = draw_nonce
         self._sender = sender_of("referee", referee_id)
         self._conversation = match_conversation(assignment.match_id, assignment.attempt)
-        # What every message of the match has but the time: put together once, for there are ten of them.
+        # The fields of every message but the time. They are made once, because a match has about ten messages.
         self._common: dict[str, Any] = {
             **self._envelope(),
             "league_id": assignment.league_id,
@@ -83,7 +83,7 @@ class MatchMessages:
     def call(
         self, side: Side, question: Question, seconds: float, *, for_parity: bool
     ) -> m.ChooseParityCall | m.GameMoveCall:
-        """The call for a choice or a move, to be answered within so many seconds."""
+        """The call for a choice or a move, with a deadline that is ``seconds`` from now."""
         seat = self._seats[side]
         context = m.CallContext(
             opponent_id=self._seats[other(side)].player_id,
@@ -91,18 +91,18 @@ class MatchMessages:
             your_standings=seat.record,
             draw_commitment=self._commitment,
         )
-        asked: dict[str, Any] = {
+        fields: dict[str, Any] = {
             **self._common,
             "timestamp": self._timestamp(),
             "auth_token": seat.shown_token,
             "player_id": seat.player_id,
             "game_type": self._assignment.game_type,
-            "deadline": self.written(seconds),
+            "deadline": self.time_in(seconds),
             "context": context,
         }
         if for_parity:
-            return m.ChooseParityCall(**asked)
-        return m.GameMoveCall(**asked, move_request=m.MoveRequest(**question._asdict()))
+            return m.ChooseParityCall(**fields)
+        return m.GameMoveCall(**fields, move_request=m.MoveRequest(**question._asdict()))
 
     def game_error(self, side: Side, fault: GameFault, stage: MatchState, next_retry_in: float | None) -> m.GameError:
         return m.game_error(
@@ -118,7 +118,7 @@ class MatchMessages:
             max_retries=fault.max_retries,
             detail=fault.detail,
             game_state=stage,
-            next_retry_at=UNSET if next_retry_in is None else self.written(next_retry_in),
+            next_retry_at=UNSET if next_retry_in is None else self.time_in(next_retry_in),
             time_remaining=UNSET if fault.time_remaining is None else round(fault.time_remaining, 3),
             context=fault.context,
             auth_token=self._seats[side].shown_token,
@@ -127,7 +127,7 @@ class MatchMessages:
         )
 
     def game_over(self, verdict: Verdict, position: dict[str, Any]) -> dict[Side, m.GameOver]:
-        """The end of the match as each side is told it: the same to both but for the token."""
+        """GAME_OVER for each side. Both are equal but for the token."""
         parity: Parity | None = None if verdict.drawn is None else ("odd" if verdict.drawn % 2 else "even")
         result = m.GameResult(
             status=verdict.status,
@@ -150,7 +150,7 @@ class MatchMessages:
         return {side: m.GameOver(**common, auth_token=self._seats[side].shown_token) for side in SIDES}
 
     def acknowledged(self, side: Side, conversation_id: str | UnsetType) -> m.MatchMessageAck:
-        """The answer to what a player posts by itself."""
+        """The answer to a message that a player posts by itself."""
         envelope = self._envelope()
         envelope["conversation_id"] = conversation_id or envelope["conversation_id"]
         return m.MatchMessageAck(
@@ -161,7 +161,7 @@ class MatchMessages:
             player_id=self._seats[side].player_id,
         )
 
-    # To the manager; the token is added when they are sent
+    # To the manager. The token is added when a message is sent.
 
     def progress(self, stage: MatchState, entered_at: str, deadline: str | None, arrived: list[str]) -> m.MatchProgress:
         return m.MatchProgress(
@@ -178,10 +178,10 @@ class MatchMessages:
         self,
         verdict: Verdict,
         position: dict[str, Any],
-        learned: PlayerObservations = NO_OBSERVATIONS,
+        observations: PlayerObservations = NO_OBSERVATIONS,
         origins: dict[str, m.MoveOrigins] | None = None,
     ) -> m.MatchResultReport:
-        """The ruling, small enough to be taken."""
+        """The report of a verdict, small enough for the manager to accept."""
         evidence = verdict.evidence
         score: dict[str, Any] = {self._seats[side].player_id: points for side, points in verdict.score.items()}
         details = m.ResultDetails(
@@ -190,12 +190,12 @@ class MatchMessages:
             status=verdict.status,
             ruling=verdict.ruling,
             evidence=evidence,
-            failures={player: told["failures"] for player, told in evidence["players"].items()},
+            failures={player: facts["failures"] for player, facts in evidence["players"].items()},
             draw_commitment=self._commitment,
             draw_nonce=self._nonce,
             position=position,
-            broken_rules=learned.broken_rules,
-            forms=learned.forms,
+            broken_rules=observations.broken_rules,
+            forms=observations.forms,
             move_origins=origins or UNSET,
         )
         report = m.MatchResultReport(
@@ -205,15 +205,15 @@ class MatchMessages:
             attempt=self._assignment.attempt,
             result=m.MatchResult(winner=self._winner(verdict), score=score, details=details),
         )
-        # The transcript has all of it in full.
-        for name, instead in _LEFT_OUT:
-            if len(encode(report)) <= MAX_BYTES - REPORT_MARGIN:
+        # Nothing is lost: the transcript contains all of it.
+        for name, replacement in _LEFT_OUT:
+            if len(encode(report)) <= MAX_BYTES - REPORT_MARGIN_BYTES:
                 break
-            setattr(details, name, instead)
+            setattr(details, name, replacement)
         return report
 
     def void(self, void: Void) -> m.MatchVoidReport:
-        """That this attempt does not count."""
+        """The report of an attempt that does not count."""
         return m.MatchVoidReport(
             **self._common,
             timestamp=self._timestamp(),
@@ -232,14 +232,14 @@ class MatchMessages:
             entries=entries,
         )
 
-    # The pieces
+    # Helpers
 
-    def written(self, seconds: float) -> str:
-        """The moment in so many seconds."""
+    def time_in(self, seconds: float) -> str:
+        """The timestamp of the moment that is ``seconds`` from now."""
         return times.written(self._now() + timedelta(seconds=seconds))
 
     def _choices(self, verdict: Verdict) -> dict[str, str | None]:
-        chosen = {side: (verdict.choices.get(side) or "")[:MAX_CHOICE] or None for side in SIDES}
+        chosen = {side: (verdict.choices.get(side) or "")[:MAX_CHOICE_CHARACTERS] or None for side in SIDES}
         return {self._seats[side].player_id: choice for side, choice in chosen.items()}
 
     def _winner(self, verdict: Verdict) -> str | None:

@@ -1,8 +1,8 @@
-"""One match as its referee carries it out.
+"""One match as its referee runs it: the shell around the state machine of ``leaguekit.match``.
 
-What the match machine asks for goes over the network, and what comes of it goes back into the machine; the rules are
-the machine's. Both players are dealt with at once, each in its own tasks, and each message to a player is on its way
-before the next one to it.
+The machine decides, and the runner acts. The runner sends the requests that the machine asks for, and gives it what
+came of them. Both players are called at the same time, each in its own tasks. A request to a player is sent only when
+the message before it to the same player has been sent.
 """
 
 from __future__ import annotations
@@ -31,38 +31,37 @@ from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.referee.player_client import PlayerClientFactory, PlayerMessage, SpecPlayerClient
+from leaguekit.referee.player_notifier import PlayerNotifier
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, TimedOut
 
 log = logging.getLogger(__name__)
 
-# How long a message may take to be on its way: no caller says when it is, but an answer is a sure sign.
-HANDED_SECONDS = 0.1
-# How often and for how long a call is tried again that this machine could not make; then the attempt is void.
-UNABLE_PAUSE = 1.0
-UNABLE_SECONDS = 30.0
+# A call that this machine could not make is repeated after a pause. After a longer time the attempt is void.
+UNABLE_PAUSE_SECONDS = 1.0
+MAX_UNABLE_SECONDS = 30.0
 NONCE_BYTES = 16
 
-Ended: TypeAlias = s.Finish | s.Void
+MatchEnd: TypeAlias = s.Finish | s.Void
 
 
 class RulingRecord(Struct, frozen=True):
-    """An entry of the journal: the report to the manager, and what each player is told at its endpoint, A first."""
+    """An entry of the journal: the report to the manager, and GAME_OVER for each player's endpoint, side A first."""
 
     match_id: str
     attempt: int
     report: m.MatchResultReport
     game_over: list[tuple[str, m.GameOver]]
-    # In the open profile, who each of them is and in which form it understands that.
+    # In the open profile, the id of each player and the form of requests that it understands.
     speaks: list[tuple[str, str | None]] = []
 
 
 class MatchRunner:
-    """One attempt at a match: ``play`` it, then ``send_result``; meanwhile ``take`` what players post by themselves.
+    """One attempt at a match: ``play`` it, then ``send_result``. ``receive`` takes what players post meanwhile.
 
-    Making one raises ProtocolError or ValueError if the assignment cannot be carried out. ``entered`` is called at
-    every new stage. ``make_client`` makes the client that calls the players.
+    The constructor raises ProtocolError or ValueError if the assignment cannot be carried out. ``on_stage`` is called
+    at every new stage. ``make_client`` makes the client that calls the players.
     """
 
     def __init__(
@@ -70,12 +69,12 @@ class MatchRunner:
         world: World,
         assignment: m.MatchAssignment,
         referee_id: str,
-        entered: Callable[[MatchRunner], None],
+        on_stage: Callable[[MatchRunner], None],
         make_client: PlayerClientFactory = SpecPlayerClient,
     ) -> None:
         self.assignment = assignment
-        self.world = world
-        self._entered = entered
+        self._world = world
+        self._on_stage = on_stage
         self.seats = Seats(assignment)
         rules = game(assignment.game_type)
         self._move_kind: type[PlayerMessage] = m.ChooseParityResponse if rules.asks_for_parity else m.GameMoveResponse
@@ -85,102 +84,97 @@ class MatchRunner:
         self.messages = MatchMessages(world, assignment, referee_id, *opening, seats=self.seats)
         self._limits = _limits(assignment.time_limits)
         seats = {side: s.Seat(seat.player_id, seat.state == "SUSPENDED") for side, seat in self.seats.items()}
-        self.match = Match(rules, assignment.match_id, seats, self._limits, drawn)
+        self._machine = Match(rules, assignment.match_id, seats, self._limits, drawn)
         self._loop = asyncio.get_running_loop()
-        self._entered_at = world.timestamp()
+        self._stage_entered_at = world.timestamp()
         self.transcript = Transcript(self._loop.time)
         self._deadlines: dict[Side, float] = {}
-        self._ended: asyncio.Future[Ended] = self._loop.create_future()
-        self._working: set[asyncio.Task[None]] = set()
-        self._posting: set[asyncio.Task[None]] = set()
-        # Of each player, what is done when the last message to it is on its way.
-        self._handed: dict[Side, asyncio.Future[None]] = {}
-        self._closed = False
-        self.client = make_client(world, assignment, self.seats, self.transcript)
+        self._end: asyncio.Future[MatchEnd] = self._loop.create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.player_client = make_client(world, assignment, self.seats, self.transcript)
+        self._notifier = PlayerNotifier(self.player_client, self.seats, self.transcript)
 
     @property
     def match_id(self) -> str:
         return self.assignment.match_id
 
     @property
-    def is_at_rest(self) -> bool:
-        """Whether it is over, and no message to a player is under way or waits for the one before it."""
-        return self._ended.done() and not self._posting and all(handed.done() for handed in self._handed.values())
+    def is_idle(self) -> bool:
+        """Whether the match is over, and no message to a player is under way or waits for the one before it."""
+        return self._end.done() and self._notifier.is_idle
 
-    async def play(self) -> Ended:
+    async def play(self) -> MatchEnd:
         """Play the match to its end."""
         self.transcript.began = self._loop.time()
-        self._guarded(self.match.start)
+        self._step(self._machine.start)
         try:
-            return await self._ended
+            return await self._end
         finally:
-            # What still runs waits for an answer that the player has posted instead.
-            for task in self._working:
+            # A task that still runs waits for an answer that the player has posted instead.
+            for task in self._tasks:
                 task.cancel()
 
-    async def ended(self) -> Ended:
-        """How it ended, once it has."""
-        return await asyncio.shield(self._ended)
+    async def wait_ended(self) -> MatchEnd:
+        """Wait until the match is over, and return how it ended."""
+        return await asyncio.shield(self._end)
 
-    def ruling(self, verdict: Verdict) -> RulingRecord:
-        """What follows from a verdict, as it is written down before anybody hears of it."""
-        position, learned = self.match.view(None), self.client.learned()
+    def make_ruling(self, verdict: Verdict) -> RulingRecord:
+        """Make the messages that follow from a verdict. They are written to the journal before they are sent."""
+        position, observations = self._machine.view(None), self.player_client.observations()
+        game_over = self.messages.game_over(verdict, position)
+        forms = observations.forms
         return RulingRecord(
             match_id=self.assignment.match_id,
             attempt=self.assignment.attempt,
-            report=self.messages.report(verdict, position, learned, self.match.origins),
-            game_over=[
-                (self.seats[side].endpoint, over) for side, over in self.messages.game_over(verdict, position).items()
-            ],
-            speaks=[(seat.player_id, learned.forms.get(seat.player_id)) for seat in self.seats.values()]
-            if learned.forms
-            else [],
+            report=self.messages.report(verdict, position, observations, self._machine.origins),
+            game_over=[(self.seats[side].endpoint, message) for side, message in game_over.items()],
+            speaks=[(seat.player_id, forms.get(seat.player_id)) for seat in self.seats.values()] if forms else [],
         )
 
     async def send_result(self, verdict: Verdict, ruling: RulingRecord) -> None:
-        """Send GAME_OVER to both; this returns when both are on their way, and waits for no acknowledgement."""
+        """Send GAME_OVER to both players. This returns when both are sent, and waits for no acknowledgement."""
         self.transcript.add("ruled", note=f"{verdict.ruling}: {verdict.reason}")
-        for side, (_, over) in zip(SIDES, ruling.game_over, strict=True):
-            self._send(side, over, self.assignment.time_limits.game_over_seconds)
-        for handed in self._handed.values():
-            await handed
+        seconds = self.assignment.time_limits.game_over_seconds
+        for side, (_, game_over) in zip(SIDES, ruling.game_over, strict=True):
+            self._notifier.send(side, game_over, seconds)
+        for side in SIDES:
+            await self._notifier.wait_sent(side)
 
-    async def told(self) -> None:
-        """Wait until both have acknowledged the result, or cannot be told."""
-        while self._posting:
-            await asyncio.wait(self._posting)
+    async def wait_acknowledged(self) -> None:
+        """Wait until both players have acknowledged the result, or cannot be reached."""
+        await self._notifier.wait_answered()
 
     async def close(self) -> None:
-        """Break everything off."""
-        self._closed = True
-        tasks = [*self._working, *self._posting]
+        """Cancel everything that is under way."""
+        tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
+        await self._notifier.close()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def expects(self, side: Side) -> s.What | None:
+    def expected_from(self, side: Side) -> s.What | None:
         """What a player may post now: its join, its move, or nothing."""
-        return self.match.posted(side)
+        return self._machine.posted(side)
 
     def state(self) -> dict[str, Any]:
-        """Where the match stands, for whoever asks: no choices."""
+        """The public state of the match. It contains no choices."""
         return {
             "match_id": self.match_id,
             "attempt": self.assignment.attempt,
-            "stage": self.match.stage,
-            "entered_at": self._entered_at,
+            "stage": self._machine.stage,
+            "entered_at": self._stage_entered_at,
             "arrived": self._arrived(),
             "deadline": self._deadline(),
         }
 
     def progress(self) -> m.MatchProgress:
-        """The same for the manager."""
-        return self.messages.progress(self.match.stage, self._entered_at, self._deadline(), self._arrived())
+        """The same as ``state``, as a message to the manager."""
+        return self.messages.progress(self._machine.stage, self._stage_entered_at, self._deadline(), self._arrived())
 
-    # What players say
+    # Messages that players post by themselves
 
-    def take(self, message: PlayerMessage) -> m.MatchMessageAck:
-        """Take what a player posts by itself. Raises ProtocolError if it does not count."""
+    def receive(self, message: PlayerMessage) -> m.MatchMessageAck:
+        """Give a posted message to the machine, and acknowledge it. Raises ProtocolError if it does not count."""
         side = next((side for side in SIDES if self.seats[side].player_id == message.player_id), None)
         if side is None:
             raise ProtocolError("E005", f"{message.player_id} does not play in {self.match_id}.")
@@ -188,34 +182,34 @@ class MatchRunner:
             raise ProtocolError("E011")
         if not self.seats.can_verify(side):
             raise ProtocolError("E012", "This referee was not told by which token to know the player.")
-        self._identify(side, message)
+        self._check_sender(side, message)
         self._check_state(side, message)
         self.transcript.add("received", message.player_id, message, "posted by the player itself")
-        if (fault := self._hand_in(_input(side, None, message))) is not None:
+        if (fault := self._handle(_to_input(side, None, message))) is not None:
             self.transcript.add("failed", message.player_id, note=f"{fault.code}: {fault.detail}")
             error = msgspec.to_builtins(self._game_error(side, fault))
             raise ProtocolError(fault.code, fault.detail, data=error)
         return self.messages.acknowledged(side, message.conversation_id)
 
-    def _identify(self, side: Side, message: PlayerMessage) -> None:
-        """Judge who speaks, by the token if one is shown and by what the message says, and of which match."""
-        own, token = self.seats[side].player_id, message.auth_token
+    def _check_sender(self, side: Side, message: PlayerMessage) -> None:
+        """Check that a message is from the player of a side, and about this match. A token is optional here."""
+        player_id, token = self.seats[side].player_id, message.auth_token
         if token is not UNSET and self.seats.is_foreign(side, token):
-            shown = {"provided_token": tokens.shortened(token)}
-            raise ProtocolError("E012", f"That is not the token of {own}.", context=shown)
-        sender = sender_of("player", own)
-        if message.player_id != own or message.sender not in (UNSET, sender):
-            said = message.sender or sender
-            raise ProtocolError("E055", f"{own} was asked; the answer is from {said} for {message.player_id}.")
+            context = {"provided_token": tokens.shortened(token)}
+            raise ProtocolError("E012", f"That is not the token of {player_id}.", context=context)
+        sender = sender_of("player", player_id)
+        if message.player_id != player_id or message.sender not in (UNSET, sender):
+            stated = message.sender or sender
+            raise ProtocolError("E055", f"{player_id} was asked; the answer is from {stated} for {message.player_id}.")
         if message.match_id != self.match_id:
             ids = {"expected_match_id": self.match_id, "received_match_id": message.match_id}
             raise ProtocolError("E015", f"This is the match {self.match_id}.", context=ids)
 
     def _check_state(self, side: Side, message: PlayerMessage) -> None:
-        """Judge whether a player may post this now."""
+        """Check that a player may post this message now."""
         what: s.What = "join" if isinstance(message, m.GameJoinAck) else "move"
-        missed: s.What = "move" if side in self.match.arrived else "join"
-        retries = self.match.timed_out(side)
+        missed: s.What = "move" if side in self._machine.arrived else "join"
+        retries = self._machine.timed_out(side)
         if retries is not None and what == missed:
             seconds = self._limits.join if what == "join" else self._limits.choice
             data = {
@@ -225,166 +219,133 @@ class MatchRunner:
                 "max_retries": self._limits.max_retries,
             }
             raise ProtocolError("E001", f"The time limit of {seconds:g} s has passed.", data=data)
-        if self.match.posted(side) != what:
-            raise ProtocolError("E051", f"Nothing of that kind is asked now; the match is in {self.match.stage}.")
+        if self._machine.posted(side) != what:
+            raise ProtocolError("E051", f"Nothing of that kind is asked now; the match is in {self._machine.stage}.")
         if what == "move" and not isinstance(message, self._move_kind):
             expected = m.message_type(self._move_kind)
             raise ProtocolError("E045", f"A move in {self.assignment.game_type} is a {expected}.")
 
-    # What the machine asks for
+    # The machine and its effects
 
-    def _hand_in(self, given: s.Input) -> s.GameFault | None:
-        """Tell the machine what happened, and do what follows; gives what it says to a post that does not count."""
-        return self._guarded(self.match.handle, given)
+    def _handle(self, event: s.Input) -> s.GameFault | None:
+        """Give the machine an input, and perform its effects. Returns the fault of a post that does not count."""
+        return self._step(self._machine.handle, event)
 
-    def _guarded(self, step: Callable[..., list[s.Effect]], *given: s.Input) -> s.GameFault | None:
+    def _step(self, step: Callable[..., list[s.Effect]], *inputs: s.Input) -> s.GameFault | None:
         try:
-            return self._perform(step(*given, self._loop.time()))
+            return self._perform(step(*inputs, self._loop.time()))
         except Exception as error:  # noqa: BLE001 - a game may be anybody's, and every match ends
             self._break_down(error)
             return None
 
     def _break_down(self, error: BaseException) -> None:
         log.error("%s broke down", self.match_id, exc_info=error)
-        self._end(s.Void("The referee or the game broke down; the referee's log says why.", {}))
+        self._set_end(s.Void("The referee or the game broke down; the referee's log says why.", {}))
 
-    def _end(self, ended: Ended) -> None:
-        if not self._ended.done():
-            self._ended.set_result(ended)
+    def _set_end(self, end: MatchEnd) -> None:
+        if not self._end.done():
+            self._end.set_result(end)
 
     def _perform(self, effects: list[s.Effect]) -> s.GameFault | None:
-        answer: s.GameFault | None = None
+        """Perform effects. Returns the fault that answers a post."""
+        fault: s.GameFault | None = None
         for effect in effects:
             match effect:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
-                    self._task(self._ask(effect))
+                    self._start_task(self._ask(effect))
                 case s.Tell(ask=None):
-                    answer = effect.fault
+                    fault = effect.fault
                 case s.Tell():
                     error = self._game_error(effect.side, effect.fault)
-                    self._send(effect.side, error, BY_REQUEST[m.GameError].seconds)
+                    self._notifier.send(effect.side, error, BY_REQUEST[m.GameError].seconds)
                 case s.Entered():
-                    self._entered_at = self.world.timestamp()
-                    self._entered(self)
+                    self._stage_entered_at = self._world.timestamp()
+                    self._on_stage(self)
                 case s.Finish() | s.Void():
-                    self._end(effect)
-        return answer
+                    self._set_end(effect)
+        return fault
 
-    async def _ask(self, asked: s.Ask) -> None:
-        if asked.send_at > self._loop.time():
-            await self._until(asked.send_at)
-        if (before := self._handed.get(asked.side)) is not None and not before.done():
-            # Not awaited itself: it must outlive this task.
-            await asyncio.wait([before])
-        latest = self._loop.time() + UNABLE_SECONDS
-        while self.match.is_open(asked.ask):
-            came = await self._came_of(asked)
-            if not (isinstance(came, s.Late) and came.why) or self._loop.time() >= latest:
-                self._hand_in(came)
+    async def _ask(self, ask: s.Ask) -> None:
+        """Send a request at its time, and give the machine what came of it."""
+        if ask.send_at > self._loop.time():
+            await self._sleep_until(ask.send_at)
+        await self._notifier.wait_sent(ask.side)
+        last_try_at = self._loop.time() + MAX_UNABLE_SECONDS
+        while self._machine.is_open(ask.ask):
+            outcome = await self._call_player(ask)
+            is_unable = isinstance(outcome, s.Late) and bool(outcome.why)
+            if not is_unable or self._loop.time() >= last_try_at:
+                self._handle(outcome)
                 return
-            await asyncio.sleep(UNABLE_PAUSE)
+            await asyncio.sleep(UNABLE_PAUSE_SECONDS)
 
-    async def _came_of(self, asked: s.Ask) -> s.Input:
-        """Call a player, and what that comes to."""
-        side, seat = asked.side, self.seats[asked.side]
-        # Counted from now and not from when it was to be sent: that we are late is not the player's fault.
-        seconds = asked.deadline - asked.send_at
-        request, kind = self._request(asked, seconds)
+    async def _call_player(self, ask: s.Ask) -> s.Input:
+        """Send a request to a player, and return its answer or its failure as an input of the machine."""
+        side, seat = ask.side, self.seats[ask.side]
+        # The time limit begins now, even if the request is sent late: the delay is ours and not the player's.
+        seconds = ask.deadline - ask.send_at
+        request, kind = self._request(ask, seconds)
         self.transcript.add("sent", seat.player_id, request)
         try:
-            answer = await self.client.ask(side, request, kind, seconds)
+            answer = await self.player_client.ask(side, request, kind, seconds)
             self.transcript.add("received", seat.player_id, answer)
-            self._identify(side, answer)
+            self._check_sender(side, answer)
         except CallFailed as failure:
-            if self.match.is_open(asked.ask):
-                # Otherwise the answer has been posted meanwhile, and nobody waits for this one.
+            # If the ask is closed, the player has posted its answer, and this failure does not matter.
+            if self._machine.is_open(ask.ask):
                 self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
             code: Literal["E001", "E009"] = "E001" if isinstance(failure, TimedOut) else "E009"
-            return s.Failed(side, asked.ask, code, failure.connected)
+            return s.Failed(side, ask.ask, code, failure.connected)
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
-            return s.Late(side, asked.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
+            return s.Late(side, ask.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
         except RpcRefusal as refusal:
             detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
             self.transcript.add("received", seat.player_id, note=detail)
             if cause_of(refusal) == "E005":
-                # The player has been started again and has not registered yet: it is asked again as if it were away.
-                return s.Failed(side, asked.ask, "E009")
-            return s.Wrong(side, asked.ask, "E045", detail)
+                # The player was restarted and has not registered yet. It is asked again, as if it were unreachable.
+                return s.Failed(side, ask.ask, "E009")
+            return s.Wrong(side, ask.ask, "E045", detail)
         except ProtocolError as error:
             self.transcript.add("failed", seat.player_id, note=str(error))
-            return s.Wrong(side, asked.ask, error.code, error.detail, error.context)
-        return _input(side, asked.ask, answer)
+            return s.Wrong(side, ask.ask, error.code, error.detail, error.context)
+        return _to_input(side, ask.ask, answer)
 
-    def _request(self, asked: s.Ask, seconds: float) -> tuple[m.Request, type[PlayerMessage]]:
-        """The invitation or the call, and what kind of answer it wants."""
-        if asked.question is None:
-            return self.messages.invitation(asked.side), m.GameJoinAck
-        for_parity = self.match.game.asks_for_parity
-        return self.messages.call(asked.side, asked.question, seconds, for_parity=for_parity), self._move_kind
+    def _request(self, ask: s.Ask, seconds: float) -> tuple[m.Request, type[PlayerMessage]]:
+        """The invitation or the call for a move, and the type of the expected answer."""
+        if ask.question is None:
+            return self.messages.invitation(ask.side), m.GameJoinAck
+        for_parity = self._machine.game.asks_for_parity
+        return self.messages.call(ask.side, ask.question, seconds, for_parity=for_parity), self._move_kind
 
     def _game_error(self, side: Side, fault: s.GameFault) -> m.GameError:
-        again = None if fault.next_retry_at is None else fault.next_retry_at - self._loop.time()
-        return self.messages.game_error(side, fault, self.match.stage, again)
+        next_retry_in = None if fault.next_retry_at is None else fault.next_retry_at - self._loop.time()
+        return self.messages.game_error(side, fault, self._machine.stage, next_retry_in)
 
-    # Messages that nobody waits for
+    # Helpers
 
-    def _send(self, side: Side, message: m.Request, seconds: float) -> None:
-        """Post a message as soon as the one before it is on its way."""
-        before, handed = self._handed.get(side), self._loop.create_future()
-        self._handed[side] = handed
-        if before is None or before.done():
-            self._begin_posting(side, message, seconds, handed)
-        else:
-            before.add_done_callback(lambda _before: self._begin_posting(side, message, seconds, handed))
-
-    def _begin_posting(self, side: Side, message: m.Request, seconds: float, handed: asyncio.Future[None]) -> None:
-        """Post a message; it is handed over when it is answered, or surely on its way."""
-        if self._closed:
-            return
-        surely = self._loop.call_later(HANDED_SECONDS, _settle, handed)
-
-        def end(posting: asyncio.Task[None]) -> None:
-            self._posting.discard(posting)
-            surely.cancel()
-            _settle(handed)
-
-        posting = self._loop.create_task(self._post(side, message, seconds))
-        self._posting.add(posting)
-        posting.add_done_callback(end)
-
-    async def _post(self, side: Side, message: m.Request, seconds: float) -> None:
-        player_id = self.seats[side].player_id
-        self.transcript.add("sent", player_id, message)
-        try:
-            await self.client.tell(side, message, seconds)
-        except (CallFailed, CallerLate) as failure:
-            self.transcript.add("failed", player_id, note=f"{m.message_type(message)}: {failure}")
-
-    # The pieces
-
-    def _task(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
-        self._working.add(task)
-        task.add_done_callback(self._done)
+        self._tasks.add(task)
+        task.add_done_callback(self._end_task)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._working.discard(task)
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._break_down(error)
 
-    async def _until(self, at: float) -> None:
-        while (rest := at - self._loop.time()) > 0:  # noqa: ASYNC110 - a timer may ring a little early
-            await asyncio.sleep(rest)
+    async def _sleep_until(self, at: float) -> None:
+        while (seconds := at - self._loop.time()) > 0:  # noqa: ASYNC110 - a timer may ring a little early
+            await asyncio.sleep(seconds)
 
     def _deadline(self) -> str | None:
-        """Until when those players have time of whom something is wanted now."""
-        wanted = [self._deadlines[side] for side in SIDES if self.match.posted(side) is not None]
-        return self.messages.written(max(wanted) - self._loop.time()) if wanted else None
+        """The latest deadline of the players that are asked for something now."""
+        deadlines = [self._deadlines[side] for side in SIDES if self._machine.posted(side) is not None]
+        return self.messages.time_in(max(deadlines) - self._loop.time()) if deadlines else None
 
     def _arrived(self) -> list[str]:
-        return [self.seats[side].player_id for side in self.match.arrived]
+        return [self.seats[side].player_id for side in self._machine.arrived]
 
 
 def _limits(limits: m.TimeLimits) -> s.Limits:
@@ -397,19 +358,14 @@ def _limits(limits: m.TimeLimits) -> s.Limits:
     )
 
 
-def _settle(handed: asyncio.Future[None]) -> None:
-    if not handed.done():
-        handed.set_result(None)
-
-
-def _input(side: Side, asked: int | None, word: PlayerMessage) -> s.Input:
-    """What a player's word means to the machine."""
-    match word:
+def _to_input(side: Side, ask: int | None, message: PlayerMessage) -> s.Input:
+    """A player's message as an input of the machine. ``ask`` is the request that it answers; None if it was posted."""
+    match message:
         case m.GameJoinAck(accept=True):
-            return s.Joined(side, asked)
+            return s.Joined(side, ask)
         case m.GameJoinAck():
-            return s.Declined(side, asked)
+            return s.Declined(side, ask)
         case m.ChooseParityResponse():
-            return s.Moved(side, asked, word.parity_choice, word.move_info)
+            return s.Moved(side, ask, message.parity_choice, message.move_info)
         case m.GameMoveResponse():
-            return s.Moved(side, asked, word.move_data, word.move_info)
+            return s.Moved(side, ask, message.move_data, message.move_info)

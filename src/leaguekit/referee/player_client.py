@@ -1,4 +1,4 @@
-"""The client by which a referee calls the players of a match."""
+"""The client by which a referee calls the players of one match."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
 
+# What a player sends to a referee, as an answer or by itself.
 PlayerMessage: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 
 
 class PlayerObservations(NamedTuple):
-    """What a match has taught of how its players speak, for the manager."""
+    """What a client has found out about the players' messages, for the report to the manager. Keys are player ids."""
 
     broken_rules: dict[str, list[m.BrokenRule]] | UnsetType = UNSET
     forms: dict[str, str] | UnsetType = UNSET
@@ -34,13 +35,13 @@ class PlayerClient(Protocol):
     def ask(
         self, side: Side, request: m.Request, kind: type[PlayerMessage], seconds: float
     ) -> Awaitable[PlayerMessage]:
-        """Send a request and read its answer; raises as ``calls.ask``."""
+        """Send a request, and return its answer. Raises the same exceptions as ``calls.ask``."""
 
-    def tell(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
-        """Send a message of which any HTTP answer is delivery. Raises CallFailed or CallerLate."""
+    def notify(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
+        """Send a message. Any HTTP answer counts as delivery. Raises CallFailed or CallerLate."""
 
-    def learned(self) -> PlayerObservations:
-        """What the match has shown of how its players speak, for the report to the manager."""
+    def observations(self) -> PlayerObservations:
+        """What the match has shown so far about the players' messages."""
 
 
 class SpecPlayerClient:
@@ -56,10 +57,10 @@ class SpecPlayerClient:
         url = self._seats[side].endpoint
         return ask(self._caller, url, request, kind, seconds=seconds, max_bytes=MAX_BYTES)
 
-    def tell(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
+    def notify(self, side: Side, message: m.Request, seconds: float) -> Awaitable[Any]:
         return deliver(self._caller, self._seats[side].endpoint, message, seconds)
 
-    def learned(self) -> PlayerObservations:
+    def observations(self) -> PlayerObservations:
         return NO_OBSERVATIONS
 
 

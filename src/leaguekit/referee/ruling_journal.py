@@ -1,4 +1,4 @@
-"""How a referee writes its rulings down: those that come while others are being written share the next sync."""
+"""The queue in front of a referee's journal file: rulings that arrive during a write are written together after it."""
 
 from __future__ import annotations
 
@@ -15,72 +15,73 @@ from leaguekit.store.journal import Journal
 
 log = logging.getLogger(__name__)
 
-# What is noted as delivered waits so long for a ruling to be written with.
-NOTING_SECONDS = 0.2
+# A mark "delivered" waits this long for a ruling, so that both are written together.
+MARK_DELAY_SECONDS = 0.2
 
+# Entries that are written together, each with the future that is done when it is durable.
 Group = list[tuple[bytes, "Future[None]"]]
 
 
 class RulingJournal:
-    """The way to a journal."""
+    """Writes to a journal file in a thread of its own, or in the loop if the world is ``inline``."""
 
-    def __init__(self, world: World, journal: Journal) -> None:
-        self.journal = journal
+    def __init__(self, world: World, file: Journal) -> None:
+        self.file = file
         self._world = world
         self._loop = asyncio.get_running_loop()
         self._waiting: Group = []
         self._is_writing = False
-        self._inline: asyncio.Task[None] | None = None
-        self._noting: TimerHandle | None = None
+        self._inline_write: asyncio.Task[None] | None = None
+        self._mark_timer: TimerHandle | None = None
         self._groups: SimpleQueue[Group | None] = SimpleQueue()
         if not world.inline:
-            # To hand a group to a thread of its own takes 14 µs, and by asyncio.to_thread 40.
+            # It takes 14 µs to pass a group to this thread, and 40 µs with asyncio.to_thread.
             Thread(target=self._write_groups, name="rulings", daemon=True).start()
 
     def write(self, entry: bytes) -> Future[None]:
-        """Write a ruling; it is durable when this is done. Raises StoreError."""
+        """Write a ruling. It is durable when the future is done. The future raises StoreError."""
         durable: Future[None] = self._loop.create_future()
         self._waiting.append((entry, durable))
         if not self._is_writing:
             self._is_writing = True
-            # Not at once: several may be ruled on in one turn of the loop.
-            self._loop.call_soon(self._begin)
+            # Several matches may be ruled on in one iteration of the loop, so the write begins after it.
+            self._loop.call_soon(self._start_write)
         return durable
 
-    def delivered(self, match_id: str, attempt: int) -> None:
-        """Note that the manager has a ruling, soon."""
-        self.journal.delivered(match_id, attempt)
-        if self._noting is None:
-            self._noting = self._loop.call_later(NOTING_SECONDS, self._note)
+    def mark_delivered(self, match_id: str, attempt: int) -> None:
+        """Mark a ruling as delivered to the manager. The mark is written after a short delay."""
+        self.file.delivered(match_id, attempt)
+        if self._mark_timer is None:
+            self._mark_timer = self._loop.call_later(MARK_DELAY_SECONDS, self._write_marks)
 
     async def close(self) -> None:
-        if self._noting is not None:
-            self._noting.cancel()
-        if self._inline is not None:
-            self._inline.cancel()
-            await asyncio.gather(self._inline, return_exceptions=True)
+        if self._mark_timer is not None:
+            self._mark_timer.cancel()
+        if self._inline_write is not None:
+            self._inline_write.cancel()
+            await asyncio.gather(self._inline_write, return_exceptions=True)
         self._groups.put(None)
-        self.journal.close()
+        self.file.close()
 
-    def _note(self) -> None:
-        self._noting = None
+    def _write_marks(self) -> None:
+        self._mark_timer = None
         try:
-            self.journal.note()
+            self.file.note()
         except StoreError as error:
-            # Then it is delivered again after the next start, which is harmless.
+            # The rulings are then delivered again after the next start, which is harmless.
             log.warning("%s", error)
 
-    def _begin(self) -> None:
+    def _start_write(self) -> None:
         group, self._waiting = self._waiting, []
         if self._world.inline:
-            self._inline = self._loop.create_task(self._write_inline(group))
+            self._inline_write = self._loop.create_task(self._write_inline(group))
         else:
             self._groups.put(group)
 
     async def _write_inline(self, group: Group) -> None:
-        self._tell(group, await self._world.blocking(self._failure, group))
+        self._settle(group, await self._world.blocking(self._write_group, group))
 
-    def _tell(self, group: Group, failure: str | None) -> None:
+    def _settle(self, group: Group, failure: str | None) -> None:
         for _, durable in group:
             if not durable.done():
                 if failure is None:
@@ -88,23 +89,23 @@ class RulingJournal:
                 else:
                     durable.set_exception(StoreError(failure))
         if self._waiting:
-            self._begin()
+            self._start_write()
         else:
             self._is_writing = False
 
-    # In a thread
+    # In the thread
 
     def _write_groups(self) -> None:
         while (group := self._groups.get()) is not None:
-            failure = self._failure(group)
-            # A closed loop: nobody waits any more.
+            failure = self._write_group(group)
+            # If the loop is closed, no task waits for the result.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._tell, group, failure)
+                self._loop.call_soon_threadsafe(self._settle, group, failure)
 
-    def _failure(self, group: Group) -> str | None:
-        """Write a group; what went wrong, if something did."""
+    def _write_group(self, group: Group) -> str | None:
+        """Write a group. Returns the error as text, or None."""
         try:
-            self.journal.write(*(entry for entry, _ in group))
-        except Exception as error:  # noqa: BLE001 - whatever it was, those who wait must hear of it
+            self.file.write(*(entry for entry, _ in group))
+        except Exception as error:  # noqa: BLE001 - every error must reach the waiting tasks
             return str(error)
         return None

@@ -1,4 +1,4 @@
-"""The two players of one match, as the manager describes them to the referee."""
+"""The two players of one match, from the manager's assignment."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from leaguekit.protocol import tokens
 
 
 class Seats(dict[Side, m.AssignedPlayer]):
-    """The players by side: where each is called, and by which tokens it is known.
+    """The players by side, and the tokens by which each is identified.
 
-    Raises ValueError if a verifier in the assignment is not hexadecimal.
+    The constructor raises ValueError if a verifier in the assignment is not hexadecimal.
     """
 
     def __init__(self, assignment: m.MatchAssignment) -> None:
@@ -27,15 +27,15 @@ class Seats(dict[Side, m.AssignedPlayer]):
             self._verifiers[side] = None if player.verifier is UNSET else bytes.fromhex(player.verifier)
 
     def can_verify(self, side: Side) -> bool:
-        """Whether the manager has said by which token this player is known."""
+        """Whether the assignment says how to check this player's token."""
         return self[side].expected_token is not UNSET or self._verifiers[side] is not None
 
     def is_foreign(self, side: Side, token: str | UnsetType) -> bool:
-        """Whether a token was shown that is known not to be this player's."""
+        """Whether a token is known to belong to another agent than this player."""
         return token is not UNSET and self.can_verify(side) and not self.is_token_of(side, token)
 
     def is_token_of(self, side: Side, token: str) -> bool:
-        """Whether a token belongs to this player: the one derived for this match, or its real one."""
+        """Whether a token belongs to this player: the token derived for this match, or the player's own token."""
         derived, verifier = self[side].expected_token, self._verifiers[side]
         return (derived is not UNSET and tokens.same(token, derived)) or (
             verifier is not None and tokens.recognised(token, verifier)

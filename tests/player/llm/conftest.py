@@ -1,4 +1,4 @@
-"""What tests of language models share: the stand-in, and an environment without anybody's own settings."""
+"""Fixtures of the tests of language models: the stand-in server, and an environment without settings."""
 
 from __future__ import annotations
 

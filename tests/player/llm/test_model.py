@@ -106,7 +106,7 @@ def test_every_move_has_the_origin_that_the_player_states(
     strategy = llm(name, base_url=stand_in.url)
     decision = asyncio.run(decide(strategy, context(), 20.0))
     assert (decision.origin, decision.reason, decision.fault) == (origin, reason, None)
-    # No more than the kind of the trouble leaves the author's machine.
+    # Only the kind of the failure is sent to others.
     assert "HTTP" not in reason
     account = strategy.account()
     assert (account["moves"], account["own"], account["retried"], sum(account["replaced"].values())) == (
@@ -159,7 +159,7 @@ def test_no_proxy_is_taken_to_this_machine(stand_in: StandIn, monkeypatch: pytes
     assert played(llm("right", base_url=stand_in.url), context()) == [101]
 
 
-# Moves that are played for it
+# Replaced moves
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_no_proxy_is_taken_to_this_machine(stand_in: StandIn, monkeypatch: pytes
         ("limited", "rate limit", "HTTP 429: Rate limit reached", 3),
         ("limited_for_long", "rate limit", "HTTP 429: Rate limit reached", 1),
         ("missing", "server", "HTTP 404: model 'missing' not found", 1),
-        ("no_json", "server", "the server's answer is no chat completion", 1),
-        ("streaming", "server", "the server's answer is no chat completion", 1),
+        ("no_json", "server", "the server's answer is not a chat completion", 1),
+        ("streaming", "server", "the server's answer is not a chat completion", 1),
         ("huge", "server", "the server sent more than 1,048,576 bytes", 1),
         ("elsewhere", "server", "HTTP 307", 1),
     ],
@@ -192,7 +192,7 @@ def test_when_no_move_comes_a_legal_one_is_played_and_the_reason_told(
     assert why in told[0]
     assert why in caplog.messages[0]
     assert f"played {move} at random instead" in told[0]
-    # Each kind is told once; the log has them all.
+    # The author is told of each kind once, and the log contains all.
     played(strategy, context())
     assert (len(told), len(caplog.messages)) == (1, 2)
     assert f"chose 0 of 2 moves (the others were at random: {kind} 2)" in str(strategy)
@@ -202,10 +202,10 @@ def test_a_silent_server_costs_a_move_and_not_the_match(stand_in: StandIn) -> No
     told: list[str] = []
     strategy = llm("slow", base_url=stand_in.url, tell=told.append)
     assert played(strategy, context(seconds=0.4))[0] in NUMBERS
-    # It ends by itself before its time is up, so that it can say why.
+    # The strategy ends before its deadline, so that it can say why.
     assert "no answer within 0.3 s" in told[0]
     assert strategy.replaced == {"time": 1}
-    # The question has gone out and may have to be paid.
+    # The question was sent, and may cost money.
     assert strategy.spending.tokens_in > 100
     assert strategy.spending.is_estimated
 
@@ -285,7 +285,7 @@ def test_tokens_and_cost_are_counted_as_the_server_tells(stand_in: StandIn, capl
         "replaced": {},
     }
     assert str(strategy) == f"right chose 2 of 2 moves; {tokens_in:,} tokens in and {tokens_out} out, cost {cost:.4f}"
-    # Every move is in the log, with what it has come to.
+    # Every move is in the log, with the usage so far.
     assert caplog.messages[1].startswith("R1M1: right chose 101 in 0.")
     assert caplog.messages[1].endswith(f"so far {strategy.spending}.")
     assert caplog.records[1].data["tokens_in"] == tokens_in
@@ -327,7 +327,7 @@ def test_at_its_limit_it_is_not_asked_any_more_and_says_so(
     assert all(move in NUMBERS for move in moves)
     assert 1 < len(stand_in.asked) < 10
     assert strategy.replaced == {"budget": 10 - len(stand_in.asked)}
-    # Never more than was allowed, and not much less than one more answer could have taken.
+    # The usage is never above the limit, and at most one answer below it.
     assert 1_500 < strategy.spending.tokens_in + strategy.spending.tokens_out <= 3_000
     assert len(heard) == 1
     assert told in heard[0]
@@ -347,7 +347,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
 ) -> None:
     told: list[str] = []
     caplog.set_level(logging.DEBUG)
-    # It sends the key back to us.
+    # The server repeats the key in its answer.
     strategy = llm("no_key", base_url=stand_in.url, tell=told.append)
     played(strategy, context())
     assert stand_in.asked[0].authorization == f"Bearer {KEY}"
@@ -379,7 +379,7 @@ def test_a_key_that_nobody_named_for_a_server_is_not_sent_in_the_clear(
     key: str, monkeypatch: pytest.MonkeyPatch, url: str, variable: str, is_sent: bool
 ) -> None:
     monkeypatch.setenv("NAMED_KEY", KEY)
-    assert (module._key(url, variable) == KEY) == is_sent
+    assert (module._read_key(url, variable) == KEY) == is_sent
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_a_key_that_nobody_named_for_a_server_is_not_sent_in_the_clear(
         ({"base_url": "https://api.openai.com/v1"}, "OPENAI_API_KEY does not hold the key for api.openai.com"),
         ({"api_key_env": "NOT_THERE"}, "NOT_THERE does not hold the key for 127.0.0.1"),
         ({"api_key_env": KEY}, "api_key_env is the name of the environment variable that holds the key, not the key"),
-        ({"api_key_env": "ODD_KEY"}, "ODD_KEY holds is no key: it has odd characters in it"),
+        ({"api_key_env": "ODD_KEY"}, "ODD_KEY holds is not a key: it has odd characters in it"),
         ({"base_url": "ftp://127.0.0.1/v1"}, "base_url: .* only http and https are"),
         ({"base_url": f"https://me:{KEY}@llm.example/v1"}, "base_url: .* user name or password"),
         ({"base_url": f"http://127.0.0.1/v1?key={KEY}"}, "base_url ends with its path"),
@@ -410,7 +410,7 @@ def test_what_cannot_work_is_refused_at_once_and_no_key_is_shown(
     assert KEY not in str(refusal.value)
 
 
-# From texts
+# Options as texts
 
 
 def test_options_may_stand_in_the_environment_and_those_given_count_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
-"""One question to an OpenAI-compatible server: ``POST …/chat/completions``, and what came of it.
+"""A client of an OpenAI-compatible server: ``POST …/chat/completions``.
 
-Failed says in one sentence what went wrong, and whether it is of use to ask again. The key appears in no text.
+ChatError says in one sentence what went wrong, and whether a retry may help. No text contains the key.
 """
 
 from __future__ import annotations
@@ -24,40 +24,44 @@ from leaguekit.transport.addresses import is_loopback, read_url
 try:
     import httpx2
 except ModuleNotFoundError as missing:
-    told = f"{missing.name} is not installed. Install it with: pip install 'leaguekit[llm]'"
-    raise ModuleNotFoundError(told, name=missing.name) from None
+    message = f"{missing.name} is not installed. Install it with: pip install 'leaguekit[llm]'"
+    raise ModuleNotFoundError(message, name=missing.name) from None
 
 MAX_BYTES = 1_048_576
 MAX_ERROR_CHARACTERS = 200
-# Who is asked to wait for longer than this does not know when to come back.
-MAX_WAIT = 3600.0
-_TOO_MANY = 429
-# These pass; what else a server refuses, it refuses the next time as well.
-_PASSING = {408, _TOO_MANY}
+# The longest Retry-After that is obeyed.
+MAX_RETRY_SECONDS = 3600.0
+_TOO_MANY_REQUESTS = 429
+# The client errors for which a retry may help.
+_TRANSIENT_STATUSES = {408, _TOO_MANY_REQUESTS}
 
 
-class Failed(Exception):
-    """There is no answer. ``passing`` says whether there may be one later; ``wait``, when the server wants to be asked
-    again, if it says so."""
+class ChatError(Exception):
+    """There is no answer. ``is_transient`` says whether a retry may help.
 
-    def __init__(self, why: str, *, kind: str = "server", passing: bool = False, wait: float | None = None) -> None:
+    ``retry_after`` is the number of seconds after which the server wants to be asked again, if it states one.
+    """
+
+    def __init__(
+        self, reason: str, *, kind: str = "server", is_transient: bool = False, retry_after: float | None = None
+    ) -> None:
         self.kind = kind
-        self.passing = passing
-        self.wait = wait
-        super().__init__(why)
+        self.is_transient = is_transient
+        self.retry_after = retry_after
+        super().__init__(reason)
 
 
-class _Said(Struct):
+class _ChoiceMessage(Struct):
     content: str | None = None
 
 
 class _Choice(Struct):
-    message: _Said
+    message: _ChoiceMessage
     finish_reason: str | None = None
 
 
 class Completion(Struct):
-    """A server's answer, as far as we look at it."""
+    """A server's answer, with the fields that are used here."""
 
     choices: list[_Choice]
     usage: Usage | None = None
@@ -67,7 +71,7 @@ class Completion(Struct):
         return (self.choices[0].message.content or "") if self.choices else ""
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         return bool(self.choices) and self.choices[0].finish_reason == "length"
 
 
@@ -75,9 +79,12 @@ Ask = Callable[[list[Message]], Awaitable[Completion]]
 _completions = msgspec.json.Decoder(Completion)
 
 
-class Chat:
-    """A model at a server. It is asked over a connection of its own for each move: between moves there is nothing to
-    close, and no loop that it belongs to."""
+class ChatClient:
+    """A model on a server.
+
+    Each move uses its own connection. Between moves there is nothing to close, and nothing that belongs to an event
+    loop.
+    """
 
     def __init__(
         self, base_url: str, model: str, key: str | None, *, max_tokens: int, temperature: float | None
@@ -87,17 +94,17 @@ class Chat:
         self._body: dict[str, Any] = {"model": model, "stream": False, "max_tokens": max_tokens}
         if temperature is not None:
             self._body["temperature"] = temperature
-        # A proxy is a way out, and this machine needs none.
-        self._by_proxy = not is_loopback(read_url(base_url).host)
+        # A server on this machine is not called through a proxy.
+        self._uses_proxy = not is_loopback(read_url(base_url).host)
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Ask]:
-        """A connection, as what asks once over it and raises Failed. Time is the caller's to limit."""
+        """Open a connection. The result is a function that asks once, and raises ChatError. It has no time limit."""
         headers = {"accept": "application/json", "user-agent": "leaguekit"}
         if self._key is not None:
             headers["authorization"] = f"Bearer {self._key}"
         async with httpx2.AsyncClient(
-            headers=headers, verify=_certificates(), trust_env=self._by_proxy, timeout=None, follow_redirects=False
+            headers=headers, verify=_certificates(), trust_env=self._uses_proxy, timeout=None, follow_redirects=False
         ) as client:
             yield functools.partial(self._ask, client)
 
@@ -105,52 +112,54 @@ class Chat:
         body = msgspec.json.encode(self._body | {"messages": messages})
         headers = {"content-type": "application/json"}
         try:
-            async with client.stream("POST", self._url, content=body, headers=headers) as answer:
-                content = await _read(answer)
+            async with client.stream("POST", self._url, content=body, headers=headers) as response:
+                content = await _read(response)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise Failed(self._shown(f"{type(error).__name__} {error}"), kind="connection", passing=True) from None
-        if answer.status_code != 200:
-            raise self._refused(answer, content)
+            reason = self._redact(f"{type(error).__name__} {error}")
+            raise ChatError(reason, kind="connection", is_transient=True) from None
+        if response.status_code != 200:
+            raise self._refusal(response, content)
         try:
             return _completions.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Failed(self._shown(f"the server's answer is no chat completion: {error}")) from None
+            raise ChatError(self._redact(f"the server's answer is not a chat completion: {error}")) from None
 
-    def _refused(self, answer: httpx2.Response, content: bytes) -> Failed:
-        status = answer.status_code
-        why = self._shown(f"HTTP {status}: {_error_in(content)}")
-        if status == 400 and "max_completion_tokens" in why and "max_tokens" in self._body:
-            # Newer models take the same limit under another name, and say so.
+    def _refusal(self, response: httpx2.Response, content: bytes) -> ChatError:
+        status = response.status_code
+        reason = self._redact(f"HTTP {status}: {_error_text(content)}")
+        if status == 400 and "max_completion_tokens" in reason and "max_tokens" in self._body:
+            # Newer models have another name for the same limit, and their error names it.
             self._body["max_completion_tokens"] = self._body.pop("max_tokens")
-            return Failed(why, passing=True, wait=0.0)
-        passing = status in _PASSING or status >= 500
-        kind = "rate limit" if status == _TOO_MANY else "server"
-        return Failed(why, kind=kind, passing=passing, wait=_wait_in(answer) if passing else None)
+            return ChatError(reason, is_transient=True, retry_after=0.0)
+        is_transient = status in _TRANSIENT_STATUSES or status >= 500
+        kind = "rate limit" if status == _TOO_MANY_REQUESTS else "server"
+        retry_after = _retry_after(response) if is_transient else None
+        return ChatError(reason, kind=kind, is_transient=is_transient, retry_after=retry_after)
 
-    def _shown(self, text: str) -> str:
-        """A text of the server's for people: on one line, short, and without the key if the server repeats it."""
-        hidden = text if self._key is None else text.replace(self._key, "[the key]")
-        return harmless(" ".join(hidden.split()))[:MAX_ERROR_CHARACTERS]
+    def _redact(self, text: str) -> str:
+        """A text of the server, on one line, shortened, and without the key."""
+        redacted = text if self._key is None else text.replace(self._key, "[the key]")
+        return harmless(" ".join(redacted.split()))[:MAX_ERROR_CHARACTERS]
 
 
 @functools.cache
 def _certificates() -> ssl.SSLContext:
-    # It takes 30 ms to make.
+    # To make one takes 30 ms.
     return httpx2.create_ssl_context()
 
 
-async def _read(answer: httpx2.Response) -> bytes:
-    """The whole body, if that is not too much."""
+async def _read(response: httpx2.Response) -> bytes:
+    """The whole body. Raises ChatError if it is too long."""
     content = b""
-    async for part in answer.aiter_bytes():
+    async for part in response.aiter_bytes():
         content += part
         if len(content) > MAX_BYTES:
-            raise Failed(f"the server sent more than {MAX_BYTES:,} bytes")
+            raise ChatError(f"the server sent more than {MAX_BYTES:,} bytes")
     return content
 
 
-def _error_in(content: bytes) -> str:
-    """What a server says of its refusal: the message in it, or its beginning."""
+def _error_text(content: bytes) -> str:
+    """The error message in the body of a refusal, or else the beginning of the body."""
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -160,14 +169,14 @@ def _error_in(content: bytes) -> str:
     return str(found)
 
 
-def _wait_in(answer: httpx2.Response) -> float | None:
-    """The seconds in Retry-After, which is a number or a date."""
-    told = answer.headers.get("retry-after", "")
+def _retry_after(response: httpx2.Response) -> float | None:
+    """The header Retry-After in seconds. It contains a number or a date."""
+    value = response.headers.get("retry-after", "")
     try:
-        seconds = float(told)
+        seconds = float(value)
     except ValueError:
         try:
-            seconds = (parsedate_to_datetime(told) - datetime.now(UTC)).total_seconds()
+            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError):
             return None
-    return min(max(0.0, seconds), MAX_WAIT)
+    return min(max(0.0, seconds), MAX_RETRY_SECONDS)

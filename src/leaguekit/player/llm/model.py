@@ -1,6 +1,6 @@
-"""The strategy: asks a model for each move, and plays a legal one for it when none comes in time.
+"""The strategy: it asks a model for each move, and plays a random legal move if the model gives none in time.
 
-Whatever goes wrong (no time, no answer, no sense in it, no money left) costs a good move at most, never a match.
+A failure (a timeout, no answer, an unclear answer, a spent budget) can cost a good move, but never a match.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from leaguekit.player.context import Context, Move, Tally
-from leaguekit.player.llm.chat import Ask, Chat, Completion, Failed
-from leaguekit.player.llm.move_parsing import moves_in
-from leaguekit.player.llm.prompt import MAX_CHARACTERS, Message, asked_again, question
-from leaguekit.player.llm.spending import Spending, estimated
+from leaguekit.player.context import Context, Move, UsageReporter
+from leaguekit.player.llm.chat import Ask, ChatClient, ChatError, Completion
+from leaguekit.player.llm.move_parsing import parse_moves
+from leaguekit.player.llm.prompt import MAX_CHARACTERS, Message, make_prompt, make_retry_prompt
+from leaguekit.player.llm.spending import Spending, estimate_tokens
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import MoveInfo, MoveOrigins
 from leaguekit.protocol.plain_text import harmless
@@ -28,27 +28,27 @@ from leaguekit.transport.base import Unreachable
 
 OPENAI = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
-# Room for models that think before they speak; the others stop long before.
+# Models that write their thoughts first need this many tokens. Others use far fewer.
 MAX_TOKENS = 1000
-# Where a context has no deadline.
+# The time for a move if a context has no deadline.
 MAX_SECONDS = 60.0
-# Kept back of the time for a move, so that it is this strategy that ends in time, and says why.
+# This strategy ends earlier than the deadline by this time, so that it can say why there is no move.
 RESERVE_SECONDS = 0.3
 MAX_TRIES = 3
 BACKOFF_SECONDS = 0.5
-# Behind it, in capitals, the name of an option.
-VARIABLES = "LEAGUE_LLM_"
-MAX_LOGGED = 300
+# The prefix of environment variables. The name of an option follows, in capitals.
+VARIABLE_PREFIX = "LEAGUE_LLM_"
+MAX_LOGGED_CHARACTERS = 300
 
 log = logging.getLogger(__name__)
 
 
-class LanguageModel(Tally):
-    """A model that plays. One may serve several players; it then counts for all of them together.
+class LanguageModel(UsageReporter):
+    """A model that plays. If several players share one, it counts for all of them together.
 
-    ``api_key_env`` names the environment variable with the key, which a local server does not need. Prices are for a
-    million tokens. At ``max_tokens_total`` and ``max_cost`` it stops asking and moves at random. ``max_tokens`` limits
-    one answer. ``tell`` hears of trouble at once, each kind of it once.
+    ``api_key_env`` is the name of the environment variable with the key, which a local server does not need. Prices are
+    per million tokens. When ``max_tokens_total`` or ``max_cost`` is reached, the model is not asked any more, and moves
+    are random. ``max_tokens`` limits one answer. ``tell`` is called with a text at the first failure of each kind.
     """
 
     def __init__(
@@ -80,19 +80,20 @@ class LanguageModel(Tally):
         for name, number in {"max_tokens": max_tokens, "max_tokens_total": max_tokens_total}.items():
             if number is not None and number < 1:
                 raise ValueError(f"{name} is a number from 1 on, got {number}")
-        key = _key(base_url, api_key_env)
+        key = _read_key(base_url, api_key_env)
         self.model = model
         self.max_tokens = max_tokens
         self.spending = Spending(price_in=price_in, price_out=price_out, max_tokens=max_tokens_total, max_cost=max_cost)
-        # Moves of all its players. Those that were played for the model are also counted by what was wrong.
+        # The moves of all its players by origin. Replaced moves are also counted by the kind of failure.
         self.origins = MoveOrigins()
         self.replaced: Counter[str] = Counter()
         self.tell = tell
-        self._chat = Chat(base_url, model, key, max_tokens=max_tokens, temperature=temperature)
-        self._silent_until = 0.0
+        self._client = ChatClient(base_url, model, key, max_tokens=max_tokens, temperature=temperature)
+        # The server wants no request before this time.
+        self._retry_at = 0.0
 
     async def __call__(self, ctx: Context) -> Any:
-        """A legal move, as a Move if it is not what the model first answered; None where nothing is legal."""
+        """A legal move. It is a Move if it is not the first answer of the model, and None if there is no legal move."""
         if not ctx.valid_options:
             return None
         left = min(ctx.seconds_left, MAX_SECONDS)
@@ -101,11 +102,11 @@ class LanguageModel(Tally):
         limit = left - min(RESERVE_SECONDS, left / 4)
         try:
             async with asyncio.timeout(limit):
-                move, answer = await self._asked(ctx, started + limit)
+                move, answer = await self._ask_model(ctx, started + limit)
         except TimeoutError:
-            return self._played_for(ctx, "time", f"no answer within {limit:.1f} s")
-        except Failed as failed:
-            return self._played_for(ctx, failed.kind, str(failed))
+            return self._replace(ctx, "time", f"no answer within {limit:.1f} s")
+        except ChatError as error:
+            return self._replace(ctx, error.kind, str(error))
         self.origins.count(MoveInfo(origin=move.origin))
         again = f" ({move.reason})" if move.reason else ""
         took = f"in {loop.time() - started:.1f} s"
@@ -123,55 +124,58 @@ class LanguageModel(Tally):
         again = f", {self.origins.retried} of them when it was asked again" if self.origins.retried else ""
         return f"{self.model} chose {moves - replaced} of {moves} moves{again}{others}; {self.spending}"
 
-    async def _asked(self, ctx: Context, ends: float) -> tuple[Move, str]:
-        """The model's move and its answer; if it is not clear which it means, it is asked once more."""
+    async def _ask_model(self, ctx: Context, deadline: float) -> tuple[Move, str]:
+        """The model's move and its answer. If the answer is not clear, the model is asked once more."""
         loop = asyncio.get_running_loop()
-        messages, troubles = question(ctx), list[str]()
+        messages, failures = make_prompt(ctx), list[str]()
         if (size := _size(messages)) > MAX_CHARACTERS:
-            raise Failed(f"the question would have {size:,} characters, more than {MAX_CHARACTERS:,}", kind="question")
-        async with self._chat.open() as ask:
+            raise ChatError(
+                f"the question would have {size:,} characters, more than {MAX_CHARACTERS:,}", kind="question"
+            )
+        async with self._client.open() as ask:
             began = loop.time()
-            completion = await self._completed(ask, messages, ends, troubles)
-            moves = moves_in(completion.text, ctx.valid_options)
+            completion = await self._complete(ask, messages, deadline, failures)
+            moves = parse_moves(completion.text, ctx.valid_options)
             # The second answer will take about as long as the first.
-            if len(moves) != 1 and loop.time() - began < ends - loop.time():
-                troubles.append("answer")
-                messages += asked_again(completion.text, len(moves), ctx.valid_options)
-                completion = await self._completed(ask, messages, ends, troubles)
-                moves = moves_in(completion.text, ctx.valid_options)
+            if len(moves) != 1 and loop.time() - began < deadline - loop.time():
+                failures.append("answer")
+                messages += make_retry_prompt(completion.text, len(moves), ctx.valid_options)
+                completion = await self._complete(ask, messages, deadline, failures)
+                moves = parse_moves(completion.text, ctx.valid_options)
         if len(moves) == 1:
-            again = f"the model was asked again ({', '.join(troubles)})"
-            return Move(moves[0], "retried", again) if troubles else Move(moves[0]), completion.text
+            again = f"the model was asked again ({', '.join(failures)})"
+            return Move(moves[0], "retried", again) if failures else Move(moves[0]), completion.text
         what = f"{len(moves)} of the legal moves" if moves else "no legal move"
-        cut = f"; it was cut off at max_tokens={self.max_tokens}" if completion.is_cut else ""
-        raise Failed(f"its answer names {what}: {_clipped(completion.text)}{cut}", kind="answer")
+        cut = f"; it was cut off at max_tokens={self.max_tokens}" if completion.is_truncated else ""
+        raise ChatError(f"its answer names {what}: {_shorten(completion.text)}{cut}", kind="answer")
 
-    async def _completed(self, ask: Ask, messages: list[Message], ends: float, troubles: list[str]) -> Completion:
-        """An answer; trouble that passes is added to ``troubles`` and waited for as long as there is time."""
+    async def _complete(self, ask: Ask, messages: list[Message], deadline: float, failures: list[str]) -> Completion:
+        """The answer to a prompt. After a transient error it is asked again, and the error is added to ``failures``."""
         loop = asyncio.get_running_loop()
-        tried = 0
+        tries = 0
         while True:
-            tried += 1
-            if (silent := self._silent_until - loop.time()) > 0:
-                if loop.time() + silent >= ends:
-                    raise Failed(f"the server wants to be left alone for {silent:.0f} s more", kind="rate limit")
-                await asyncio.sleep(silent)
+            tries += 1
+            if (seconds := self._retry_at - loop.time()) > 0:
+                if loop.time() + seconds >= deadline:
+                    raise ChatError(f"the server wants to be left alone for {seconds:.0f} s more", kind="rate limit")
+                await asyncio.sleep(seconds)
             try:
-                return await self._paid(ask, messages)
-            except Failed as failed:
-                if failed.wait:
-                    self._silent_until = loop.time() + failed.wait
-                pause = BACKOFF_SECONDS * 2 ** (tried - 1) if failed.wait is None else 0.0
-                if not failed.passing or tried == MAX_TRIES or loop.time() + pause + (failed.wait or 0) >= ends:
+                return await self._ask_within_budget(ask, messages)
+            except ChatError as error:
+                if error.retry_after:
+                    self._retry_at = loop.time() + error.retry_after
+                pause = BACKOFF_SECONDS * 2 ** (tries - 1) if error.retry_after is None else 0.0
+                next_try_at = loop.time() + pause + (error.retry_after or 0)
+                if not error.is_transient or tries == MAX_TRIES or next_try_at >= deadline:
                     raise
-                troubles.append(failed.kind)
+                failures.append(error.kind)
                 await asyncio.sleep(pause)
 
-    async def _paid(self, ask: Ask, messages: list[Message]) -> Completion:
-        """Ask once, if there is money for it, and write down what it cost."""
+    async def _ask_within_budget(self, ask: Ask, messages: list[Message]) -> Completion:
+        """Ask once, and count the tokens. Raises ChatError if the answer could exceed a limit."""
         size = _size(messages)
-        if limit := self.spending.exceeded_by(estimated(size), self.max_tokens):
-            raise Failed(f"{limit}; it is not asked any more", kind="budget")
+        if limit := self.spending.limit_exceeded_by(estimate_tokens(size), self.max_tokens):
+            raise ChatError(f"{limit}; it is not asked any more", kind="budget")
         try:
             completion = await ask(messages)
         except asyncio.CancelledError:
@@ -185,19 +189,19 @@ class LanguageModel(Tally):
             self.spending.add(completion.usage)
         return completion
 
-    def _played_for(self, ctx: Context, kind: str, why: str) -> Move:
+    def _replace(self, ctx: Context, kind: str, reason: str) -> Move:
         move = at_random(ctx)
-        told = f"{self.model} gave no move ({why}); played {move!r} at random instead"
-        self._log(logging.WARNING, ctx, told)
+        text = f"{self.model} gave no move ({reason}); played {move!r} at random instead"
+        self._log(logging.WARNING, ctx, text)
         self.replaced[kind] += 1
         self.origins.count(MoveInfo(origin="replaced"))
         if self.replaced[kind] == 1:
-            self.tell(f"{ctx.match_id}: {told}. More of this kind is in the log only.")
-        # What a server says stays with the author: the statement is shown to everybody.
+            self.tell(f"{ctx.match_id}: {text}. More of this kind is in the log only.")
+        # Everyone can read this statement, so it does not contain the server's text.
         return Move(move, "replaced", f"the model gave no move ({kind})")
 
     def _log(self, level: int, ctx: Context, what: str, answer: str | None = None) -> None:
-        data = self.account() if answer is None else self.account() | {"answer": answer[:MAX_LOGGED]}
+        data = self.account() if answer is None else self.account() | {"answer": answer[:MAX_LOGGED_CHARACTERS]}
         log.log(level, "%s: %s; so far %s.", ctx.match_id, what, self.spending, extra={"data": data})
 
 
@@ -205,45 +209,45 @@ llm = LanguageModel
 
 
 def from_options(given: Mapping[str, str | None], tell: Callable[[str], None] = lambda _text: None) -> LanguageModel:
-    """A model by options that are texts; what is not given stands in the environment, as LEAGUE_LLM_MODEL and so on.
+    """Make a model from options, which are texts. An option that is not given comes from an environment variable.
 
-    Raises ValueError, which names the option.
+    The variables are LEAGUE_LLM_MODEL and so on. Raises ValueError with the name of the option.
     """
-    read: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, kind in get_type_hints(LanguageModel.__init__).items():
-        variable = f"{VARIABLES}{name.upper()}"
+        variable = f"{VARIABLE_PREFIX}{name.upper()}"
         text = given.get(name) or os.environ.get(variable)
         if name in ("tell", "return") or not text:
             continue
         try:
-            read[name] = msgspec.convert(text, kind, strict=False)
+            arguments[name] = msgspec.convert(text, kind, strict=False)
         except msgspec.ValidationError:
             where = f"--{name.replace('_', '-')}" if given.get(name) else variable
             raise ValueError(f"{where} is a number, got {text!r}") from None
-    if "model" not in read:
-        raise ValueError(f"the strategy llm needs a model: --model NAME, or {VARIABLES}MODEL in the environment")
-    return LanguageModel(**read, tell=tell)
+    if "model" not in arguments:
+        raise ValueError(f"the strategy llm needs a model: --model NAME, or {VARIABLE_PREFIX}MODEL in the environment")
+    return LanguageModel(**arguments, tell=tell)
 
 
-def _key(base_url: str, variable: str) -> str | None:
-    """The key for a server. Nothing here shows it, nor what may be one in the place of a name."""
+def _read_key(base_url: str, variable: str) -> str | None:
+    """The key for a server. No error text contains it, nor a key that was given instead of the variable's name."""
     try:
-        to = read_url(base_url)
+        url = read_url(base_url)
     except Unreachable as error:
         raise ValueError(f"base_url: {error}") from None
     if "?" in base_url or "#" in base_url:
-        raise ValueError(f"base_url ends with its path, such as {OPENAI}, got {to.shown!r} and more")
+        raise ValueError(f"base_url ends with its path, such as {OPENAI}, got {url.shown!r} and more")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise ValueError("api_key_env is the name of the environment variable that holds the key, not the key itself")
     key = os.environ.get(variable, "").strip()
     if not key:
         if variable != KEY_VARIABLE or base_url == OPENAI:
-            raise ValueError(f"the environment variable {variable} does not hold the key for {to.host}")
+            raise ValueError(f"the environment variable {variable} does not hold the key for {url.host}")
         return None
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ValueError(f"what the environment variable {variable} holds is no key: it has odd characters in it")
-    # A key that nobody named for this server is not sent where everybody on the way could read it.
-    is_safe = to.scheme == "https" or is_loopback(to.host) or variable != KEY_VARIABLE
+        raise ValueError(f"what the environment variable {variable} holds is not a key: it has odd characters in it")
+    # The default key may be meant for another server. It is not sent over a connection that others can read.
+    is_safe = url.scheme == "https" or is_loopback(url.host) or variable != KEY_VARIABLE
     return key if is_safe else None
 
 
@@ -251,5 +255,5 @@ def _size(messages: list[Message]) -> int:
     return sum(len(message["content"]) for message in messages)
 
 
-def _clipped(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(harmless(text)[:80])

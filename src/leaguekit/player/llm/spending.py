@@ -1,4 +1,4 @@
-"""What a language model has used: tokens, what they cost, and how much more its user allows."""
+"""The tokens that a language model has used, their cost, and the limits of both."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 from msgspec import Struct
 
-# Where a server does not count for us. English has about four characters a token, JSON fewer.
-CHARACTERS_A_TOKEN = 3
+# For servers that do not report the number of tokens. English has about four characters per token, and JSON fewer.
+CHARACTERS_PER_TOKEN = 3
 _MILLION = 1_000_000
 
 
 class Usage(Struct, frozen=True):
-    """What one answer used, as its server counted it."""
+    """The tokens of one answer, as its server counted them."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
-def estimated(characters: int) -> int:
-    """About how many tokens a text has."""
-    return math.ceil(characters / CHARACTERS_A_TOKEN)
+def estimate_tokens(characters: int) -> int:
+    """About how many tokens a text of this length has."""
+    return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
 class Spending:
-    """The account of one player. Prices are for a million tokens, in whatever money."""
+    """Counts tokens and their cost. Prices are per million tokens, in any currency."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Spending:
         self.answers = 0
         self.tokens_in = 0
         self.tokens_out = 0
-        # Whether a server has left the counting to us.
+        # Whether some of the numbers are estimates, because a server did not report them.
         self.is_estimated = False
         self._price_in = price_in
         self._price_out = price_out
@@ -47,19 +47,19 @@ class Spending:
 
     @property
     def cost(self) -> float | None:
-        """What it has cost so far, if prices were given."""
+        """The cost so far. None if no prices were given."""
         return self._cost(self.tokens_in, self.tokens_out)
 
-    def add(self, used: Usage) -> None:
-        self.tokens_in += max(0, used.prompt_tokens)
-        self.tokens_out += max(0, used.completion_tokens)
+    def add(self, usage: Usage) -> None:
+        self.tokens_in += max(0, usage.prompt_tokens)
+        self.tokens_out += max(0, usage.completion_tokens)
 
     def add_estimate(self, characters_in: int, characters_out: int) -> None:
         self.is_estimated = True
-        self.add(Usage(estimated(characters_in), estimated(characters_out)))
+        self.add(Usage(estimate_tokens(characters_in), estimate_tokens(characters_out)))
 
-    def exceeded_by(self, tokens_in: int, tokens_out: int) -> str | None:
-        """The limit that so many tokens more might exceed; nothing is asked that could."""
+    def limit_exceeded_by(self, tokens_in: int, tokens_out: int) -> str | None:
+        """A sentence about the limit that this number of further tokens would exceed. None if there is none."""
         total_in, total_out = self.tokens_in + tokens_in, self.tokens_out + tokens_out
         if self._max_tokens is not None and total_in + total_out > self._max_tokens:
             return f"the next answer might exceed max_tokens_total={self._max_tokens:,}"
