@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from leaguekit.agents.serving import Agent
 from leaguekit.agents.world import World
 from leaguekit.games import game as rules_of
-from leaguekit.kit import friendly
+from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.match.draw import league_seed
@@ -196,7 +196,8 @@ class _Hall:
         self, pair: dict[str, Player], game: str, seed: int, roles: list[Role], *, strict: bool
     ) -> list[PlayedMatch]:
         agents = {
-            name: friendly.guest(player, self._world(), name, _url(name), seed=seed) for name, player in pair.items()
+            name: friendly_match.guest(player, self._world(), name, _url(name), seed=seed)
+            for name, player in pair.items()
         }
         for name, agent in agents.items():
             self._network.listen(_url(name), agent.handle)
@@ -217,20 +218,23 @@ class _Hall:
     async def _match(
         self, agents: dict[str, PlayerAgent], game: str, seed: bytes, round_id: int, role: Role
     ) -> PlayedMatch:
-        seats = [friendly.seat(name, _url(name), agent.history.values()) for name, agent in agents.items()]
+        seats = [friendly_match.seat(name, _url(name), agent.history.values()) for name, agent in agents.items()]
         a, b = seats if role == ROLES[0] else reversed(seats)
         world, began = self._world(), self._loop.time()
         referee = MatchRunner(
-            world, friendly.assignment(world, (a, b), game, seed, round_id), friendly.REFEREE, lambda _match: None
+            world,
+            friendly_match.assignment(world, (a, b), game, seed, round_id),
+            friendly_match.REFEREE,
+            lambda _match: None,
         )
-        ruled = await friendly.play(referee)
+        ruled = await friendly_match.play(referee)
         if isinstance(ruled, Void):
             raise RuntimeError(f"The match came to nothing: {ruled.reason}")  # noqa: TRY004 - the game broke down
         return _played(ruled.report, role, referee.transcript.entries(), self._loop.time() - began, agents[ME])
 
     async def league(self, players: dict[str, Player], game: str, seed: int) -> PlayedLeague:
         settings = Settings(
-            league_id=friendly.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
+            league_id=friendly_match.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
         )
         manager = Manager(self._world(), MemoryLog(), settings, MANAGER_URL, "adm-test", grant_ids=True)
         await manager.open()

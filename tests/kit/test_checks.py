@@ -14,11 +14,11 @@ from leaguekit.kit.checks import (
     USUAL,
     Area,
     Check,
+    CheckSettings,
     Evidence,
     Failed,
     NotRun,
     Outcome,
-    Terms,
     Unfit,
     examine,
     place_of,
@@ -64,7 +64,7 @@ def _area() -> Area[Scene]:
     return area
 
 
-def _examined(checks: list[Check[Scene]], terms: Terms = USUAL) -> tuple[Scene, list[Outcome]]:
+def _examined(checks: list[Check[Scene]], terms: CheckSettings = USUAL) -> tuple[Scene, list[Outcome]]:
     scene: Scene = []
     return scene, loop.run(examine(checks, scene, terms))
 
@@ -86,13 +86,13 @@ def test_checks_are_made_in_order_and_not_where_they_rest_on_one_that_failed() -
 
 
 def test_what_takes_its_time_is_made_when_it_is_asked_for() -> None:
-    scene, _ = _examined(_area().checks, Terms(full=True))
+    scene, _ = _examined(_area().checks, CheckSettings(full=True))
     assert scene[-1] == "slow"
 
 
 def test_outcomes_are_told_as_they_come() -> None:
     told: list[str] = []
-    loop.run(examine(_area().checks, [], Terms(heard=lambda outcome: told.append(outcome.check.id))))
+    loop.run(examine(_area().checks, [], CheckSettings(heard=lambda outcome: told.append(outcome.check.id))))
     assert told == [check.id for check in _area().checks]
 
 
@@ -118,7 +118,7 @@ def test_a_fault_of_the_kit_is_not_held_against_the_agent() -> None:
 
 def _text(report: Report) -> str:
     """The whole report as a terminal shows it."""
-    telling = reports.Telling()
+    telling = reports.TextReport()
     lines = [line for outcome in report.outcomes for line in telling.tell(outcome)]
     return "\n".join([*lines, *telling.rest(), *reports.summary(report)])
 

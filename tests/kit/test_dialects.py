@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from leaguekit.games import game
-from leaguekit.kit.checks import Terms
+from leaguekit.kit.checks import CheckSettings
 from leaguekit.kit.player import check_player
 from leaguekit.kit.report import Report
 from leaguekit.sim import loop
@@ -145,7 +145,9 @@ async def _checked(name: str) -> Report:
     coming = asyncio.ensure_future(come())
     url = ENDPOINT if "never-registers" in species.traits else None
     try:
-        return await check_player(ground.world(), ground, game(species.game_type), url=url, terms=Terms(patience=30.0))
+        return await check_player(
+            ground.world(), ground, game(species.game_type), url=url, terms=CheckSettings(patience=30.0)
+        )
     finally:
         await fake.leave()
         coming.cancel()

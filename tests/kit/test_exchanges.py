@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from leaguekit.games import game
-from leaguekit.kit.checks import NotRun, Terms
+from leaguekit.kit.checks import CheckSettings, NotRun
 from leaguekit.kit.exchanges import Arrived, Desk, Line, Refusal, Seen, Unreadable, read_json, request
-from leaguekit.kit.http_network import HttpGround
+from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.player import check_player
 from leaguekit.sim import loop
 from leaguekit.transport.base import CallerLate, HttpAnswer, Peer, TimedOut, Unreachable
@@ -81,7 +81,7 @@ def test_whatever_registers_there_is_a_whole_report(body: bytes) -> None:
     async def main() -> None:
         ground = MemoryGround()
         checking = asyncio.ensure_future(
-            check_player(ground.world(), ground, game("even_odd"), terms=Terms(patience=5.0, full=True))
+            check_player(ground.world(), ground, game("even_odd"), terms=CheckSettings(patience=5.0, full=True))
         )
         await asyncio.sleep(1)
         await ground.caller.post(KIT_URL, body, 20.0)
@@ -170,7 +170,7 @@ def test_what_is_no_json_is_said_to_be_none(body: bytes) -> None:
 
 def test_on_http_what_is_asked_for_elsewhere_is_kept_too() -> None:
     async def main() -> None:
-        ground = HttpGround()
+        ground = HttpNetwork()
         desk = Desk(_echo, virtual_now)
         url = await ground.open(desk)
         try:

@@ -15,10 +15,10 @@ import pytest
 from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES, game
-from leaguekit.kit.checks import Terms, examine
-from leaguekit.kit.http_network import HttpGround
+from leaguekit.kit.checks import CheckSettings, examine
+from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.player import CHECKS, check_player
-from leaguekit.kit.player.scene import PlayerScene
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.kit.report import Report
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
@@ -31,10 +31,12 @@ from leaguekit.transport.server.server import listen
 @pytest.mark.parametrize("name", GAMES)
 def test_our_own_player_passes_over_http(name: str, tmp_path: Path) -> None:
     async def main() -> Report:
-        ground = HttpGround()
+        ground = HttpNetwork()
         came: asyncio.Queue[str] = asyncio.Queue()
         checking = asyncio.ensure_future(
-            check_player(World(ground.caller), ground, game(name), terms=Terms(tell=came.put_nowait, patience=20.0))
+            check_player(
+                World(ground.caller), ground, game(name), terms=CheckSettings(tell=came.put_nowait, patience=20.0)
+            )
         )
         manager = next(word for word in (await came.get()).split() if word.startswith("http"))
         sock = listen("127.0.0.1", 0)
@@ -86,7 +88,7 @@ def _serving() -> Iterator[str]:
 
 def test_a_server_that_talks_to_one_caller_only_is_noticed() -> None:
     async def main(url: str) -> Report:
-        ground = HttpGround()
+        ground = HttpNetwork()
         try:
             scene = PlayerScene(World(ground.caller), ground, game("even_odd"), url=url)
             wanted = ("register.comes", "register.endpoint", "reach.ping", "time.second_caller")

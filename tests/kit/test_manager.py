@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Failed, Outcome, Terms, examine
+from leaguekit.kit.checks import Check, CheckSettings, Failed, Outcome, examine
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.manager import CHECKS, check_manager
-from leaguekit.kit.manager.scene import ManagerScene
-from leaguekit.kit.manager.tables import check_ties
+from leaguekit.kit.manager.harness import ManagerScene
+from leaguekit.kit.manager.standings import check_ties
 from leaguekit.kit.report import Report
 from leaguekit.league.records import Match
 from leaguekit.league.settings import Settings
@@ -42,7 +42,7 @@ async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerSce
     await manager.open()
     ground.network.listen(URL, mutant.handler(manager.handle))
     running = asyncio.ensure_future(manager.run())
-    terms = Terms(patience=30.0, full=True)
+    terms = CheckSettings(patience=30.0, full=True)
     scene = ManagerScene(ground.world(), ground, URL, admin_token=ADMIN, terms=terms)
     try:
         return await examine(checks, scene, terms)
@@ -152,7 +152,7 @@ def test_somebody_is_told_to_start_the_league_when_all_are_there(tmp_path: Path)
             manager.conductor.start_when = (4, 2)
             manager.conductor.look_again()
 
-        report = await check_manager(ground.world(), ground, URL, terms=Terms(patience=30.0, tell=tell))
+        report = await check_manager(ground.world(), ground, URL, terms=CheckSettings(patience=30.0, tell=tell))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await manager.close()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from leaguekit.games import GAMES, game
-from leaguekit.kit.checks import Check, Terms
+from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
-from leaguekit.kit.player.scene import PlayerScene
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.kit.report import Report
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
@@ -26,7 +26,7 @@ async def _checked(mutation: Mutation, *, full: bool = False, name: str = "even_
     player = ScriptedPlayer(ground, mutation)
     living = asyncio.ensure_future(player.live())
     try:
-        return await check_player(ground.world(), ground, game(name), terms=Terms(full=full, patience=30.0))
+        return await check_player(ground.world(), ground, game(name), terms=CheckSettings(full=full, patience=30.0))
     finally:
         living.cancel()
         await asyncio.gather(living, return_exceptions=True)
@@ -79,7 +79,9 @@ def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
         player = Player("Ours", STRATEGIES["random"])
         agent = PlayerAgent(player, ground.world(tmp_path, seed=2), KIT_URL, URL)
         ground.network.listen(URL, agent.handle)
-        checking = asyncio.ensure_future(check_player(ground.world(), ground, game(name), terms=Terms(full=True)))
+        checking = asyncio.ensure_future(
+            check_player(ground.world(), ground, game(name), terms=CheckSettings(full=True))
+        )
         await agent.register()
         await agent.finished.wait()
         ground.network.close(URL)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, Outcome, Terms, examine
+from leaguekit.kit.checks import Check, CheckSettings, Outcome, examine
 from leaguekit.kit.referee import CHECKS
-from leaguekit.kit.referee.scene import RefereeScene
+from leaguekit.kit.referee.harness import RefereeScene
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from tests.kit.memory_ground import KIT_URL, MemoryGround
@@ -36,7 +36,7 @@ async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[RefereeSce
             ground.network.close(URL)
 
     living = asyncio.ensure_future(live())
-    terms = Terms(patience=5.0, full=True)
+    terms = CheckSettings(patience=5.0, full=True)
     scene = RefereeScene(ground.world(), ground, terms=terms)
     await scene.open()
     try:

@@ -12,8 +12,8 @@ from leaguekit.agents.logs import silenced
 from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
 from leaguekit.kit import report as reports
-from leaguekit.kit.checks import Outcome, Terms
-from leaguekit.kit.http_network import HttpGround
+from leaguekit.kit.checks import CheckSettings, Outcome
+from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.report import Report
 from leaguekit.protocol.plain_text import harmless_lines
 from leaguekit.transport.addresses import read_url
@@ -121,7 +121,7 @@ def check_player(options: argparse.Namespace) -> int:
     from leaguekit.games import game
     from leaguekit.kit.player import check_player as check
 
-    def work(world: World, ground: HttpGround, terms: Terms) -> Awaitable[Report]:
+    def work(world: World, ground: HttpNetwork, terms: CheckSettings) -> Awaitable[Report]:
         return check(world, ground, game(options.game), port=port_of(options), url=options.url, terms=terms)
 
     return examined(options, work)
@@ -130,7 +130,7 @@ def check_player(options: argparse.Namespace) -> int:
 def check_referee(options: argparse.Namespace) -> int:
     from leaguekit.kit.referee import check_referee as check
 
-    def work(world: World, ground: HttpGround, terms: Terms) -> Awaitable[Report]:
+    def work(world: World, ground: HttpNetwork, terms: CheckSettings) -> Awaitable[Report]:
         return check(world, ground, port=port_of(options), url=options.url, terms=terms)
 
     return examined(options, work)
@@ -142,7 +142,7 @@ def check_manager(options: argparse.Namespace) -> int:
 
     token = None if options.admin_token_file is None else admin_token(options)
 
-    def work(world: World, ground: HttpGround, terms: Terms) -> Awaitable[Report]:
+    def work(world: World, ground: HttpNetwork, terms: CheckSettings) -> Awaitable[Report]:
         return check(world, ground, options.url, admin_token=token, terms=terms)
 
     return examined(options, work)
@@ -155,18 +155,20 @@ def port_of(options: argparse.Namespace) -> int:
     return 0 if options.url else int(options.usual_port)
 
 
-def examined(options: argparse.Namespace, work: Callable[[World, HttpGround, Terms], Awaitable[Report]]) -> int:
+def examined(
+    options: argparse.Namespace, work: Callable[[World, HttpNetwork, CheckSettings], Awaitable[Report]]
+) -> int:
     """Make the checks, show each as soon as it is made, and write the reports; the exit code."""
     _check_options(options)
     policy = program.policy_for(options)
     policy = policy.trusting(options.url) if options.url else policy
-    telling = reports.Telling()
+    telling = reports.TextReport()
 
     def heard(outcome: Outcome) -> None:
         if not options.json:
             _print(telling.tell(outcome))
 
-    terms = Terms(patience=options.timeout, full=options.full, tell=program.say, heard=heard)
+    terms = CheckSettings(patience=options.timeout, full=options.full, tell=program.say, heard=heard)
 
     async def main(stop: program.Stop) -> int:
         from leaguekit.agents.serving import until
@@ -177,7 +179,7 @@ def examined(options: argparse.Namespace, work: Callable[[World, HttpGround, Ter
         async def checked() -> None:
             report.append(await work(World(ground.caller), ground, terms))
 
-        ground = HttpGround(options.host, policy, program.facing(options))
+        ground = HttpNetwork(options.host, policy, program.facing(options))
         try:
             await until(stop, checked())
         except CannotListen as error:

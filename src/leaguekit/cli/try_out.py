@@ -19,7 +19,7 @@ from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.exchange_display import Show, ShownCaller
 from leaguekit.games import GAMES
-from leaguekit.kit import friendly
+from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
@@ -151,9 +151,9 @@ class _Trial:
         """Play without a league, under the id that the agent says it has."""
         world, own = World(self._shown, self._folder), World(self.caller, self._folder)
         other = "P02" if player_id != "P02" else "P01"
-        ours = friendly.guest(self._opponent, own, other, self._urls["opponent"])
-        seats = (friendly.seat(player_id, url), friendly.seat(other, self._urls["opponent"]))
-        assignment = friendly.assignment(world, seats, self._options.game, secrets.token_bytes(32))
+        ours = friendly_match.guest(self._opponent, own, other, self._urls["opponent"])
+        seats = (friendly_match.seat(player_id, url), friendly_match.seat(other, self._urls["opponent"]))
+        assignment = friendly_match.assignment(world, seats, self._options.game, secrets.token_bytes(32))
         server = agent_server(
             ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
         )
@@ -161,9 +161,9 @@ class _Trial:
         make_client = (
             partial(OpenPlayerClient, memory=DialectMemory()) if self._options.profile == "open" else SpecPlayerClient
         )
-        match = MatchRunner(world, assignment, friendly.REFEREE, lambda _match: None, make_client)
+        match = MatchRunner(world, assignment, friendly_match.REFEREE, lambda _match: None, make_client)
         try:
-            await friendly.play(match)
+            await friendly_match.play(match)
         finally:
             await match.close()
             await server.stop()

@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
     root: str = ""
 
 
-class Terms(NamedTuple):
+class CheckSettings(NamedTuple):
     """On what terms an agent is checked."""
 
     # How many seconds somebody is waited for.
@@ -138,10 +138,10 @@ class Terms(NamedTuple):
     heard: Callable[[Outcome], None] = lambda _outcome: None
 
 
-USUAL = Terms()
+USUAL = CheckSettings()
 
 
-async def examine(checks: Sequence[Check[SceneT]], scene: SceneT, terms: Terms = USUAL) -> list[Outcome]:
+async def examine(checks: Sequence[Check[SceneT]], scene: SceneT, terms: CheckSettings = USUAL) -> list[Outcome]:
     """Make checks in their order."""
     outcomes: dict[str, Outcome] = {}
     for check in checks:

@@ -23,7 +23,7 @@ _TOO_LARGE = failure(NULL, RpcError(-32600, f"at most {MAX_BYTES:,} bytes are ta
 _HERE = "http://127.0.0.1/"
 
 
-class HttpGround:
+class HttpNetwork:
     """Listens at one address of this machine. Raises CannotListen where a port is taken.
 
     ``towards`` is a URL on the side from which agents come, for one that listens at all addresses.

@@ -40,7 +40,7 @@ class Report:
         return next((one.reason for one in self.outcomes if one.is_our_fault), "")
 
 
-class Telling:
+class TextReport:
     """Outcomes as lines for a terminal as they come, under the headings of their areas.
 
     Checks in a row that were not run for one and the same reason are told as one: they would bury what matters.

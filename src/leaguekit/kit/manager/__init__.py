@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import USUAL, Check, Terms, examine
+from leaguekit.kit.checks import USUAL, Check, CheckSettings, examine
 from leaguekit.kit.exchanges import Ground
-from leaguekit.kit.manager import ending, queries, questions, registration, reports, rounds
-from leaguekit.kit.manager.scene import ManagerScene
+from leaguekit.kit.manager import ending, queries, registration, reports, rounds, rpc_and_tokens
+from leaguekit.kit.manager.harness import ManagerScene
 from leaguekit.kit.report import Report
 
 AREAS = (
@@ -14,8 +14,8 @@ AREAS = (
     registration.REFEREE,
     registration.PLAYER,
     registration.REFUSED,
-    questions.RPC,
-    questions.TOKEN,
+    rpc_and_tokens.RPC,
+    rpc_and_tokens.TOKEN,
     rounds.START,
     rounds.ROUND,
     rounds.LATE,
@@ -32,7 +32,7 @@ CHECKS: list[Check[ManagerScene]] = [check for area in AREAS for check in area.c
 
 
 async def check_manager(
-    world: World, ground: Ground, url: str, *, admin_token: str | None = None, terms: Terms = USUAL
+    world: World, ground: Ground, url: str, *, admin_token: str | None = None, terms: CheckSettings = USUAL
 ) -> Report:
     """Check the manager at ``url``, whose league has nobody in it yet; the URL may show the code for referees.
 

@@ -9,11 +9,11 @@ from leaguekit.kit.answer_checks import is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
-from leaguekit.kit.manager.members import SENDER
+from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerScene
+from leaguekit.kit.manager.kit_agents import SENDER
 from leaguekit.kit.manager.reports import accepted, completed, first, rest
 from leaguekit.kit.manager.rounds import round_number, told_to_all
-from leaguekit.kit.manager.scene import ROUND_SECONDS, ManagerScene
-from leaguekit.kit.manager.tables import check_counts, check_order, check_rows, check_ties
+from leaguekit.kit.manager.standings import check_counts, check_order, check_rows, check_ties
 from leaguekit.protocol import messages as m
 
 LEAGUE: Area[ManagerScene] = Area("league", "The whole league")

@@ -8,10 +8,10 @@ from leaguekit.kit.answer_checks import is_result
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange, Json
 from leaguekit.kit.incoming import has, value
-from leaguekit.kit.manager.members import Member
+from leaguekit.kit.manager.harness import Fixture, ManagerScene, rows_of
+from leaguekit.kit.manager.kit_agents import Member
 from leaguekit.kit.manager.registration import referee
 from leaguekit.kit.manager.reports import completed, standings_right
-from leaguekit.kit.manager.scene import Fixture, ManagerScene, rows_of
 
 QUERY: Area[ManagerScene] = Area("query", "Queries")
 

@@ -9,8 +9,8 @@ from leaguekit.kit.answer_checks import Field, came_in_time, has_data, is_refusa
 from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Check, Evidence, Unfit
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.manager.members import Role
-from leaguekit.kit.manager.scene import ManagerScene
+from leaguekit.kit.manager.harness import ManagerScene
+from leaguekit.kit.manager.kit_agents import Role
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import PING

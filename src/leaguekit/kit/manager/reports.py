@@ -10,12 +10,12 @@ from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Check, Evidence, Failed
 from leaguekit.kit.exchanges import Arrived, Exchange, Json
 from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
-from leaguekit.kit.manager.members import SENDER, Member
-from leaguekit.kit.manager.questions import STRANGER
+from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
+from leaguekit.kit.manager.kit_agents import SENDER, Member
 from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all, whole
-from leaguekit.kit.manager.scene import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
-from leaguekit.kit.manager.tables import check_counts, check_order, check_rows
-from leaguekit.kit.rpc import has_code
+from leaguekit.kit.manager.rpc_and_tokens import STRANGER
+from leaguekit.kit.manager.standings import check_counts, check_order, check_rows
+from leaguekit.kit.rpc_checks import has_code
 from leaguekit.protocol import messages as m
 
 REPORT: Area[ManagerScene] = Area("report", "Reports")

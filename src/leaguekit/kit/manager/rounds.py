@@ -7,9 +7,9 @@ from collections import Counter
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.incoming import Came, Part, envelope, evidence, judged, value
-from leaguekit.kit.manager.members import GAME, SENDER, Member
+from leaguekit.kit.manager.harness import ManagerScene
+from leaguekit.kit.manager.kit_agents import GAME, SENDER, Member
 from leaguekit.kit.manager.registration import code_of, is_refused, other_players, other_referees, referee
-from leaguekit.kit.manager.scene import ManagerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages import Message, message_type
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game
-from leaguekit.kit.checks import USUAL, Check, Terms, examine
+from leaguekit.kit.checks import USUAL, Check, CheckSettings, examine
 from leaguekit.kit.exchanges import Ground
-from leaguekit.kit.player import limits, matches, registration, robustness, trouble
-from leaguekit.kit.player.scene import PlayerScene
+from leaguekit.kit.player import errors_and_repeats, limits, matches, registration, robustness
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.kit.report import Report
 
 AREAS = (
@@ -21,10 +21,10 @@ AREAS = (
     matches.OVER,
     matches.STANDINGS,
     matches.ROUND_OVER,
-    trouble.ERROR,
-    trouble.REPEAT,
-    trouble.LOSS,
-    trouble.TOLERANCE,
+    errors_and_repeats.ERROR,
+    errors_and_repeats.REPEAT,
+    errors_and_repeats.LOSS,
+    errors_and_repeats.TOLERANCE,
     robustness.RPC,
     robustness.TOKENS,
     robustness.ALIVE,
@@ -37,7 +37,13 @@ CHECKS: list[Check[PlayerScene]] = [check for area in AREAS for check in area.ch
 
 
 async def check_player(
-    world: World, ground: Ground, game: Game[Any], *, port: int = 0, url: str | None = None, terms: Terms = USUAL
+    world: World,
+    ground: Ground,
+    game: Game[Any],
+    *,
+    port: int = 0,
+    url: str | None = None,
+    terms: CheckSettings = USUAL,
 ) -> Report:
     """Check the player that registers at our port, or the one at ``url``, which need not register.
 

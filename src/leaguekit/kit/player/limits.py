@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from statistics import median
 
+from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time, has_gone
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Line
-from leaguekit.kit.host import PING_SECONDS
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, chooses, notice, plays_on
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
 

@@ -10,9 +10,9 @@ import msgspec
 from leaguekit.kit.answer_checks import Field, came_in_time, field_is, is_result, judged, nothing_else_wrong
 from leaguekit.kit.checks import Area, Check, Evidence, NotRun
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.player.bouts import Bout
+from leaguekit.kit.player.harness import PLAYER_ID, PlayerScene
+from leaguekit.kit.player.match import Bout
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.player.scene import PLAYER_ID, PlayerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import BY_REQUEST

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time, wrong_in
 from leaguekit.kit.checks import Area, Evidence, Failed
 from leaguekit.kit.exchanges import text_of
-from leaguekit.kit.host import PING_SECONDS
 from leaguekit.kit.incoming import MISSING, evidence, values
-from leaguekit.kit.player.scene import PlayerScene
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import speaks

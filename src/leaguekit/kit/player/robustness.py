@@ -9,6 +9,7 @@ import msgspec
 from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, encode, request, text_of
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.kit.player.matches import (
     CAN_JOIN,
     given_id,
@@ -19,7 +20,6 @@ from leaguekit.kit.player.matches import (
     standings_told,
 )
 from leaguekit.kit.player.registration import ping
-from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.methods import BY_REQUEST

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import USUAL, Check, Terms, examine
+from leaguekit.kit.checks import USUAL, Check, CheckSettings, examine
 from leaguekit.kit.exchanges import Ground
 from leaguekit.kit.referee import faults, matches, posts, registration, reliability, results, retries
-from leaguekit.kit.referee.scene import RefereeScene
+from leaguekit.kit.referee.harness import RefereeScene
 from leaguekit.kit.report import Report
 
 AREAS = (
@@ -35,7 +35,7 @@ CHECKS: list[Check[RefereeScene]] = [check for area in AREAS for check in area.c
 
 
 async def check_referee(
-    world: World, ground: Ground, *, port: int = 0, url: str | None = None, terms: Terms = USUAL
+    world: World, ground: Ground, *, port: int = 0, url: str | None = None, terms: CheckSettings = USUAL
 ) -> Report:
     """Check the referee that registers at our port, or the one at ``url``, which need not register.
 

@@ -8,9 +8,9 @@ from leaguekit.games.base import SIDES, Side, other
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
+from leaguekit.kit.referee.harness import REAL, STRANGER, Bout, RefereeScene
+from leaguekit.kit.referee.kit_players import Seat, chooses, in_turn, joins, plan, says
 from leaguekit.kit.referee.results import CAN_PLAY
-from leaguekit.kit.referee.scene import REAL, STRANGER, Bout, RefereeScene
-from leaguekit.kit.referee.seats import Seat, chooses, in_turn, joins, plan, says
 from leaguekit.match.machine import MAX_REPEATS
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST

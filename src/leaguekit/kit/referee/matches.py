@@ -10,9 +10,9 @@ from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Json
 from leaguekit.kit.incoming import Came, Part, envelope, evidence, has, judged
+from leaguekit.kit.referee.harness import GAME, PLAYED_BEFORE, REAL, REFEREE_ID, Bout, RefereeScene
+from leaguekit.kit.referee.kit_players import chooses, joins, plan
 from leaguekit.kit.referee.registration import ping
-from leaguekit.kit.referee.scene import GAME, PLAYED_BEFORE, REAL, REFEREE_ID, Bout, RefereeScene
-from leaguekit.kit.referee.seats import chooses, joins, plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 

@@ -7,11 +7,11 @@ from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, Json
 from leaguekit.kit.incoming import evidence, is_a, value
 from leaguekit.kit.referee.faults import check_knows_tokens, is_technical
+from leaguekit.kit.referee.harness import STRANGER, RefereeScene
+from leaguekit.kit.referee.kit_players import joins, never, plan
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.kit.referee.retries import silent_call
-from leaguekit.kit.referee.scene import STRANGER, RefereeScene
-from leaguekit.kit.referee.seats import joins, never, plan
-from leaguekit.kit.rpc import has_code
+from leaguekit.kit.rpc_checks import has_code
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST
 

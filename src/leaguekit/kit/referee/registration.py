@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence, Failed
-from leaguekit.kit.host import PING_SECONDS
 from leaguekit.kit.incoming import Beginning, Came, Part, envelope, evidence, judged
-from leaguekit.kit.referee.scene import GAME, RefereeScene
-from leaguekit.kit.rpc import letter
+from leaguekit.kit.referee.harness import GAME, RefereeScene
+from leaguekit.kit.rpc_checks import letter
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
 

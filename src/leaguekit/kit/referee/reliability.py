@@ -13,11 +13,11 @@ from leaguekit.kit.answer_checks import judged as judged_answer
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Refusal
 from leaguekit.kit.incoming import evidence, is_a, value
+from leaguekit.kit.referee.harness import REFEREE_ID, SLACK_SECONDS, STRANGER, Bout, RefereeScene
+from leaguekit.kit.referee.kit_players import joins, plan
 from leaguekit.kit.referee.matches import accepted, takes
 from leaguekit.kit.referee.registration import ping
 from leaguekit.kit.referee.results import CAN_PLAY
-from leaguekit.kit.referee.scene import REFEREE_ID, SLACK_SECONDS, STRANGER, Bout, RefereeScene
-from leaguekit.kit.referee.seats import joins, plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import BY_REQUEST
 

@@ -10,9 +10,9 @@ from leaguekit.games.even_odd import HIGHEST, number_parity
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived, Json
 from leaguekit.kit.incoming import Came, Part, envelope, evidence, judged, value
+from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, Bout, RefereeScene
+from leaguekit.kit.referee.kit_players import plan
 from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, came, of_match
-from leaguekit.kit.referee.scene import AFTER_SECONDS, GAME, Bout, RefereeScene
-from leaguekit.kit.referee.seats import plan
 from leaguekit.match.draw import opens
 from leaguekit.protocol import messages as m
 

@@ -8,9 +8,9 @@ from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.incoming import evidence
 from leaguekit.kit.referee.faults import is_technical, lost_by, told_of
+from leaguekit.kit.referee.harness import QUICK, REAL, RefereeScene
+from leaguekit.kit.referee.kit_players import Plan, chooses, joins, never, plan
 from leaguekit.kit.referee.results import CAN_PLAY
-from leaguekit.kit.referee.scene import QUICK, REAL, RefereeScene
-from leaguekit.kit.referee.seats import Plan, chooses, joins, never, plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages import Message, message_type
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from leaguekit.kit.checks import Evidence, Failed
 from leaguekit.kit.exchanges import Arrived
 from leaguekit.kit.incoming import evidence
-from leaguekit.kit.manager.scene import ManagerScene, rows_of
+from leaguekit.kit.manager.harness import ManagerScene, rows_of
 
 
 def check_rows(arrived: Arrived, path: str, scene: ManagerScene) -> Evidence:

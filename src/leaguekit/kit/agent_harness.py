@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import NotRun, Terms
+from leaguekit.kit.checks import CheckSettings, NotRun
 from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Seen, conversation_in
 from leaguekit.kit.incoming import value
 from leaguekit.protocol import messages as m
@@ -28,7 +28,7 @@ class Host(ABC):
     # The id that the agent is given.
     agent_id: ClassVar[str]
 
-    def __init__(self, world: World, ground: Ground, url: str | None, terms: Terms) -> None:
+    def __init__(self, world: World, ground: Ground, url: str | None, terms: CheckSettings) -> None:
         self.world = world
         self.ground = ground
         self.terms = terms

@@ -15,10 +15,10 @@ import msgspec
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.games.even_odd import PARITIES, number_parity
-from leaguekit.kit.checks import USUAL, NotRun, Terms
+from leaguekit.kit.checks import USUAL, CheckSettings, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Line, Seen
 from leaguekit.kit.incoming import Told, is_a, value
-from leaguekit.kit.manager.members import GAME, Member, Role
+from leaguekit.kit.manager.kit_agents import GAME, Member, Role
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
@@ -73,7 +73,7 @@ class ManagerScene:
         url: str,
         *,
         admin_token: str | None = None,
-        terms: Terms = USUAL,
+        terms: CheckSettings = USUAL,
     ) -> None:
         self.world = world
         self.terms = terms

@@ -10,9 +10,9 @@ from leaguekit.kit.answer_checks import is_refusal
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Json, request
 from leaguekit.kit.incoming import value
+from leaguekit.kit.manager.harness import ManagerScene
 from leaguekit.kit.manager.registration import other_players, player
-from leaguekit.kit.manager.scene import ManagerScene
-from leaguekit.kit.rpc import SECONDS, has_code, letter
+from leaguekit.kit.rpc_checks import SECONDS, has_code, letter
 from leaguekit.protocol.rpc import MAX_BYTES
 
 RPC: Area[ManagerScene] = Area("rpc", "JSON-RPC 2.0")

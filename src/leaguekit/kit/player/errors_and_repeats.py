@@ -7,6 +7,7 @@ import msgspec
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange
+from leaguekit.kit.player.harness import PlayerScene
 from leaguekit.kit.player.matches import (
     CAN_CHOOSE,
     CAN_JOIN,
@@ -16,7 +17,6 @@ from leaguekit.kit.player.matches import (
     plays_on,
     standings_told,
 )
-from leaguekit.kit.player.scene import PlayerScene
 from leaguekit.protocol import messages as m
 
 # A table of a hundred players is well over the 10 KB that a player may send.

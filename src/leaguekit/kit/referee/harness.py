@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
-from leaguekit.kit.checks import USUAL, NotRun, Terms
+from leaguekit.kit.agent_harness import Host
+from leaguekit.kit.checks import USUAL, CheckSettings, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
-from leaguekit.kit.host import Host
 from leaguekit.kit.incoming import Beginning, Told, is_a, kind_of
-from leaguekit.kit.referee.seats import Plan, Seat
+from leaguekit.kit.referee.kit_players import Plan, Seat
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_conversation, match_id, player_id
@@ -90,7 +90,7 @@ class RefereeScene(Host):
     role = "referee"
     agent_id = REFEREE_ID
 
-    def __init__(self, world: World, ground: Ground, *, url: str | None = None, terms: Terms = USUAL) -> None:
+    def __init__(self, world: World, ground: Ground, *, url: str | None = None, terms: CheckSettings = USUAL) -> None:
         super().__init__(world, ground, url, terms)
         self.told = Told()
         if not self.registers:

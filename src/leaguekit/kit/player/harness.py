@@ -13,10 +13,10 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game, Side
-from leaguekit.kit.checks import USUAL, NotRun, Terms
+from leaguekit.kit.agent_harness import PING_SECONDS, Host
+from leaguekit.kit.checks import USUAL, CheckSettings, NotRun
 from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
-from leaguekit.kit.host import PING_SECONDS, Host
-from leaguekit.kit.player.bouts import LIMITS, Bout
+from leaguekit.kit.player.match import LIMITS, Bout
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, match_id
@@ -40,7 +40,7 @@ class PlayerScene(Host):
     agent_id = PLAYER_ID
 
     def __init__(
-        self, world: World, ground: Ground, game: Game[Any], *, url: str | None = None, terms: Terms = USUAL
+        self, world: World, ground: Ground, game: Game[Any], *, url: str | None = None, terms: CheckSettings = USUAL
     ) -> None:
         super().__init__(world, ground, url, terms)
         self.game = game
