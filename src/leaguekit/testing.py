@@ -196,7 +196,7 @@ class _Hall:
         self, pair: dict[str, Player], game: str, seed: int, roles: list[Role], *, strict: bool
     ) -> list[PlayedMatch]:
         agents = {
-            name: friendly_match.guest(player, self._world(), name, _url(name), seed=seed)
+            name: friendly_match.unregistered_player(player, self._world(), name, _url(name), seed=seed)
             for name, player in pair.items()
         }
         for name, agent in agents.items():
@@ -218,7 +218,9 @@ class _Hall:
     async def _match(
         self, agents: dict[str, PlayerAgent], game: str, seed: bytes, round_id: int, role: Role
     ) -> PlayedMatch:
-        seats = [friendly_match.seat(name, _url(name), agent.history.values()) for name, agent in agents.items()]
+        seats = [
+            friendly_match.assigned_player(name, _url(name), agent.history.values()) for name, agent in agents.items()
+        ]
         a, b = seats if role == ROLES[0] else reversed(seats)
         world, began = self._world(), self._loop.time()
         referee = MatchRunner(

@@ -15,18 +15,18 @@ from tests.kit.mutants import (
     Json,
     Mutant,
     When,
+    accepting,
     answering,
-    at,
-    deaf,
     dropping,
+    ignoring,
     is_a,
-    of_rpc,
     once,
     params_of,
-    put,
     refusing,
+    rpc_mutants,
     sending,
-    taking,
+    value_at,
+    with_value,
 )
 
 REFEREE, PLAYER = is_a("REFEREE_REGISTER_REQUEST"), is_a("LEAGUE_REGISTER_REQUEST")
@@ -35,56 +35,56 @@ ANNOUNCEMENT, STANDINGS = is_a("ROUND_ANNOUNCEMENT"), is_a("LEAGUE_STANDINGS_UPD
 FIRST_ROUND = is_a("ROUND_ANNOUNCEMENT", round_id=1)
 ASSIGNMENT = is_a("MATCH_ASSIGNMENT", round_id=1)
 COMPLETED, END = is_a("ROUND_COMPLETED", round_id=1), is_a("LEAGUE_COMPLETED")
-STRANGER = "tok-p01-made-by-nobody"
+FORGED_AUTH = "tok-p01-made-by-nobody"
 _SENT = {"round": FIRST_ROUND, "assign": ASSIGNMENT, "standings": STANDINGS, "completed": COMPLETED, "end": END}
 
 
 def _first_answer(when: When, path: str, wrong: Any = WRONG) -> Mutant:
-    """Changes the first good answer to something."""
+    """Change the first valid answer to a kind of request."""
     done: list[bool] = []
 
     def change(request: Any, answer: Any) -> Any:
-        if done or not isinstance(request, dict) or not when(request) or at(answer, "result") is None:
+        if done or not isinstance(request, dict) or not when(request) or value_at(answer, "result") is None:
             return answer
         done.append(True)
-        return put(answer, f"result.{path}", wrong)
+        return with_value(answer, f"result.{path}", wrong)
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def _old_rpc(when: When) -> Mutant:
-    return Mutant(sends=lambda request, _url: request | {"jsonrpc": "1.0"} if when(request) else request)
+    return Mutant(change_request=lambda request, _url: request | {"jsonrpc": "1.0"} if when(request) else request)
 
 
 def _called(name: str) -> When:
-    """Whether an agent registers by that name."""
+    """Return a predicate: whether an agent registers under that name."""
 
     def holds(request: Json) -> bool:
-        metas = [at(params_of(request), f"{role}_meta.display_name") for role in ("player", "referee")]
+        metas = [value_at(params_of(request), f"{role}_meta.display_name") for role in ("player", "referee")]
         return any(isinstance(one, str) and one.startswith(name) for one in metas)
 
     return holds
 
 
 def _with_meta(role: str, **meta: Any) -> When:
-    """Whether an agent of a role registers with this about itself; ... is what is left out."""
+    """Return a predicate: whether an agent registers with these values. ``...`` stands for an absent field."""
 
     def holds(request: Json) -> bool:
-        said = at(params_of(request), f"{role}_meta")
+        said = value_at(params_of(request), f"{role}_meta")
         return isinstance(said, dict) and all(said.get(name, ...) == value for name, value in meta.items())
 
     return holds
 
 
 def _a_query(**fields: Any) -> Callable[[Any], bool]:
-    """Whether a query has these values; ... is a field that is left out, __ a dot."""
+    """Return a predicate: whether a query has these values. ``...`` stands for an absent field, __ for a dot."""
 
     def holds(request: Any) -> bool:
         params = params_of(request)
         if params.get("message_type") != "LEAGUE_QUERY" or request.get("method") != "league_query":
             return False
         return all(
-            (name not in params) if value is ... else at(params, name.replace("__", ".")) == value
+            (name not in params) if value is ... else value_at(params, name.replace("__", ".")) == value
             for name, value in fields.items()
         )
 
@@ -96,7 +96,7 @@ def _number(when: Callable[[Any], bool], code: int = 9) -> Mutant:
 
 
 def _nth_player(number: int, when: When) -> Mutant:
-    """Does not tell one player something; players are told apart by the order in which they were announced to."""
+    """Do not send a message to one player. Players are numbered in the order of the announcements to them."""
     players: list[str] = []
 
     def drop(request: Json, url: str) -> Any:
@@ -105,11 +105,11 @@ def _nth_player(number: int, when: When) -> Mutant:
         is_meant = when(request) and url in players and players.index(url) == number - 1
         return Faked(None, {}) if is_meant else request
 
-    return Mutant(sends=drop)
+    return Mutant(change_request=drop)
 
 
 def _no_referee(when: When) -> Mutant:
-    """Does not tell the referees something."""
+    """Do not send a message to the referees."""
     referees: set[str] = set()
 
     def drop(request: Json, url: str) -> Any:
@@ -117,7 +117,7 @@ def _no_referee(when: When) -> Mutant:
             referees.add(url)
         return Faked(None, {}) if when(request) and url in referees else request
 
-    return Mutant(sends=drop)
+    return Mutant(change_request=drop)
 
 
 def _in_first_match(**fields: Any) -> Callable[[Json], list[Json]]:
@@ -145,30 +145,30 @@ def ack_of(request: Json) -> Json:
 
 
 def _forgetful() -> Mutant:
-    """Does not give the first match out, and believes that it did."""
+    """Do not assign the first match, as if it had been assigned."""
     is_first = is_a("MATCH_ASSIGNMENT", match_id="R1M1")
-    return Mutant(sends=lambda request, _url: Faked(None, ack_of(request)) if is_first(request) else request)
+    return Mutant(change_request=lambda request, _url: Faked(None, ack_of(request)) if is_first(request) else request)
 
 
 def _leaking() -> Mutant:
-    """Shows referees the token of a player."""
+    """Send referees the token of a player."""
     token: list[str] = []
 
     def learn(request: Any, answer: Any) -> Any:
-        if isinstance(request, dict) and PLAYER(request) and at(answer, "result.auth_token"):
-            token.append(at(answer, "result.auth_token"))
+        if isinstance(request, dict) and PLAYER(request) and value_at(answer, "result.auth_token"):
+            token.append(value_at(answer, "result.auth_token"))
         return answer
 
     def show(request: Json, _url: str) -> Json:
-        return put(request, "params.players_token", token[0]) if ASSIGNMENT(request) else request
+        return with_value(request, "params.players_token", token[0]) if ASSIGNMENT(request) else request
 
-    return Mutant(answers=learn, sends=show)
+    return Mutant(change_answer=learn, change_request=show)
 
 
 def _on_report(
     number: int, answer_with: Callable[[Any], Any], match: str | None = None, *, late: bool = False
 ) -> Mutant:
-    """Answers one refused report otherwise: by the number of its refusal, the first time or the last one."""
+    """Change the answer to one refused report: the first or the last with that number."""
     over, done = [late], [False]
 
     def sent(request: Json, _url: str) -> Json:
@@ -177,13 +177,13 @@ def _on_report(
         return request
 
     def change(request: Any, answer: Any) -> Any:
-        is_meant = isinstance(request, dict) and REPORT(request) and at(answer, "error.code") == number
+        is_meant = isinstance(request, dict) and REPORT(request) and value_at(answer, "error.code") == number
         if not is_meant or over[0] or done[0] or match not in (None, request["params"].get("match_id")):
             return answer
         done[0] = True
         return answer_with(answer)
 
-    return Mutant(sends=sent, answers=change)
+    return Mutant(change_request=sent, change_answer=change)
 
 
 def _taken(answer: Any) -> Any:
@@ -191,43 +191,43 @@ def _taken(answer: Any) -> Any:
 
 
 def _refused_report(match: str) -> Mutant:
-    """Counts a report and says that it failed."""
+    """Count a report, but answer that it failed."""
 
     def change(request: Any, answer: Any) -> Any:
         is_meant = isinstance(request, dict) and REPORT(request) and request["params"].get("match_id") == match
-        if not is_meant or at(answer, "result") is None:
+        if not is_meant or value_at(answer, "result") is None:
             return answer
         return {"jsonrpc": "2.0", "error": {"code": -32603, "message": "no"}, "id": answer["id"]}
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def _slow_standings() -> Mutant:
-    """Takes six seconds for the first standings of each player."""
-    told: set[str] = set()
+    """Send the first standings to each player after six seconds."""
+    informed: set[str] = set()
 
     async def wait(request: Json, url: str) -> Json:
-        if STANDINGS(request) and url not in told:
-            told.add(url)
+        if STANDINGS(request) and url not in informed:
+            informed.add(url)
             await asyncio.sleep(6)
         return request
 
-    return Mutant(sends=wait)
+    return Mutant(change_request=wait)
 
 
 def _later_standings(instead: Callable[[Json], Any]) -> Mutant:
-    """Does something else with the standings of the first round that are not a player's first."""
-    told: set[str] = set()
+    """Change the standings of the first round that are not the first for a player."""
+    informed: set[str] = set()
 
     def change(request: Json, url: str) -> Any:
         if not is_a("LEAGUE_STANDINGS_UPDATE", round_id=1)(request):
             return request
-        if url not in told:
-            told.add(url)
+        if url not in informed:
+            informed.add(url)
             return request
         return instead(request)
 
-    return Mutant(sends=change)
+    return Mutant(change_request=change)
 
 
 def _rows(name: str, change: Callable[[list[Json]], list[Json]]) -> Callable[[Json], list[Json]]:
@@ -239,13 +239,13 @@ def _more_points(rows: list[Json]) -> list[Json]:
 
 
 def _swapped(rows: list[Json]) -> list[Json]:
-    """The two in the middle the other way round."""
+    """Return the rows with the two in the middle exchanged."""
     first, one, other, last = rows
     return [first, other | {"rank": one["rank"]}, one | {"rank": other["rank"]}, last]
 
 
 def _talkative_end() -> Mutant:
-    """Sends a player the standings after the end."""
+    """Send a player the standings after the end."""
     latest: dict[str, Json] = {}
 
     def change(request: Json, url: str) -> Any:
@@ -253,11 +253,11 @@ def _talkative_end() -> Mutant:
             latest[url] = request
         return Also(request, [(url, latest[url])], 0.5) if END(request) and url in latest else request
 
-    return Mutant(sends=change)
+    return Mutant(change_request=change)
 
 
 def _after_end(mutant: Mutant) -> Mutant:
-    """Does something only when the league is over."""
+    """Apply a change only after the end of the league."""
     over: list[bool] = []
 
     def sent(request: Json, _url: str) -> Json:
@@ -265,11 +265,14 @@ def _after_end(mutant: Mutant) -> Mutant:
             over.append(True)
         return request
 
-    return Mutant(sends=sent, answers=lambda request, answer: mutant.answers(request, answer) if over else answer)
+    return Mutant(
+        change_request=sent,
+        change_answer=lambda request, answer: mutant.change_answer(request, answer) if over else answer,
+    )
 
 
 MUTANTS: dict[str, Callable[[], Mutant]] = {
-    # Fields: of the answers to the first registrations, and of all that is sent.
+    # Fields of the answers to the first registrations, and of all messages to agents.
     **{
         check.id: partial(_first_answer, when, path)
         for check in CHECKS
@@ -285,39 +288,41 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     },
     **{f"{area}.request": partial(_old_rpc, when) for area, when in _SENT.items()},
     **{f"{area}.sender": partial(sending, when, "sender", "referee:REF01") for area, when in _SENT.items()},
-    **of_rpc(QUERY),
-    "rpc.large": lambda: taking(lambda request: isinstance(params_of(request).get("from_a_later_version"), str)),
-    "reach.ping": lambda: deaf(lambda request: isinstance(request, dict) and request.get("method") == "ping"),
+    **rpc_mutants(QUERY),
+    "rpc.large": lambda: accepting(lambda request: isinstance(params_of(request).get("from_a_later_version"), str)),
+    "reach.ping": lambda: ignoring(lambda request: isinstance(request, dict) and request.get("method") == "ping"),
     "referee.answer": lambda: refusing(once(REFEREE)),
     "referee.status": lambda: _first_answer(REFEREE, "status", "MAYBE"),
     "referee.others": lambda: answering(_called("Kit referee 2"), "result.referee_id", "REF01"),
     "player.answer": lambda: refusing(once(PLAYER)),
     "player.status": lambda: _first_answer(PLAYER, "status", "MAYBE"),
     "player.others": lambda: answering(_called("Kit player 2"), "result.player_id", "P01"),
-    "player.repeat": lambda: Mutant(answers=_second_time("Kit player 3", "P77")),
+    "player.repeat": lambda: Mutant(change_answer=_second_time("Kit player 3", "P77")),
     "player.return": lambda: answering(
         lambda request: PLAYER(request) and "auth_token" in request["params"], "result.player_id", "P77"
     ),
-    "refused.game": lambda: taking(_with_meta("player", game_types=["chess"])),
-    "refused.referees_game": lambda: taking(_with_meta("referee", game_types=["chess"])),
-    "refused.endpoint": lambda: taking(_with_meta("player", contact_endpoint="http://127.0.0.1:9/mcp")),
-    "refused.version": lambda: taking(_with_meta("player", protocol_version="1.0.0")),
-    "refused.long_name": lambda: taking(_with_meta("player", display_name="x" * 51)),
-    "refused.capacity": lambda: taking(_with_meta("referee", max_concurrent_matches=11)),
-    "refused.url": lambda: taking(_with_meta("player", contact_endpoint="here")),
+    "refused.game": lambda: accepting(_with_meta("player", game_types=["chess"])),
+    "refused.referees_game": lambda: accepting(_with_meta("referee", game_types=["chess"])),
+    "refused.endpoint": lambda: accepting(_with_meta("player", contact_endpoint="http://127.0.0.1:9/mcp")),
+    "refused.version": lambda: accepting(_with_meta("player", protocol_version="1.0.0")),
+    "refused.long_name": lambda: accepting(_with_meta("player", display_name="x" * 51)),
+    "refused.capacity": lambda: accepting(_with_meta("referee", max_concurrent_matches=11)),
+    "refused.url": lambda: accepting(_with_meta("player", contact_endpoint="here")),
     "refused.reason": lambda: answering(_with_meta("player", game_types=["chess"]), "result.reason", None),
-    "refused.missing": lambda: taking(_with_meta("player", display_name=...)),
+    "refused.missing": lambda: accepting(_with_meta("player", display_name=...)),
     "refused.duplicate": lambda: Mutant(
-        answers=lambda _request, answer: put(answer, "error.code", 9) if at(answer, "error.code") == 2002 else answer
+        change_answer=lambda _request, answer: (
+            with_value(answer, "error.code", 9) if value_at(answer, "error.code") == 2002 else answer
+        )
     ),
     "refused.suggestion": lambda: answering(PLAYER, "error.data.suggestion", ...),
-    "token.wrong": lambda: taking(_a_query(auth_token=STRANGER)),
-    "token.wrong_number": lambda: _number(_a_query(auth_token=STRANGER)),
-    "token.wrong_code": lambda: answering(_a_query(auth_token=STRANGER), "error.data.error_code", "E001"),
-    "token.error": lambda: answering(_a_query(auth_token=STRANGER), "error.data.original_message_type", ...),
-    "token.missing": lambda: taking(_a_query(auth_token=...)),
+    "token.wrong": lambda: accepting(_a_query(auth_token=FORGED_AUTH)),
+    "token.wrong_number": lambda: _number(_a_query(auth_token=FORGED_AUTH)),
+    "token.wrong_code": lambda: answering(_a_query(auth_token=FORGED_AUTH), "error.data.error_code", "E001"),
+    "token.error": lambda: answering(_a_query(auth_token=FORGED_AUTH), "error.data.original_message_type", ...),
+    "token.missing": lambda: accepting(_a_query(auth_token=...)),
     "token.missing_code": lambda: answering(_a_query(auth_token=...), "error.data.error_code", "E012"),
-    "token.other": lambda: taking(_a_query(sender="player:P02")),
+    "token.other": lambda: accepting(_a_query(sender="player:P02")),
     "token.league": lambda: _number(_a_query(league_id="league_of_others")),
     "token.type": lambda: _number(_a_query(query_type="GET_RICH")),
     "token.unknown_player": lambda: answering(
@@ -342,30 +347,30 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     "late.referee": lambda: answering(_called("Kit late referee"), "result.status", "OK"),
     "assign.comes": _forgetful,
     "assign.tokens": _leaking,
-    "assign.lead": lambda: Mutant(lead=5.0),
-    "report.wrong_token": lambda: taking(is_a("MATCH_RESULT_REPORT", auth_token=STRANGER)),
-    "report.no_token": lambda: taking(lambda request: REPORT(request) and "auth_token" not in request["params"]),
-    "report.unknown": lambda: taking(is_a("MATCH_RESULT_REPORT", match_id="R99M99")),
-    "report.other_league": lambda: taking(is_a("MATCH_RESULT_REPORT", league_id="league_of_others")),
-    "report.no_result": lambda: taking(lambda request: REPORT(request) and "result" not in request["params"]),
-    "report.wrong_token_number": lambda: _number(is_a("MATCH_RESULT_REPORT", auth_token=STRANGER)),
+    "assign.lead": lambda: Mutant(announce_lead=5.0),
+    "report.wrong_token": lambda: accepting(is_a("MATCH_RESULT_REPORT", auth_token=FORGED_AUTH)),
+    "report.no_token": lambda: accepting(lambda request: REPORT(request) and "auth_token" not in request["params"]),
+    "report.unknown": lambda: accepting(is_a("MATCH_RESULT_REPORT", match_id="R99M99")),
+    "report.other_league": lambda: accepting(is_a("MATCH_RESULT_REPORT", league_id="league_of_others")),
+    "report.no_result": lambda: accepting(lambda request: REPORT(request) and "result" not in request["params"]),
+    "report.wrong_token_number": lambda: _number(is_a("MATCH_RESULT_REPORT", auth_token=FORGED_AUTH)),
     "report.unknown_number": lambda: _number(is_a("MATCH_RESULT_REPORT", match_id="R99M99")),
     "report.no_result_number": lambda: _number(lambda request: REPORT(request) and "result" not in request["params"]),
     "report.no_token_code": lambda: answering(
         lambda request: REPORT(request) and "auth_token" not in request["params"], "error.data.error_code", "E012"
     ),
-    "report.player": lambda: taking(
+    "report.player": lambda: accepting(
         lambda request: REPORT(request) and request["params"]["sender"].startswith("player:")
     ),
     "report.other_referee": lambda: _on_report(5002, _taken, "R1M1"),
-    "report.contradiction": lambda: taking(
-        lambda request: REPORT(request) and [*(at(request, "params.result.score") or {}).values()] == [3, 3]
+    "report.contradiction": lambda: accepting(
+        lambda request: REPORT(request) and [*(value_at(request, "params.result.score") or {}).values()] == [3, 3]
     ),
     "report.accepted": lambda: _refused_report("R1M1"),
     "report.duplicate": lambda: _on_report(5003, _taken),
-    "report.duplicate_number": lambda: _on_report(5003, lambda answer: put(answer, "error.code", 9)),
+    "report.duplicate_number": lambda: _on_report(5003, lambda answer: with_value(answer, "error.code", 9)),
     "report.duplicate_data": lambda: _on_report(
-        5003, lambda answer: put(answer, "error.data.previous_report_time", ...)
+        5003, lambda answer: with_value(answer, "error.data.previous_report_time", ...)
     ),
     "standings.soon": _slow_standings,
     "standings.rest": lambda: _refused_report("R1M2"),
@@ -412,13 +417,13 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
 
 
 def _second_time(name: str, player_id: str) -> Callable[[Any, Any], Any]:
-    """Gives another id to who registers a second time without a token."""
+    """Give another id to an agent that registers a second time without a token."""
     seen: list[bool] = []
 
     def change(request: Any, answer: Any) -> Any:
-        if not isinstance(request, dict) or not _called(name)(request) or at(answer, "result") is None:
+        if not isinstance(request, dict) or not _called(name)(request) or value_at(answer, "result") is None:
             return answer
         seen.append(True)
-        return put(answer, "result.player_id", player_id) if len(seen) == 2 else answer
+        return with_value(answer, "result.player_id", player_id) if len(seen) == 2 else answer
 
     return change

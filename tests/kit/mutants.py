@@ -1,7 +1,7 @@
 """Agents with one thing about them changed on the wire.
 
-A mutant stands between a real agent and the network: it sees every request that its agent sends, every request that it
-gets and the answers to both, and may change, drop, delay, fake or repeat them. All else about the agent is as it is.
+A mutant is between a real agent and the network. It sees every request that its agent sends or receives, and the
+answers to both. It may change, drop, delay, fake or repeat them. Otherwise the agent is not changed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.requirements import REQUIREMENTS
 
 Json = dict[str, Any]
-# In the place of a request: it is never answered, or not sent at all.
+# Stands for a request that is not sent, or not answered.
 DROPPED = object()
-# What stands at a path that is wrong: neither text nor list nor object, and no number that is allowed.
+# A value that is wrong in every field: it is not a text, a list or an object, and the number is not allowed.
 WRONG = -1
 
 
 class Also(NamedTuple):
-    """A request that is sent, and others, each to a URL, after so many seconds."""
+    """A request, and others that are sent to other URLs ``after`` that many seconds."""
 
     request: Json
     others: list[tuple[str, Json]]
@@ -36,7 +36,7 @@ class Also(NamedTuple):
 
 
 class Faked(NamedTuple):
-    """A request that is sent, if there is one, while its agent at once gets an answer that nobody gave."""
+    """A request, if any, while its agent gets a made-up answer at once."""
 
     request: Json | None
     result: Json
@@ -45,20 +45,20 @@ class Faked(NamedTuple):
 
 @dataclass
 class Mutant:
-    """What is changed; each may be a coroutine function."""
+    """What is changed. Each function may be a coroutine function."""
 
-    # (request, URL) → what is sent in its place: a request, DROPPED, Also or Faked.
-    sends: Callable[[Json, str], Any] = lambda request, _url: request
-    # (request, answer) → what is answered in its place; bytes go out as they are.
-    answers: Callable[[Any, Any], Any] = lambda _request, answer: answer
-    # request → what its agent hears in its place, or DROPPED.
-    hears: Callable[[Any], Any] = lambda request: request
-    # (request, answer) → what its agent gets in the place of an answer, which is None if none came.
-    gets: Callable[[Json, Any], Any] = lambda _request, answer: answer
-    # Whether its program goes on when the league is over.
-    stays: bool = False
-    # For a manager: from the announcement of a round to its first match.
-    lead: float = 60.0
+    # (request, URL) → what the agent sends instead: a request, DROPPED, Also or Faked.
+    change_request: Callable[[Json, str], Any] = lambda request, _url: request
+    # (request, answer) → what the agent answers instead. Bytes are sent as they are.
+    change_answer: Callable[[Any, Any], Any] = lambda _request, answer: answer
+    # request → what the agent receives instead, or DROPPED.
+    change_incoming: Callable[[Any], Any] = lambda request: request
+    # (request, answer) → the answer that the agent receives instead. The answer is None if there was none.
+    change_received_answer: Callable[[Json, Any], Any] = lambda _request, answer: answer
+    # Whether the agent keeps running after the end of the league.
+    keeps_running: bool = False
+    # For a manager: the seconds from the announcement of a round to its first match.
+    announce_lead: float = 60.0
 
     def handler(self, handle: Handler) -> Handler:
         async def handled(body: bytes, peer: Peer) -> bytes | None:
@@ -66,11 +66,11 @@ class Mutant:
                 request = json.loads(body)
             except (ValueError, RecursionError):
                 request = body
-            heard = await _settled(self.hears(request))
-            if heard is DROPPED:
+            changed = await _awaited(self.change_incoming(request))
+            if changed is DROPPED:
                 await asyncio.Event().wait()
-            answer = await handle(body if heard is request else json.dumps(heard).encode(), peer)
-            given = await _settled(self.answers(request, None if answer is None else json.loads(answer)))
+            answer = await handle(body if changed is request else json.dumps(changed).encode(), peer)
+            given = await _awaited(self.change_answer(request, None if answer is None else json.loads(answer)))
             if given is None or isinstance(given, bytes):
                 return given
             return json.dumps(given).encode()
@@ -91,7 +91,7 @@ class _MutantCaller(MemoryCaller):
         request = json.loads(body)
         if "method" not in request:
             return await super().post(url, body, seconds, max_bytes)
-        sent = await _settled(self._mutant.sends(request, url))
+        sent = await _awaited(self._mutant.change_request(request, url))
         if sent is DROPPED:
             return _answered(request, {})
         if isinstance(sent, Faked):
@@ -105,14 +105,14 @@ class _MutantCaller(MemoryCaller):
         try:
             came = await super().post(url, json.dumps(sent).encode(), seconds, max_bytes)
         except CallFailed:
-            if (answer := self._mutant.gets(request, None)) is None:
+            if (answer := self._mutant.change_received_answer(request, None)) is None:
                 raise
             return HttpAnswer(200, json.dumps(answer).encode())
         try:
             answer = json.loads(came.body)
         except (ValueError, RecursionError):
             return came
-        return replace(came, body=json.dumps(self._mutant.gets(request, answer)).encode())
+        return replace(came, body=json.dumps(self._mutant.change_received_answer(request, answer)).encode())
 
     def _later(self, url: str, request: Json, after: float) -> None:
         async def post() -> HttpAnswer:
@@ -126,11 +126,11 @@ def _answered(request: Json, result: Json) -> HttpAnswer:
     return HttpAnswer(200, json.dumps({"jsonrpc": "2.0", "result": result, "id": request.get("id")}).encode())
 
 
-async def _settled(value: Any) -> Any:
+async def _awaited(value: Any) -> Any:
     return await value if asyncio.iscoroutine(value) else value
 
 
-# What mutants are made of
+# The parts of a mutant
 
 When = Callable[[Json], bool]
 
@@ -141,38 +141,38 @@ def params_of(request: Any) -> Json:
 
 
 def is_a(kind: str, **fields: Any) -> When:
-    """Whether a request has a message of a type, with these values in some fields; __ stands for a dot."""
+    """Return a predicate: whether a request has a message of a type with these values. __ stands for a dot."""
 
     def holds(request: Json) -> bool:
         params = params_of(request)
-        found = {name: at(params, name.replace("__", ".")) for name in fields}
+        found = {name: value_at(params, name.replace("__", ".")) for name in fields}
         return params.get("message_type") == kind and found == fields
 
     return holds
 
 
-def at(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
     return value
 
 
-def put(value: Any, path: str, wrong: Any = WRONG) -> Any:
-    """A value with another one at a path; ... takes the field away, and ``[]`` stands for every member of a list."""
+def with_value(value: Any, path: str, wrong: Any = WRONG) -> Any:
+    """Return a value with another one at a path. ``...`` removes the field; ``[]`` stands for every member."""
     head, _, rest = path.partition(".")
     if head.endswith("[]"):
-        return value | {head[:-2]: [put(one, rest, wrong) for one in value[head[:-2]]]}
+        return value | {head[:-2]: [with_value(one, rest, wrong) for one in value[head[:-2]]]}
     if rest:
-        return value | {head: put(value.get(head) or {}, rest, wrong)}
+        return value | {head: with_value(value.get(head) or {}, rest, wrong)}
     return {name: one for name, one in value.items() if name != head} if wrong is ... else value | {head: wrong}
 
 
-def made(wrong: Any, message: Json) -> Any:
+def wrong_value(wrong: Any, message: Json) -> Any:
     return wrong(message) if callable(wrong) else wrong
 
 
 def once(when: When) -> When:
-    """The first time only."""
+    """Return a predicate that is true only the first time."""
     done: list[bool] = []
 
     def holds(request: Json) -> bool:
@@ -185,80 +185,80 @@ def once(when: When) -> When:
 
 
 def sending(when: When, path: str, wrong: Any = WRONG) -> Mutant:
-    """Sends a field of a message wrongly; ``wrong`` may be made from the message."""
+    """Send a wrong value in a field. ``wrong`` may be a function of the message."""
 
     def change(request: Json, _url: str) -> Json:
         if not when(request):
             return request
-        return request | {"params": put(request["params"], path, made(wrong, request["params"]))}
+        return request | {"params": with_value(request["params"], path, wrong_value(wrong, request["params"]))}
 
-    return Mutant(sends=change)
+    return Mutant(change_request=change)
 
 
 def answering(when: When, path: str, wrong: Any = WRONG) -> Mutant:
-    """Gives an answer with something wrong in it; the path begins with result or error."""
+    """Answer with a wrong value. The path begins with result or error."""
 
     def change(request: Any, answer: Any) -> Any:
         if not isinstance(answer, dict) or not isinstance(request, dict) or not when(request):
             return answer
         if path.partition(".")[0] not in answer:
             return answer
-        return put(answer, path, made(wrong, answer))
+        return with_value(answer, path, wrong_value(wrong, answer))
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
-def taking(when: Callable[[Any], bool]) -> Mutant:
-    """Takes what it should refuse."""
+def accepting(when: Callable[[Any], bool]) -> Mutant:
+    """Accept a request that should be refused."""
 
     def change(request: Any, answer: Any) -> Any:
         if not when(request):
             return answer
         return {"jsonrpc": "2.0", "result": {}, "id": request.get("id") if isinstance(request, dict) else None}
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def refusing(when: Callable[[Any], bool], code: int = -32603) -> Mutant:
-    """Refuses what it should take."""
+    """Refuse a request that should be accepted."""
 
     def change(request: Any, answer: Any) -> Any:
         if not when(request):
             return answer
         return {"jsonrpc": "2.0", "error": {"code": code, "message": "no"}, "id": request.get("id")}
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def dropping(when: When) -> Mutant:
-    """Never sends a message."""
-    return Mutant(sends=lambda request, _url: DROPPED if when(request) else request)
+    """Do not send a message."""
+    return Mutant(change_request=lambda request, _url: DROPPED if when(request) else request)
 
 
-def deaf(when: Callable[[Any], bool]) -> Mutant:
-    """Never answers a message."""
-    return Mutant(hears=lambda request: DROPPED if when(request) else request)
+def ignoring(when: Callable[[Any], bool]) -> Mutant:
+    """Do not answer a message."""
+    return Mutant(change_incoming=lambda request: DROPPED if when(request) else request)
 
 
 def delaying(when: When, seconds: float) -> Mutant:
-    """Sends a message later."""
+    """Send a message later."""
 
     async def later(request: Json, _url: str) -> Json:
         await asyncio.sleep(seconds if when(request) else 0)
         return request
 
-    return Mutant(sends=later)
+    return Mutant(change_request=later)
 
 
 def repeating(when: When) -> Mutant:
-    """Sends a message twice."""
-    return Mutant(sends=lambda request, url: Also(request, [(url, request)]) if when(request) else request)
+    """Send a message twice."""
+    return Mutant(change_request=lambda request, url: Also(request, [(url, request)]) if when(request) else request)
 
 
-# The mutants of kit.rpc, which are the same for every agent: ``good`` recognises the call that it is tried with.
+# The mutants of kit.rpc_checks, which are the same for every agent. ``good`` recognises the valid call.
 
 
-def of_rpc(good: When) -> dict[str, Callable[[], Mutant]]:
+def rpc_mutants(good: When) -> dict[str, Callable[[], Mutant]]:
     def with_field(name: str, *values: Any) -> When:
         return lambda request: good(request) and params_of(request).get(name, ...) in values
 
@@ -270,7 +270,7 @@ def of_rpc(good: When) -> dict[str, Callable[[], Mutant]]:
         "no_zone": with_field("timestamp", "2025-01-15T10:30:00"),
         "wrong_zone": with_field("timestamp", "2025-01-15T10:30:00+02:00"),
     }
-    mutants: dict[str, Callable[[], Mutant]] = {f"rpc.{name}": partial(taking, when) for name, when in wrong.items()}
+    mutants: dict[str, Callable[[], Mutant]] = {f"rpc.{name}": partial(accepting, when) for name, when in wrong.items()}
     mutants |= {
         f"rpc.{name}_code": partial(answering, when, "error.data", ...)
         for name, when in wrong.items()
@@ -284,7 +284,7 @@ def of_rpc(good: When) -> dict[str, Callable[[], Mutant]]:
         "no_method": lambda body: isinstance(body, dict) and "method" not in body,
         "empty_batch": lambda body: body == [],
     }
-    mutants |= {f"rpc.{name}": partial(taking, when) for name, when in bodies.items()}
+    mutants |= {f"rpc.{name}": partial(accepting, when) for name, when in bodies.items()}
 
     def of_id(call_id: Any) -> Callable[[Any], bool]:
         return lambda request: isinstance(request, dict) and request.get("id") == call_id
@@ -303,32 +303,32 @@ def of_rpc(good: When) -> dict[str, Callable[[], Mutant]]:
             lambda request: good(request) and request["method"] == params_of(request)["message_type"]
         ),
         "rpc.unknown_fields": lambda: refusing(lambda request: "from_a_later_version" in params_of(request)),
-        "rpc.unknown_method": lambda: taking(
+        "rpc.unknown_method": lambda: accepting(
             lambda request: isinstance(request, dict) and request.get("method") == "no_such_method"
         ),
-        "rpc.other_message": lambda: taking(
+        "rpc.other_message": lambda: accepting(
             lambda request: (
                 params_of(request).get("message_type") == "GAME_JOIN_ACK"
                 and request["method"] not in ("game_join_ack", "GAME_JOIN_ACK")
             )
         ),
-        "rpc.batch": lambda: Mutant(answers=short),
-        "rpc.notification": lambda: Mutant(answers=talkative),
+        "rpc.batch": lambda: Mutant(change_answer=short),
+        "rpc.notification": lambda: Mutant(change_answer=talkative),
         "rpc.alive": lambda: refusing(of_id(40_962)),
     }
 
 
-# What the tests of mutants share
+# Helpers of the tests
 
 
 def failed(outcomes: Sequence[Outcome]) -> set[str]:
-    """The checks that failed; that the kit itself did not is a condition."""
+    """Return the ids of the checks that failed. The kit itself must not have failed."""
     assert not [one for one in outcomes if one.is_our_fault], [one.reason for one in outcomes if one.is_our_fault]
     return {one.check.id for one in outcomes if one.state == "failed"}
 
 
-def about(check: Check[Any], checks: Sequence[Check[Any]]) -> list[Check[Any]]:
-    """The checks of the same area, and all that they rest on."""
+def checks_of_area(check: Check[Any], checks: Sequence[Check[Any]]) -> list[Check[Any]]:
+    """Return the checks of the same area, and all checks that they need."""
     wanted: set[str] = set()
 
     def add(one: Check[Any]) -> None:
@@ -343,10 +343,10 @@ def about(check: Check[Any], checks: Sequence[Check[Any]]) -> list[Check[Any]]:
     return [one for one in checks if one.id in wanted]
 
 
-def quick(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> list[Check[Any]]:
-    """All checks but those of fields that are made from tables, of which one a message stands for the others.
+def without_table_checks(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> list[Check[Any]]:
+    """Return all checks but those of fields that are made from tables. One field of each message is kept.
 
-    All of them are tried by the long tests.
+    The long tests try all of them.
     """
     return [
         one
@@ -356,7 +356,10 @@ def quick(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> list[C
 
 
 def check_registry(checks: Sequence[Check[Any]], mutants: Mapping[str, object]) -> None:
-    """Ids are of their own, sources exist, each check has its mutant, and nothing required rests on advice."""
+    """Assert that ids are unique, that requirements exist, and that each check has a mutant.
+
+    A required check must not need a check that is only recommended.
+    """
     assert mutants.keys() == {check.id for check in checks}
     assert len(mutants) == len(checks)
     for check in checks:

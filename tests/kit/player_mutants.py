@@ -10,11 +10,11 @@ from typing import Any
 
 from leaguekit.protocol import times
 from leaguekit.transport.base import HttpAnswer
-from tests.kit.memory_ground import virtual_now
+from tests.kit.memory_network import virtual_now
 from tests.kit.scripted_player import Json, Mutation, ScriptedPlayer
 
 CALLS = ("CHOOSE_PARITY_CALL", "GAME_MOVE_CALL")
-# When a change is made: of the player and the message that came.
+# (player, message that it received) → whether a change is made.
 When = Callable[[ScriptedPlayer, Json], bool]
 
 
@@ -28,8 +28,10 @@ def _kind(*kinds: str) -> When:
 
 
 def _changing(when: When, change: Callable[[ScriptedPlayer, Json, Json], Any]) -> Mutation:
-    """Changes good answers: ``change`` is given the player, the message that came and the result, and may be a
-    coroutine function."""
+    """Change valid answers.
+
+    ``change`` gets the player, the message that it received and the result. It may be a coroutine function.
+    """
 
     async def changed(player: ScriptedPlayer, request: Json, answer: Any) -> Any:
         if not isinstance(answer, dict) or "result" not in answer or not when(player, _call(request)):
@@ -57,7 +59,7 @@ def _silent(when: When) -> Mutation:
 
 
 def _refusing(when: When) -> Mutation:
-    """Invitations are declined, and calls answered with what is not legal."""
+    """Decline invitations, and answer calls with choices that are not legal."""
     return _changing(when, lambda _player, _call, result: result | {"accept": False, "parity_choice": "neither"})
 
 
@@ -69,7 +71,7 @@ def _answering(method: str, answer: Any) -> Mutation:
 
 
 def _to_body(wanted: Callable[[Json, Any], bool], answer: Any) -> Mutation:
-    """Answers something else to certain bodies."""
+    """Change the answer to certain bodies."""
 
     async def changed(_player: ScriptedPlayer, request: Json, proper: Any) -> Any:
         return answer if wanted(request, proper) else proper
@@ -99,42 +101,46 @@ def _declaring_nothing(request: Json) -> Json:
 
 
 def _nth(kind: str, number: int) -> When:
-    """The so-manyth message of a type."""
+    """Return a predicate: whether this is the nth message of a type."""
 
     def is_it(player: ScriptedPlayer, call: Json) -> bool:
-        same = [one for one in player.heard if one["message_type"] == kind]
+        same = [one for one in player.received if one["message_type"] == kind]
         return call.get("message_type") == kind and len(same) == number
 
     return is_it
 
 
 def _after_error(code: str, *kinds: str) -> When:
-    """A message of a match of which an error was reported before."""
+    """Return a predicate: whether an error was sent in the match of a message."""
 
     def is_it(player: ScriptedPlayer, call: Json) -> bool:
-        errors = player.about(str(call.get("match_id")), "GAME_ERROR")
+        errors = player.received_in_match(str(call.get("match_id")), "GAME_ERROR")
         return call.get("message_type") in kinds and any(error["error_code"] == code for error in errors)
 
     return is_it
 
 
 def _second(*kinds: str) -> When:
-    """A message that came before, and of whose match no error was reported."""
+    """Return a predicate: whether a message is a repeat, in a match without an error."""
 
     def is_it(player: ScriptedPlayer, call: Json) -> bool:
         match, kind = str(call.get("match_id")), str(call.get("message_type"))
-        return kind in kinds and len(player.about(match, kind)) > 1 and not player.about(match, "GAME_ERROR")
+        return (
+            kind in kinds
+            and len(player.received_in_match(match, kind)) > 1
+            and not player.received_in_match(match, "GAME_ERROR")
+        )
 
     return is_it
 
 
 def _technical(*, won: bool) -> When:
-    """A technical loss: the player's own, or its opponent's."""
+    """Return a predicate: whether a result is a technical loss of the player, or of its opponent."""
 
     def is_it(player: ScriptedPlayer, call: Json) -> bool:
         result = call.get("game_result", {})
         is_winner = result.get("winner_player_id") == player.player_id
-        first = len([one for one in player.heard if _lost(one, player)]) == 1
+        first = len([one for one in player.received if _lost(one, player)]) == 1
         return result.get("status") == "TECHNICAL_LOSS" and is_winner is won and (won or first)
 
     return is_it
@@ -146,13 +152,13 @@ def _lost(call: Json, player: ScriptedPlayer) -> bool:
 
 
 def _just_lost(player: ScriptedPlayer, call: Json) -> bool:
-    """An invitation after the player's own technical loss."""
-    results = [one for one in player.heard if one["message_type"] == "GAME_OVER"]
+    """Return whether an invitation follows a technical loss of the player."""
+    results = [one for one in player.received if one["message_type"] == "GAME_OVER"]
     return call.get("message_type") == "GAME_INVITATION" and bool(results) and _lost(results[-1], player)
 
 
 def _unannounced(player: ScriptedPlayer, call: Json) -> bool:
-    rounds = [one["round_id"] for one in player.heard if one["message_type"] == "ROUND_ANNOUNCEMENT"]
+    rounds = [one["round_id"] for one in player.received if one["message_type"] == "ROUND_ANNOUNCEMENT"]
     return call.get("message_type") == "GAME_INVITATION" and call["round_id"] not in rounds
 
 
@@ -165,17 +171,17 @@ def _large(_player: ScriptedPlayer, call: Json) -> bool:
 
 
 def _after_silence(player: ScriptedPlayer, call: Json) -> bool:
-    return call.get("message_type") == "GAME_INVITATION" and player.heard_at[-1] - player.heard_at[-2] > 50
+    return call.get("message_type") == "GAME_INVITATION" and player.received_at[-1] - player.received_at[-2] > 50
 
 
 def _with_the_last_match(player: ScriptedPlayer, _call: Json, result: Json) -> Json:
-    """It knows of one match only: the last it was invited to."""
-    invited = [one["match_id"] for one in player.heard if one["message_type"] == "GAME_INVITATION"]
+    """Answer with the id of the last match that it was invited to."""
+    invited = [one["match_id"] for one in player.received if one["message_type"] == "GAME_INVITATION"]
     return result | {"match_id": invited[-1]}
 
 
 def _rubbish_kills() -> Mutation:
-    """After a body like this it declines one invitation."""
+    """Decline one invitation after a certain body."""
     seen: list[Json] = []
 
     async def changed(_player: ScriptedPlayer, request: Json, answer: Any) -> Any:
@@ -209,7 +215,7 @@ async def _deaf_to_pings(player: ScriptedPlayer, request: Json, answer: Any) -> 
 
 
 def _without_id(answer_to: str) -> Mutation:
-    """Answers with an id of its own."""
+    """Answer with another id."""
 
     async def changed(_player: ScriptedPlayer, request: Json, answer: Any) -> Any:
         wrong = isinstance(answer, dict) and _call(request).get("message_type") == answer_to
@@ -219,7 +225,7 @@ def _without_id(answer_to: str) -> Mutation:
 
 
 def _notices() -> dict[str, Mutation]:
-    """Of every message that only informs: no answer, no acknowledgement, and one about somebody else."""
+    """Return the mutants of all notifications: no answer, no acknowledgement, and one with wrong ids."""
     kinds = {
         "round": "ROUND_ANNOUNCEMENT",
         "over": "GAME_OVER",
@@ -237,7 +243,7 @@ def _notices() -> dict[str, Mutation]:
 
 
 def _answers(area: str, *kinds: str) -> dict[str, Mutation]:
-    """Of the two messages that a referee needs answers to: each field wrong."""
+    """Return the mutants of the answers to invitations and calls: each field wrong."""
     of = _kind(*kinds)
     return {
         f"{area}.answered": _silent(of),
@@ -269,7 +275,7 @@ MUTANTS: dict[str, Mutation] = {
     "register.version": _being(protocol_version="1.0.0"),
     "register.declares": _registering(_declaring_nothing),
     "register.size": _saying(story="x" * 10_240),
-    "register.waits": Mutation(patience=5.0),
+    "register.waits": Mutation(timeout_seconds=5.0),
     "reach.early": Mutation(listens_early=False),
     "reach.ping": Mutation(_deaf_to_pings),
     **_notices(),

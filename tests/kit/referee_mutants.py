@@ -14,20 +14,20 @@ from tests.kit.mutants import (
     Json,
     Mutant,
     When,
+    accepting,
     answering,
-    at,
-    deaf,
     delaying,
     dropping,
+    ignoring,
     is_a,
-    of_rpc,
     once,
     params_of,
-    put,
     refusing,
     repeating,
+    rpc_mutants,
     sending,
-    taking,
+    value_at,
+    with_value,
 )
 
 FIRST = "R1M1"
@@ -46,12 +46,12 @@ RULING = "result__details__ruling"
 
 
 def _other_number(path: str) -> Callable[[Json], int]:
-    """Another number of the same parity."""
-    return lambda params: (at(params, path) + 1) % 10 + 1
+    """Return another number of the same parity."""
+    return lambda params: (value_at(params, path) + 1) % 10 + 1
 
 
 def _loser(path: str) -> Callable[[Json], str]:
-    return lambda params: "P01" if at(params, path) == "P02" else "P02"
+    return lambda params: "P01" if value_at(params, path) == "P02" else "P02"
 
 
 def _ruled(ruling: str, **fields: Any) -> When:
@@ -63,7 +63,7 @@ def _no_winner(ruling: str) -> Mutant:
 
 
 def _faking(when: When, kind: str, **fields: Any) -> Mutant:
-    """Goes on as if the player had answered at once."""
+    """Continue as if the player had answered at once."""
 
     def fake(request: Json, _url: str) -> Any:
         if not when(request):
@@ -78,7 +78,7 @@ def _faking(when: When, kind: str, **fields: Any) -> Mutant:
         }
         return Faked(request, answer | fields)
 
-    return Mutant(sends=fake)
+    return Mutant(change_request=fake)
 
 
 def _own_token() -> Mutant:
@@ -92,11 +92,11 @@ def _own_token() -> Mutant:
     def show(request: Json, _url: str) -> Json:
         return request | {"params": request["params"] | {"auth_token": token[0]}} if OVER(request) else request
 
-    return Mutant(gets=remember, sends=show)
+    return Mutant(change_received_answer=remember, change_request=show)
 
 
 def _after_error(code: str, change: Callable[[Json], Any]) -> Mutant:
-    """Changes the first report of a match in which an error was told."""
+    """Change the first report of a match in which an error was sent."""
     matches: list[str] = []
 
     def watch(request: Json, _url: str) -> Any:
@@ -107,7 +107,7 @@ def _after_error(code: str, change: Callable[[Json], Any]) -> Mutant:
             return change(request)
         return request
 
-    return Mutant(sends=watch)
+    return Mutant(change_request=watch)
 
 
 def _first_error(path: str) -> Mutant:
@@ -115,11 +115,11 @@ def _first_error(path: str) -> Mutant:
 
 
 def _old_rpc(when: When) -> Mutant:
-    return Mutant(sends=lambda request, _url: request | {"jsonrpc": "1.0"} if when(request) else request)
+    return Mutant(change_request=lambda request, _url: request | {"jsonrpc": "1.0"} if when(request) else request)
 
 
 def _unreported(request: Json) -> Faked:
-    """Not sent, and believed to have been taken."""
+    """Do not send a report, as if it had been accepted."""
     return Faked(None, _ack_of(request))
 
 
@@ -129,11 +129,11 @@ def _ack_of(report: Json) -> Json:
 
 
 def _changed(path: str, wrong: Any) -> Callable[[Json], Json]:
-    return lambda request: request | {"params": put(request["params"], path, wrong)}
+    return lambda request: request | {"params": with_value(request["params"], path, wrong)}
 
 
 class _Memory:
-    """Remembers what was sent where, by match, type and side."""
+    """Remember which requests were sent to which URL, by match, type and side."""
 
     def __init__(self) -> None:
         self._sides: dict[tuple[str, str], str] = {}
@@ -148,7 +148,7 @@ class _Memory:
 
 
 def _on_timeout(action: str, kind: str, side: str) -> Mutant:
-    """When a player is told that it was late for the last time, sends it, or the other one, the request once more."""
+    """After the last error about a missing answer, send that player or the other one the request again."""
     memory = _Memory()
     done: list[bool] = []
 
@@ -161,11 +161,11 @@ def _on_timeout(action: str, kind: str, side: str) -> Mutant:
             return Also(request, [memory.sent[params["match_id"], kind, side]])
         return request
 
-    return Mutant(sends=more)
+    return Mutant(change_request=more)
 
 
 def _hasty(action: str, kind: str) -> Mutant:
-    """Waits half a second more before a retry, once."""
+    """Wait half a second longer before one retry."""
     late: set[str] = set()
     done: list[bool] = []
 
@@ -178,7 +178,7 @@ def _hasty(action: str, kind: str) -> Mutant:
             await asyncio.sleep(0.5)
         return request
 
-    return Mutant(sends=wait)
+    return Mutant(change_request=wait)
 
 
 def _to_the_other() -> Mutant:
@@ -193,31 +193,33 @@ def _to_the_other() -> Mutant:
             return Also(request, [(there, request)])
         return request
 
-    return Mutant(sends=tell)
+    return Mutant(change_request=tell)
 
 
 def _nth_state_error(number: int) -> Mutant:
     count: list[bool] = []
 
     def change(request: Any, answer: Any) -> Any:
-        if isinstance(answer, dict) and at(answer, "error.code") == 4005:
+        if isinstance(answer, dict) and value_at(answer, "error.code") == 4005:
             count.append(True)
-            return put(answer, "error.code", 9) if len(count) == number else answer
+            return with_value(answer, "error.code", 9) if len(count) == number else answer
         return answer
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def _number(method: str, code: int) -> Mutant:
     def change(request: Any, answer: Any) -> Any:
-        is_meant = isinstance(request, dict) and request.get("method") == method and at(answer, "error.code") == code
-        return put(answer, "error.code", 9) if is_meant else answer
+        is_meant = (
+            isinstance(request, dict) and request.get("method") == method and value_at(answer, "error.code") == code
+        )
+        return with_value(answer, "error.code", 9) if is_meant else answer
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def _posted(**fields: Any) -> Callable[[Any], bool]:
-    """Whether a post of a player has these values; ... is a field that is left out."""
+    """Return a predicate: whether a request of a player has these values. ``...`` stands for an absent field."""
 
     def holds(request: Any) -> bool:
         params = params_of(request)
@@ -231,38 +233,42 @@ def _second_assignment() -> Mutant:
     seen: set[str] = set()
 
     def change(request: Any, answer: Any) -> Any:
-        if not isinstance(request, dict) or not ASSIGNMENT(request) or at(answer, "result") is None:
+        if not isinstance(request, dict) or not ASSIGNMENT(request) or value_at(answer, "result") is None:
             return answer
         match = request["params"]["match_id"]
         is_first = match not in seen
         seen.add(match)
-        return answer if is_first else put(answer, "result.status", "REJECTED")
+        return answer if is_first else with_value(answer, "result.status", "REJECTED")
 
-    return Mutant(answers=change)
+    return Mutant(change_answer=change)
 
 
 def _believing(code: int | None) -> Mutant:
-    """Takes a report as accepted that was refused, or not answered."""
+    """Take a report as accepted that was refused or not answered."""
 
     def change(request: Json, answer: Any) -> Any:
-        if not is_a("MATCH_RESULT_REPORT")(request) or at(answer, "error.code") != code or at(answer, "result"):
+        if (
+            not is_a("MATCH_RESULT_REPORT")(request)
+            or value_at(answer, "error.code") != code
+            or value_at(answer, "result")
+        ):
             return answer
         return {"jsonrpc": "2.0", "result": _ack_of(request), "id": request["id"]}
 
-    return Mutant(gets=change)
+    return Mutant(change_received_answer=change)
 
 
 def _insisting() -> Mutant:
-    is_first = once(lambda answer: at(answer, "error.code") == 5003)
+    is_first = once(lambda answer: value_at(answer, "error.code") == 5003)
 
     def change(_request: Json, answer: Any) -> Any:
-        return put(answer, "error", {"code": -32603, "message": "no"}) if is_first(answer) else answer
+        return with_value(answer, "error", {"code": -32603, "message": "no"}) if is_first(answer) else answer
 
-    return Mutant(gets=change)
+    return Mutant(change_received_answer=change)
 
 
 def _trusting() -> Mutant:
-    """Knows its manager by any token."""
+    """Accept any token of the manager."""
     known: list[str] = []
 
     def hear(request: Any) -> Any:
@@ -270,9 +276,9 @@ def _trusting() -> Mutant:
             return request
         token = request["params"]["auth_token"]
         known.append(token)
-        return request if token == known[0] else put(request, "params.auth_token", known[0])
+        return request if token == known[0] else with_value(request, "params.auth_token", known[0])
 
-    return Mutant(hears=hear)
+    return Mutant(change_incoming=hear)
 
 
 def _one_after_the_other() -> Mutant:
@@ -289,11 +295,11 @@ def _one_after_the_other() -> Mutant:
             over.set()
         return request
 
-    return Mutant(hears=hear, sends=sent)
+    return Mutant(change_incoming=hear, change_request=sent)
 
 
 def _in_real_match(number: int, **limits: float) -> Mutant:
-    """In the nth match with the documents' limits, keeps other ones."""
+    """Use other limits in the nth match with the limits of the documents."""
     matches: list[str] = []
 
     def hear(request: Any) -> Any:
@@ -304,13 +310,13 @@ def _in_real_match(number: int, **limits: float) -> Mutant:
         matches.append(request["params"]["match_id"])
         if len(matches) != number:
             return request
-        return put(request, "params.time_limits", request["params"]["time_limits"] | limits)
+        return with_value(request, "params.time_limits", request["params"]["time_limits"] | limits)
 
-    return Mutant(hears=hear)
+    return Mutant(change_incoming=hear)
 
 
 MUTANTS: dict[str, Callable[[], Mutant]] = {
-    # Fields of the messages: each is wrong in the first match.
+    # Fields of messages, each wrong in the first match.
     **{
         check.id: partial(sending, is_a(_MESSAGES[area], match_id=FIRST), path)
         for check in CHECKS
@@ -329,7 +335,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
         for area, _, path in [check.id.partition(".")]
         if area == "error"
     },
-    **of_rpc(is_a("ROUND_COMPLETED")),
+    **rpc_mutants(is_a("ROUND_COMPLETED")),
     "register.comes": lambda: dropping(REGISTER),
     **{
         f"{area}.request": partial(_old_rpc, when)
@@ -341,9 +347,9 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     },
     "register.sender": partial(sending, REGISTER, "sender", "player:P01"),
     "register.even_odd": lambda: sending(REGISTER, "referee_meta.game_types", ["chess"]),
-    "reach.ping": lambda: deaf(lambda request: isinstance(request, dict) and request.get("method") == "ping"),
-    "round.begins": lambda: deaf(ASSIGNMENT),
-    "round.announcement": lambda: deaf(is_a("ROUND_ANNOUNCEMENT")),
+    "reach.ping": lambda: ignoring(lambda request: isinstance(request, dict) and request.get("method") == "ping"),
+    "round.begins": lambda: ignoring(ASSIGNMENT),
+    "round.announcement": lambda: ignoring(is_a("ROUND_ANNOUNCEMENT")),
     **{
         f"round.{name}": partial(answering, is_a("ROUND_ANNOUNCEMENT"), f"result.{name}")
         for name in ("message_type", "round_id", "referee_id")
@@ -363,7 +369,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     "over.number_parity": lambda: sending(
         OVER,
         "game_result.number_parity",
-        lambda params: "odd" if at(params, "game_result.number_parity") == "even" else "even",
+        lambda params: "odd" if value_at(params, "game_result.number_parity") == "even" else "even",
     ),
     "over.winner": lambda: sending(OVER, "game_result.winner_player_id", _loser("game_result.winner_player_id")),
     "over.after_both": lambda: _faking(CALL_B, "CHOOSE_PARITY_RESPONSE", parity_choice="odd"),
@@ -371,15 +377,17 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     "over.once": lambda: repeating(once(OVER)),
     "over.opens": lambda: sending(OVER, "game_result.draw_nonce", "00"),
     "over.seed": lambda: Mutant(
-        hears=lambda request: (
-            put(request, "params.match_seed", "00" * 32)
+        change_incoming=lambda request: (
+            with_value(request, "params.match_seed", "00" * 32)
             if isinstance(request, dict) and ASSIGNMENT(request) and request["params"]["match_id"] == FIRST
             else request
         )
     ),
     "over.conversation": lambda: sending(OVER, "conversation_id", "conv-another"),
     "over.token": _own_token,
-    "report.comes": lambda: Mutant(sends=lambda request, _url: _unreported(request) if REPORT(request) else request),
+    "report.comes": lambda: Mutant(
+        change_request=lambda request, _url: _unreported(request) if REPORT(request) else request
+    ),
     "report.drawn_number": lambda: sending(
         REPORT, "result.details.drawn_number", _other_number("result.details.drawn_number")
     ),
@@ -397,7 +405,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     "wrong.again": lambda: _after_error("E004", _changed("result.details.choices", {})),
     "error.alone": _to_the_other,
     "wrong.every": lambda: sending(
-        lambda request: ERROR(request) and at(request, "params.context.invalid_choice") == 0, "error_code", "E043"
+        lambda request: ERROR(request) and value_at(request, "params.context.invalid_choice") == 0, "error_code", "E043"
     ),
     "wrong.other_match": lambda: sending(is_a("GAME_ERROR", error_code="E015"), "error_code", "E044"),
     "wrong.token": lambda: sending(is_a("GAME_ERROR", error_code="E012"), "error_code", "E044"),
@@ -442,7 +450,7 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
         )
     ),
     "post.choice": lambda: answering(is_a("CHOOSE_PARITY_RESPONSE"), "result.status", "OK"),
-    "post.stranger": lambda: taking(_posted(auth_token="drv-made-by-nobody")),
+    "post.stranger": lambda: accepting(_posted(auth_token="drv-made-by-nobody")),
     "post.token": lambda: _number("choose_parity_response", 4001),
     "post.match": lambda: _number("game_join_ack", 4003),
     "post.wrong_choice": lambda: _number("choose_parity_response", 4004),
@@ -459,10 +467,10 @@ MUTANTS: dict[str, Callable[[], Mutant]] = {
     "limits.slow_player": lambda: _in_real_match(1, choice_seconds=20),
     "limits.invitation": lambda: _in_real_match(2, join_seconds=4),
     "limits.call": lambda: _in_real_match(3, retry_seconds=1),
-    "end.answer": lambda: deaf(is_a("LEAGUE_COMPLETED")),
+    "end.answer": lambda: ignoring(is_a("LEAGUE_COMPLETED")),
     **{
         f"end.{name}": partial(answering, is_a("LEAGUE_COMPLETED"), f"result.{name}")
         for name in ("message_type", "status", "referee_id")
     },
-    "end.exit": lambda: Mutant(stays=True),
+    "end.exit": lambda: Mutant(keeps_running=True),
 }

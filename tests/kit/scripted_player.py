@@ -1,7 +1,7 @@
-"""A player by hand, plain dictionaries in and out, which does everything right but what its mutation changes.
+"""A player made of plain dictionaries. It does everything right but what its mutation changes.
 
-It uses none of our agents' code, so that it can be wrong in any way, and so that a fault of theirs is not hidden by the
-same fault here.
+It does not use the code of our agents. So it can be wrong in any way, and a fault of theirs is not hidden by the same
+fault here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from leaguekit.protocol import times, tokens
 from leaguekit.transport.base import CallFailed, HttpAnswer, Peer
-from tests.kit.memory_ground import ANOTHER_HOST, KIT_URL, MemoryGround, virtual_now
+from tests.kit.memory_network import ANOTHER_HOST, KIT_URL, MemoryKitNetwork, virtual_now
 
 Json = dict[str, Any]
 
@@ -37,14 +37,14 @@ BY_MANAGER = ("ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED"
 
 
 class Refused(Exception):
-    """Answered with a JSON-RPC error."""
+    """Raised to answer with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str) -> None:
         self.error = {"code": code, "message": message}
 
 
-# Given the player, the request and the answer (a whole JSON-RPC one; None for a notification), what to answer instead:
-# an object, a body, or None for nothing. To be silent is to wait for ever.
+# (player, request, answer) → what to answer instead: an object, a body, or None for nothing. The answer is a whole
+# JSON-RPC answer, or None for a notification. A player that does not answer waits for ever.
 Change = Callable[["ScriptedPlayer", Json, Any], Awaitable[Any]]
 
 
@@ -57,12 +57,12 @@ class Mutation:
     """What one player does wrong."""
 
     change: Change = _as_it_is
-    # What becomes of its registration request, and of the first query that it sends by itself.
+    # Changes its registration, and the query that it sends.
     registration: Callable[[Json], Json] = lambda request: request
     query: Callable[[Json], Json] = lambda request: request
     registers: bool = True
-    # How long it waits for the answer before it registers once more.
-    patience: float = 10.0
+    # How long it waits for an answer before it registers again.
+    timeout_seconds: float = 10.0
     listens_early: bool = True
     checks_tokens: tuple[str, ...] = ("manager", "referee")
     ends: bool = True
@@ -72,20 +72,20 @@ class Mutation:
 
 @dataclass
 class ScriptedPlayer:
-    """``live`` is its whole life."""
+    """A player. ``run`` registers it, and returns when the league is over."""
 
-    ground: MemoryGround
+    network: MemoryKitNetwork
     mutation: Mutation
     player_id: str = "P00"
     token: str = ""
     league_id: str = ""
-    heard: list[Json] = field(default_factory=list)
-    heard_at: list[float] = field(default_factory=list)
+    received: list[Json] = field(default_factory=list)
+    received_at: list[float] = field(default_factory=list)
     listening: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
     _posting: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         if self.mutation.listens_early:
             self._listen()
         if self.mutation.registers:
@@ -94,10 +94,10 @@ class ScriptedPlayer:
             self._listen()
         await self.over.wait()
         if self.mutation.ends:
-            self.ground.network.close(URL)
+            self.network.memory.close(URL)
 
     def _listen(self) -> None:
-        self.ground.network.listen(URL, self.handle)
+        self.network.memory.listen(URL, self.handle)
 
     async def _register(self) -> None:
         meta = {
@@ -113,7 +113,7 @@ class ScriptedPlayer:
         body = json.dumps(self.mutation.registration(request)).encode()
         while True:
             try:
-                answer = await self.ground.caller.post(KIT_URL, body, self.mutation.patience)
+                answer = await self.network.caller.post(KIT_URL, body, self.mutation.timeout_seconds)
                 break
             except CallFailed:
                 continue
@@ -152,7 +152,7 @@ class ScriptedPlayer:
         if isinstance(request, dict) and "id" not in request:
             answer = None
         changed = await self.mutation.change(self, whole | {"body": body}, answer)
-        if self.heard and self.heard[-1]["message_type"] == "LEAGUE_COMPLETED":
+        if self.received and self.received[-1]["message_type"] == "LEAGUE_COMPLETED":
             self.over.set()
         return changed if changed is None or isinstance(changed, bytes | HttpAnswer) else json.dumps(changed).encode()
 
@@ -172,8 +172,8 @@ class ScriptedPlayer:
         if "match_id" in ESSENTIAL[kind] and not isinstance(call.get("match_id"), str):
             raise Refused(-32602, "match_id is missing")
         self._check_token(kind, call)
-        self.heard.append(call)
-        self.heard_at.append(asyncio.get_running_loop().time())
+        self.received.append(call)
+        self.received_at.append(asyncio.get_running_loop().time())
         if kind == "GAME_OVER":
             self._ask_for_standings()
         return self._envelope(ANSWERS[kind], call["conversation_id"]) | self._content(kind, call)
@@ -190,18 +190,18 @@ class ScriptedPlayer:
         return content | {"status": "ACKNOWLEDGED"}
 
     def _check_token(self, kind: str, call: Json) -> None:
-        who = "manager" if kind in BY_MANAGER else "referee"
+        sender_role = "manager" if kind in BY_MANAGER else "referee"
         key = tokens.signing_key(self.token)
-        if who == "manager":
+        if sender_role == "manager":
             expected = tokens.manager_to_agent(key, self.league_id, self.player_id)
         else:
             referee = call["sender"].partition(":")[2]
             expected = tokens.referee_to_player(key, self.league_id, call["match_id"], 1, referee)
-        if who in self.mutation.checks_tokens and call.get("auth_token") != expected:
+        if sender_role in self.mutation.checks_tokens and call.get("auth_token") != expected:
             raise Refused(4001, "Invalid auth token")
 
     def _ask_for_standings(self) -> None:
-        """Once, by itself."""
+        """Send one query."""
         if self._posting:
             return
         message = self._envelope("LEAGUE_QUERY", "conv-by-hand-query") | {
@@ -213,12 +213,12 @@ class ScriptedPlayer:
         self._posting.add(asyncio.ensure_future(self._post(json.dumps(self.mutation.query(request)).encode())))
 
     async def _post(self, body: bytes) -> None:
-        answer = json.loads((await self.ground.caller.post(KIT_URL, body, 10.0)).body)
+        answer = json.loads((await self.network.caller.post(KIT_URL, body, 10.0)).body)
         assert answer["result"]["success"] is True
 
-    def about(self, match_id: str, kind: str) -> list[Json]:
-        """What it heard of a match, of one type."""
-        return [one for one in self.heard if one.get("match_id") == match_id and one["message_type"] == kind]
+    def received_in_match(self, match_id: str, kind: str) -> list[Json]:
+        """Return the messages of one type that it received in a match."""
+        return [one for one in self.received if one.get("match_id") == match_id and one["message_type"] == kind]
 
 
 ANSWERS = {
@@ -230,7 +230,7 @@ ANSWERS = {
     kind: f"{kind}_ACK"
     for kind in ("ROUND_ANNOUNCEMENT", "ROUND_COMPLETED", "LEAGUE_COMPLETED", "GAME_OVER", "GAME_ERROR")
 }
-# What an answer repeats of the message.
+# The fields that an answer repeats.
 ESSENTIAL = {
     "ROUND_ANNOUNCEMENT": ("round_id",),
     "LEAGUE_STANDINGS_UPDATE": ("round_id",),

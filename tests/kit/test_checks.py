@@ -1,4 +1,4 @@
-"""Checks as such: their order, what rests on what, and that nothing an agent says can harm who reads the report."""
+"""Running checks: their order, which checks block others, and that reports are safe to print."""
 
 from __future__ import annotations
 
@@ -10,68 +10,72 @@ import pytest
 
 from leaguekit.kit import report as reports
 from leaguekit.kit.checks import (
-    MAX_SHOWN,
-    USUAL,
+    DEFAULTS,
+    MAX_DISPLAYED,
     Area,
     Check,
     CheckSettings,
     Evidence,
     Failed,
+    NotCheckable,
     NotRun,
     Outcome,
-    Unfit,
-    examine,
-    place_of,
+    run_checks,
+    source_of,
 )
 from leaguekit.kit.report import Report
 from leaguekit.sim import loop
 
-Scene = list[str]
+Performed = list[str]
 TOKEN = f"tok-p01-{'x' * 43}"
 HOSTILE = f"\x1b[2J\u202e{TOKEN}\n\x00" + "y" * 100_000
 
 
-def _look(name: str, what: Exception | None = None) -> Callable[[Scene], Awaitable[Evidence]]:
-    async def look(scene: Scene) -> Evidence:
-        scene.append(name)
+def _check_named(name: str, what: Exception | None = None) -> Callable[[Performed], Awaitable[Evidence]]:
+    async def check(performed: Performed) -> Evidence:
+        performed.append(name)
         if what is not None:
             raise what
         return Evidence("sent", "came", "expected")
 
-    return look
+    return check
 
 
-def _area() -> Area[Scene]:
-    """Passes, fails, is not run, and what rests on each of them."""
-    area: Area[Scene] = Area("one", "One area")
-    passes = area.required("passes", "It passes.", "000-L0001")(_look("passes"))
+def _area() -> Area[Performed]:
+    """Return an area with a check that passes, one that fails, one that is not run, and checks that need them."""
+    area: Area[Performed] = Area("one", "One area")
+    passes = area.required("passes", "It passes.", "000-L0001")(_check_named("passes"))
     fails = area.required("fails", "It fails.", "000-L0002", "decision 3")(
-        _look("fails", Failed(Evidence(HOSTILE, HOSTILE, "something else")))
+        _check_named("fails", Failed(Evidence(HOSTILE, HOSTILE, "something else")))
     )
     says_nothing = area.required("nothing", "It says nothing.", "000-L0003")(
-        _look("nothing", NotRun("not for this one"))
+        _check_named("nothing", NotRun("not for this one"))
     )
-    area.recommended("after_passed", "After what passed.", "000-L0004", needs=[passes])(_look("after_passed"))
+    area.recommended("after_passed", "After what passed.", "000-L0004", needs=[passes])(_check_named("after_passed"))
     after_failed = area.required("after_failed", "After what failed.", "000-L0005", needs=[fails])(
-        _look("after_failed")
+        _check_named("after_failed")
     )
-    area.required("after_that", "And after that.", "000-L0006", needs=[passes, after_failed])(_look("after_that"))
+    area.required("after_that", "And after that.", "000-L0006", needs=[passes, after_failed])(
+        _check_named("after_that")
+    )
     area.required("after_nothing", "After what said nothing.", "000-L0007", needs=[says_nothing])(
-        _look("after_nothing")
+        _check_named("after_nothing")
     )
-    area.recommended("advice", "It would be better.", "000-L0008")(_look("advice", Failed(Evidence("a", "b", "c"))))
-    area.required("slow", "It takes its time.", "000-L0009", full=True)(_look("slow"))
+    area.recommended("advice", "It would be better.", "000-L0008")(
+        _check_named("advice", Failed(Evidence("a", "b", "c")))
+    )
+    area.required("slow", "It takes its time.", "000-L0009", full=True)(_check_named("slow"))
     return area
 
 
-def _examined(checks: list[Check[Scene]], terms: CheckSettings = USUAL) -> tuple[Scene, list[Outcome]]:
-    scene: Scene = []
-    return scene, loop.run(examine(checks, scene, terms))
+def _run(checks: list[Check[Performed]], settings: CheckSettings = DEFAULTS) -> tuple[Performed, list[Outcome]]:
+    performed: Performed = []
+    return performed, loop.run(run_checks(checks, performed, settings))
 
 
 def test_checks_are_made_in_order_and_not_where_they_rest_on_one_that_failed() -> None:
-    scene, outcomes = _examined(_area().checks)
-    assert scene == ["passes", "fails", "nothing", "after_passed", "after_nothing", "advice"]
+    performed, outcomes = _run(_area().checks)
+    assert performed == ["passes", "fails", "nothing", "after_passed", "after_nothing", "advice"]
     assert [one.state for one in outcomes] == [
         *("passed", "failed", "not run", "passed"),
         *("not run", "not run", "passed", "failed", "not run"),
@@ -86,29 +90,29 @@ def test_checks_are_made_in_order_and_not_where_they_rest_on_one_that_failed() -
 
 
 def test_what_takes_its_time_is_made_when_it_is_asked_for() -> None:
-    scene, _ = _examined(_area().checks, CheckSettings(full=True))
-    assert scene[-1] == "slow"
+    performed, _ = _run(_area().checks, CheckSettings(full=True))
+    assert performed[-1] == "slow"
 
 
 def test_outcomes_are_told_as_they_come() -> None:
-    told: list[str] = []
-    loop.run(examine(_area().checks, [], CheckSettings(heard=lambda outcome: told.append(outcome.check.id))))
-    assert told == [check.id for check in _area().checks]
+    ids: list[str] = []
+    loop.run(run_checks(_area().checks, [], CheckSettings(on_outcome=lambda outcome: ids.append(outcome.check.id))))
+    assert ids == [check.id for check in _area().checks]
 
 
 def test_what_agents_say_is_shown_short_harmless_and_without_tokens() -> None:
-    _, outcomes = _examined(_area().checks)
+    _, outcomes = _run(_area().checks)
     for text in outcomes[1].evidence[:2]:
-        assert len(text) <= MAX_SHOWN + 1
+        assert len(text) <= MAX_DISPLAYED + 1
         assert text.isprintable()
         assert TOKEN not in text
         assert "\u202e" not in text
 
 
 def test_a_fault_of_the_kit_is_not_held_against_the_agent() -> None:
-    area: Area[Scene] = Area("one", "One area")
-    area.required("broken", "It is broken.", "000-L0001")(_look("broken", KeyError("no such thing")))
-    _, (outcome,) = _examined(area.checks)
+    area: Area[Performed] = Area("one", "One area")
+    area.required("broken", "It is broken.", "000-L0001")(_check_named("broken", KeyError("no such thing")))
+    _, (outcome,) = _run(area.checks)
     assert (outcome.state, outcome.reason) == ("not run", "the kit itself failed: KeyError('no such thing')")
     report = Report("player", "P", [outcome])
     assert report.exit_code == 2
@@ -117,20 +121,22 @@ def test_a_fault_of_the_kit_is_not_held_against_the_agent() -> None:
 
 
 def _text(report: Report) -> str:
-    """The whole report as a terminal shows it."""
-    telling = reports.TextReport()
-    lines = [line for outcome in report.outcomes for line in telling.tell(outcome)]
-    return "\n".join([*lines, *telling.rest(), *reports.summary(report)])
+    """Return the whole report as a terminal shows it."""
+    text = reports.TextReport()
+    lines = [line for outcome in report.outcomes for line in text.lines_for(outcome)]
+    return "\n".join([*lines, *text.remaining_lines(), *reports.summary(report)])
 
 
 def test_an_agent_that_is_in_no_state_to_be_checked_is_not_judged() -> None:
-    area: Area[Scene] = Area("one", "One area")
-    unfit = area.required("ready", "It is ready.", "000-L0001")(_look("ready", Unfit("it has begun; take another")))
-    after = area.required("after", "It plays.", "000-L0001", needs=[unfit])(_look("after"))
-    area.required("last", "It ends.", "000-L0001", needs=[after])(_look("last"))
-    scene, outcomes = _examined(area.checks)
-    assert scene == ["ready"]
-    assert [one.reason for one in outcomes[1:]] == ["it rests on one.ready, which could not be told"] * 2
+    area: Area[Performed] = Area("one", "One area")
+    unfit = area.required("ready", "It is ready.", "000-L0001")(
+        _check_named("ready", NotCheckable("it has begun; take another"))
+    )
+    after = area.required("after", "It plays.", "000-L0001", needs=[unfit])(_check_named("after"))
+    area.required("last", "It ends.", "000-L0001", needs=[after])(_check_named("last"))
+    performed, outcomes = _run(area.checks)
+    assert performed == ["ready"]
+    assert [one.reason for one in outcomes[1:]] == ["it rests on one.ready, which could not be decided"] * 2
     report = Report("manager", "M", outcomes)
     assert report.exit_code == 2
     assert _text(report).endswith("this says nothing certain about M: it has begun; take another.")
@@ -138,7 +144,7 @@ def test_an_agent_that_is_in_no_state_to_be_checked_is_not_judged() -> None:
 
 @pytest.fixture
 def report() -> Report:
-    return Report("player", "Nasty \x1b[31m", _examined(_area().checks)[1])
+    return Report("player", "Nasty \x1b[31m", _run(_area().checks)[1])
 
 
 def test_the_exit_code_is_decided_by_what_is_required(report: Report) -> None:
@@ -162,14 +168,14 @@ def test_the_text_has_a_mark_the_sentence_and_the_source_of_each_check(report: R
 
 
 def test_checks_in_a_row_that_were_not_run_for_one_reason_are_told_as_one() -> None:
-    one, two = Area[Scene]("one", "One area"), Area[Scene]("two", "Another")
-    fails = one.required("fails", "It fails.", "000-L0001")(_look("fails", Failed(Evidence(came="x"))))
+    one, two = Area[Performed]("one", "One area"), Area[Performed]("two", "Another")
+    fails = one.required("fails", "It fails.", "000-L0001")(_check_named("fails", Failed(Evidence(came="x"))))
     for area in (one, one, two, two):
         name = f"after{len(area.checks)}"
-        area.required(name, "It rests.", "000-L0001", needs=[fails])(_look(name))
-    two.required("passes", "It passes.", "000-L0001")(_look("passes"))
-    two.required("other", "It is alone.", "000-L0001", needs=[fails])(_look("other"))
-    _, outcomes = _examined([*one.checks, *two.checks])
+        area.required(name, "It rests.", "000-L0001", needs=[fails])(_check_named(name))
+    two.required("passes", "It passes.", "000-L0001")(_check_named("passes"))
+    two.required("other", "It is alone.", "000-L0001", needs=[fails])(_check_named("other"))
+    _, outcomes = _run([*one.checks, *two.checks])
     assert _text(Report("player", "P", outcomes)).splitlines()[3:10] == [
         "  · 4 checks, one.after1 to two.after1",
         "      not run: it rests on one.fails, which failed",
@@ -198,10 +204,10 @@ def test_nothing_in_a_report_moves_a_terminal(report: Report) -> None:
 
 
 def test_the_json_has_everything(report: Report) -> None:
-    told = json.loads(reports.as_json(report))
-    assert (told["role"], told["ok"], told["exit_code"]) == ("player", False, 1)
-    assert told["counts"]["required"] == {"passed": 2, "failed": 1, "not_run": 4}
-    failed = told["checks"][1]
+    fields = json.loads(reports.as_json(report))
+    assert (fields["role"], fields["ok"], fields["exit_code"]) == ("player", False, 1)
+    assert fields["counts"]["required"] == {"passed": 2, "failed": 1, "not_run": 4}
+    failed = fields["checks"][1]
     assert failed["requirements"] == [
         {"id": "000-L0002", "where": "document 000, line 2"},
         {"id": "decision 3", "where": "decision 3"},
@@ -226,4 +232,4 @@ def test_a_build_breaks_only_for_what_is_required(report: Report) -> None:
     [("000-L0524", "document 000, line 524"), ("003-L0198c", "document 003, line 198"), ("decision 7", "decision 7")],
 )
 def test_a_requirement_is_shown_with_its_place(requirement: str, place: str) -> None:
-    assert place_of(requirement) == place
+    assert source_of(requirement) == place

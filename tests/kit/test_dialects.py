@@ -1,4 +1,4 @@
-"""The kit against each fake of the dialect zoo: what it reports is right."""
+"""The kit reports the right failures for each fake of the dialect zoo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leaguekit.kit.checks import CheckSettings
 from leaguekit.kit.player import check_player
 from leaguekit.kit.report import Report
 from leaguekit.sim import loop
-from tests.kit.memory_ground import KIT_URL, MemoryGround, virtual_now
+from tests.kit.memory_network import KIT_URL, MemoryKitNetwork, virtual_now
 from tests.zoo.dialects import ZOO, Died, Fake, MemoryNet
 
 ENDPOINT = "http://127.0.0.1:8101/mcp"
@@ -20,14 +20,14 @@ ENDPOINT = "http://127.0.0.1:8101/mcp"
 _NOTICES = ("round", "over", "standings", "round_over", "error", "end")
 ACKNOWLEDGED = {f"{area}.acknowledged" for area in _NOTICES}
 ABOUT = {f"{area}.about" for area in _NOTICES}
-# It knows no method that it is called by, or answers in no form of JSON-RPC.
+# Agents that do not know the methods of the kit, or that do not answer in the form of JSON-RPC.
 NOT_UNDERSTOOD = {"join.result", "choice.result"} | ACKNOWLEDGED
-# The answer to its registration was not in a form that it reads: it does not know who it is.
-NOBODY = {
+# Agents that cannot read the answer to their registration, and so do not know their id.
+UNREGISTERED = {
     f"{area}.{name}" for area in ("join", "choice") for name in ("player_id", "sender", "shows_token")
 } | ACKNOWLEDGED
 
-# A plain agent of document 001 has nothing wrong with it that is required, and this that is recommended.
+# A plain agent of document 001 passes all required checks, and fails these recommended ones.
 PLAIN = {
     "register.declares",
     "rpc.type_as_method",
@@ -40,7 +40,7 @@ PLAIN = {
     "tokens.referee",
     "end.ends",
 }
-# What fails besides, by the name of the fake; of those that are not here, nothing.
+# What else fails, by the name of the fake. Nothing else fails for a fake that is not here.
 FAILS: dict[str, set[str]] = {
     "only-rpc-choose": {"choice.result"},
     "only-type": NOT_UNDERSTOOD,
@@ -48,12 +48,12 @@ FAILS: dict[str, set[str]] = {
     "only-message": NOT_UNDERSTOOD,
     "only-registers-league_register": {"register.method"},
     "only-registers-message": {"register.method", "register.request"},
-    "only-registers-tools": {"register.method", "register.request"} | NOBODY,
-    "only-registers-envelope": NOBODY
+    "only-registers-tools": {"register.method", "register.request"} | UNREGISTERED,
+    "only-registers-envelope": UNREGISTERED
     | {"register.method", "register.request", "register.envelope", "register.sender", "register.timestamp"},
     "only-registers-without-envelope": {"register.envelope", "register.sender", "register.timestamp"},
     "only-registers-bare-meta": {"register.envelope", "register.sender", "register.timestamp", "register.name"},
-    "only-wants-REGISTERED": {"register.version"} | NOBODY,
+    "only-wants-REGISTERED": {"register.version"} | UNREGISTERED,
     "only-never-registers": ACKNOWLEDGED,
     "only-own-id": {"join.player_id", "join.sender", "choice.player_id", "choice.sender"} | ABOUT,
     "only-opens-late": {"reach.early"},
@@ -68,7 +68,7 @@ FAILS: dict[str, set[str]] = {
     "only-joins-by-status": {"join.accept"},
     "only-error-null": {"rpc.no_error"},
     "only-other-ids": NOT_UNDERSTOOD,
-    # These are called by methods that they do not know, to see how they refuse.
+    # The kit calls methods that these do not know.
     **{f"only-refuses-{status}": NOT_UNDERSTOOD | {"rpc.status"} for status in (400, 401, 404, 422, 500)},
     **{f"only-refuses-{word}": NOT_UNDERSTOOD | {"rpc.unknown_method"} for word in ("ok", "unknown", "error")},
     "only-refuses-in-text": NOT_UNDERSTOOD | {"rpc.status", "rpc.unknown_method"},
@@ -83,8 +83,8 @@ FAILS: dict[str, set[str]] = {
     "only-no-accept": {"join.accept"},
     "only-insists-integer-id": {"rpc.string_id"},
     "only-insists-nested": {"join.result", "choice.result", "rpc.status"},
-    # It takes no manager but league_manager:LM01, and so neither a registration's answer nor a broadcast of ours.
-    "only-insists-senders": NOBODY | {"rpc.status", "rpc.string_id"},
+    # It accepts messages only from league_manager:LM01, and so none of the kit's.
+    "only-insists-senders": UNREGISTERED | {"rpc.status", "rpc.string_id"},
     "only-refuses-second-invitation": {"repeat.invitation"},
     "only-stuck-until-game-over": {"time.at_once"},
     "only-knows-half-the-broadcasts": {"standings.acknowledged", "round_over.acknowledged"},
@@ -97,7 +97,7 @@ FAILS: dict[str, set[str]] = {
     "heron": {"reach.early", "join.player_id", "join.sender", "join.arrival_timestamp", "choice.result"}
     | {"rpc.no_error", "rpc.status", "rpc.string_id"}
     | ACKNOWLEDGED,
-    # These two open their port only when they like the answer to their registration, and they do not like ours.
+    # These two listen only after a certain answer to their registration, which the kit's is not.
     "ibis": {"register.version", "reach.early", "reach.ping"},
     "kestrel": {"reach.early", "reach.ping"},
     "jackal": {"register.method", "register.envelope", "register.sender", "register.timestamp"}
@@ -112,9 +112,9 @@ FAILS: dict[str, set[str]] = {
     "puffin": NOT_UNDERSTOOD | {"register.method", "register.request"},
     "quail": NOT_UNDERSTOOD | {"register.method", "register.request", "rpc.unknown_method"},
 }
-# What a plain agent lacks and these have.
+# Checks that a plain agent fails and these pass.
 HAVE = {"only-exits-on-LEAGUE_COMPLETED": {"end.ends"}, "lemur": {"end.ends"}}
-# Those with nothing wrong that is required: a league of the profile ``spec`` can host them.
+# Fakes that pass all required checks: a league with the profile ``spec`` can host them.
 CONFORM = {
     "only-rpc",
     "only-rpc-parity",
@@ -134,9 +134,9 @@ CONFORM = {
 }
 
 
-async def _checked(name: str) -> Report:
-    ground, species = MemoryGround(), ZOO[name]
-    fake = Fake(species, ENDPOINT, KIT_URL, MemoryNet(ground.network, ground.caller), clock=virtual_now)
+async def _run_checks(name: str) -> Report:
+    network, species = MemoryKitNetwork(), ZOO[name]
+    fake = Fake(species, ENDPOINT, KIT_URL, MemoryNet(network.memory, network.caller), clock=virtual_now)
 
     async def come() -> None:
         with contextlib.suppress(Died):
@@ -146,7 +146,7 @@ async def _checked(name: str) -> Report:
     url = ENDPOINT if "never-registers" in species.traits else None
     try:
         return await check_player(
-            ground.world(), ground, game(species.game_type), url=url, terms=CheckSettings(patience=30.0)
+            network.world(), network, game(species.game_type), url=url, settings=CheckSettings(timeout_seconds=30.0)
         )
     finally:
         await fake.leave()
@@ -156,7 +156,7 @@ async def _checked(name: str) -> Report:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_the_report_on_a_fake_names_what_is_wrong_with_it_and_nothing_else(name: str) -> None:
-    report = loop.run(_checked(name))
+    report = loop.run(_run_checks(name))
     failed = {one.check.id for one in report.outcomes if one.state == "failed"}
     made = {one.check.id for one in report.outcomes if one.state != "not run"}
     assert failed == ((PLAIN | FAILS.get(name, set())) - HAVE.get(name, set())) & made

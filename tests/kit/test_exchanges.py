@@ -1,4 +1,4 @@
-"""The kit's side of the wire: whatever comes is kept, and nothing that comes breaks it."""
+"""The kit records everything that it receives, and nothing that it receives breaks it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ import pytest
 
 from leaguekit.games import game
 from leaguekit.kit.checks import CheckSettings, NotRun
-from leaguekit.kit.exchanges import Arrived, Desk, Line, Refusal, Seen, Unreadable, read_json, request
+from leaguekit.kit.exchanges import (
+    ExchangesByName,
+    Inbox,
+    IncomingRequest,
+    RecordingClient,
+    Refusal,
+    Unreadable,
+    encode_request,
+    read_json,
+)
 from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.player import check_player
 from leaguekit.sim import loop
 from leaguekit.transport.base import CallerLate, HttpAnswer, Peer, TimedOut, Unreachable
-from tests.kit.memory_ground import KIT_URL, MemoryGround, virtual_now
+from tests.kit.memory_network import KIT_URL, MemoryKitNetwork, virtual_now
 from tests.kit.scripted_player import URL
 
 PEER = Peer("127.0.0.1")
@@ -39,26 +48,26 @@ RUBBISH = [
 ]
 
 
-async def _echo(arrived: Arrived) -> Any:
-    if arrived.method == "refuse":
+async def _echo(request: IncomingRequest) -> Any:
+    if request.method == "refuse":
         raise Refusal(4001, "no", {"why": "because"})
-    return b"as it is" if arrived.method == "raw" else {"method": arrived.method}
+    return b"as it is" if request.method == "raw" else {"method": request.method}
 
 
-async def _desk() -> Desk:
-    return Desk(_echo, virtual_now)
+async def _new_inbox() -> Inbox:
+    return Inbox(_echo, virtual_now)
 
 
 @pytest.mark.parametrize("body", RUBBISH)
 def test_a_player_that_answers_everything_with_rubbish_gets_a_whole_report(body: bytes) -> None:
     async def main() -> None:
-        ground = MemoryGround()
+        network = MemoryKitNetwork()
 
         async def handle(_body: bytes, _peer: Peer) -> bytes:
             return body
 
-        ground.network.listen(URL, handle)
-        report = await check_player(ground.world(), ground, game("even_odd"), url=URL)
+        network.memory.listen(URL, handle)
+        report = await check_player(network.world(), network, game("even_odd"), url=URL)
         assert not [one for one in report.outcomes if one.is_our_fault]
         assert report.exit_code == 1
 
@@ -79,12 +88,14 @@ def test_a_player_that_answers_everything_with_rubbish_gets_a_whole_report(body:
 )
 def test_whatever_registers_there_is_a_whole_report(body: bytes) -> None:
     async def main() -> None:
-        ground = MemoryGround()
+        network = MemoryKitNetwork()
         checking = asyncio.ensure_future(
-            check_player(ground.world(), ground, game("even_odd"), terms=CheckSettings(patience=5.0, full=True))
+            check_player(
+                network.world(), network, game("even_odd"), settings=CheckSettings(timeout_seconds=5.0, full=True)
+            )
         )
         await asyncio.sleep(1)
-        await ground.caller.post(KIT_URL, body, 20.0)
+        await network.caller.post(KIT_URL, body, 20.0)
         report = await checking
         assert not [one for one in report.outcomes if one.is_our_fault]
         assert report.exit_code == 1
@@ -92,37 +103,37 @@ def test_whatever_registers_there_is_a_whole_report(body: bytes) -> None:
     loop.run(main())
 
 
-def test_a_desk_keeps_what_comes_and_answers_as_its_script_says() -> None:
+def test_an_inbox_records_requests_and_answers_as_its_script_says() -> None:
     async def main() -> None:
-        desk = await _desk()
-        answer = json.loads(await desk.handle(request("hello", {}, 7), PEER) or b"")
+        inbox = await _new_inbox()
+        answer = json.loads(await inbox.handle(encode_request("hello", {}, 7), PEER) or b"")
         assert answer == {"jsonrpc": "2.0", "result": {"method": "hello"}, "id": 7}
-        assert json.loads(await desk.handle(request("refuse", {}, "a"), PEER) or b"") == {
+        assert json.loads(await inbox.handle(encode_request("refuse", {}, "a"), PEER) or b"") == {
             "jsonrpc": "2.0",
             "error": {"code": 4001, "message": "no", "data": {"why": "because"}},
             "id": "a",
         }
-        assert await desk.handle(request("raw", {}, 1), PEER) == b"as it is"
-        assert await desk.handle(request("told", {}, None), PEER) is None
-        batch = b"[%b,%b]" % (request("one", {}, 1), request("two", {}, 2))
-        assert [one["id"] for one in json.loads(await desk.handle(batch, PEER) or b"")] == [1, 2]
-        assert json.loads(await desk.handle(b"{", PEER) or b"")["error"]["code"] == -32700
-        assert [one.method for one in desk.arrived] == ["hello", "refuse", "raw", "told", "one", "two", ""]
+        assert await inbox.handle(encode_request("raw", {}, 1), PEER) == b"as it is"
+        assert await inbox.handle(encode_request("told", {}, None), PEER) is None
+        batch = b"[%b,%b]" % (encode_request("one", {}, 1), encode_request("two", {}, 2))
+        assert [one["id"] for one in json.loads(await inbox.handle(batch, PEER) or b"")] == [1, 2]
+        assert json.loads(await inbox.handle(b"{", PEER) or b"")["error"]["code"] == -32700
+        assert [one.method for one in inbox.requests] == ["hello", "refuse", "raw", "told", "one", "two", ""]
 
     loop.run(main())
 
 
-def test_one_can_wait_for_a_request_that_has_come_that_comes_and_that_does_not() -> None:
+def test_waiting_for_a_request_that_has_arrived_that_arrives_and_that_does_not() -> None:
     async def main() -> None:
-        desk = await _desk()
-        await desk.handle(request("first", {}, 1), PEER)
-        assert await desk.until(lambda one: one.method == "first", 1.0) is desk.arrived[0]
-        waiting = asyncio.ensure_future(desk.until(lambda one: one.method == "third", 5.0))
+        inbox = await _new_inbox()
+        await inbox.handle(encode_request("first", {}, 1), PEER)
+        assert await inbox.wait_for(lambda one: one.method == "first", 1.0) is inbox.requests[0]
+        waiting = asyncio.ensure_future(inbox.wait_for(lambda one: one.method == "third", 5.0))
         for method in ("second", "third"):
             await asyncio.sleep(1)
-            await desk.handle(request(method, {}, 1), PEER)
-        assert await waiting is desk.arrived[2]
-        assert await desk.until(lambda one: one.method == "fourth", 5.0) is None
+            await inbox.handle(encode_request(method, {}, 1), PEER)
+        assert await waiting is inbox.requests[2]
+        assert await inbox.wait_for(lambda one: one.method == "fourth", 5.0) is None
         assert asyncio.get_running_loop().time() == pytest.approx(7.0)
 
     loop.run(main())
@@ -142,12 +153,14 @@ class _Caller:
 
 def test_an_exchange_says_what_came_of_it() -> None:
     async def main() -> None:
-        good = await Line(_Caller(HttpAnswer(200, b'{"result": {"a": 1}, "error": null}'))).call(URL, "ping", {}, 1.0)
+        good = await RecordingClient(_Caller(HttpAnswer(200, b'{"result": {"a": 1}, "error": null}'))).call(
+            URL, "ping", {}, 1.0
+        )
         assert (good.result, good.error, good.call_id) == ({"a": 1}, None, 1)
         assert good.came.startswith("HTTP 200 after")
-        late = await Line(_Caller(TimedOut("too late"))).call(URL, "ping", {}, 1.0)
+        late = await RecordingClient(_Caller(TimedOut("too late"))).call(URL, "ping", {}, 1.0)
         assert (late.answer, late.failure, late.result) == (None, "no answer (E001): too late", None)
-        gone = await Line(_Caller(Unreachable("gone"))).call(URL, "ping", {}, 1.0)
+        gone = await RecordingClient(_Caller(Unreachable("gone"))).call(URL, "ping", {}, 1.0)
         assert gone.came == "no answer (E009): gone"
 
     loop.run(main())
@@ -155,12 +168,12 @@ def test_an_exchange_says_what_came_of_it() -> None:
 
 def test_a_machine_that_is_too_busy_says_nothing_of_the_agent() -> None:
     with pytest.raises(NotRun, match="too busy"):
-        loop.run(Line(_Caller(CallerLate(80.0))).call(URL, "ping", {}, 1.0))
+        loop.run(RecordingClient(_Caller(CallerLate(80.0))).call(URL, "ping", {}, 1.0))
 
 
 def test_what_was_not_asked_says_nothing_of_the_agent() -> None:
     with pytest.raises(NotRun, match="was not asked"):
-        Seen()["join"]
+        ExchangesByName()["join"]
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100, b""])
@@ -168,18 +181,18 @@ def test_what_is_no_json_is_said_to_be_none(body: bytes) -> None:
     assert isinstance(read_json(body), Unreadable)
 
 
-def test_on_http_what_is_asked_for_elsewhere_is_kept_too() -> None:
+def test_over_http_requests_to_other_paths_are_recorded_too() -> None:
     async def main() -> None:
-        ground = HttpNetwork()
-        desk = Desk(_echo, virtual_now)
-        url = await ground.open(desk)
+        network = HttpNetwork()
+        inbox = Inbox(_echo, virtual_now)
+        url = await network.open(inbox)
         try:
-            answer = await ground.caller.post(url.replace("/mcp", "/register"), b"{}", 5.0)
+            answer = await network.caller.post(url.replace("/mcp", "/register"), b"{}", 5.0)
             assert answer.status == 404
-            assert desk.arrived[0].elsewhere == "POST /register"
-            exchange = await Line(ground.another_caller()).call(url, "hello", {}, 5.0)
+            assert inbox.requests[0].other_target == "POST /register"
+            exchange = await RecordingClient(network.another_caller()).call(url, "hello", {}, 5.0)
             assert exchange.result == {"method": "hello"}
         finally:
-            await ground.close()
+            await network.close()
 
     asyncio.run(main())

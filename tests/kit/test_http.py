@@ -1,4 +1,4 @@
-"""The kit over real HTTP: our own player in every game, and a server that can talk to one caller only."""
+"""The kit over HTTP: our own player in every game, and a server that can serve one caller only."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 from leaguekit.agents.serving import endpoint_of, serve
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES, game
-from leaguekit.kit.checks import CheckSettings, examine
+from leaguekit.kit.checks import CheckSettings, run_checks
 from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.player import CHECKS, check_player
-from leaguekit.kit.player.harness import PlayerScene
+from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
@@ -31,11 +31,14 @@ from leaguekit.transport.server.server import listen
 @pytest.mark.parametrize("name", GAMES)
 def test_our_own_player_passes_over_http(name: str, tmp_path: Path) -> None:
     async def main() -> Report:
-        ground = HttpNetwork()
+        network = HttpNetwork()
         came: asyncio.Queue[str] = asyncio.Queue()
         checking = asyncio.ensure_future(
             check_player(
-                World(ground.caller), ground, game(name), terms=CheckSettings(tell=came.put_nowait, patience=20.0)
+                World(network.caller),
+                network,
+                game(name),
+                settings=CheckSettings(on_progress=came.put_nowait, timeout_seconds=20.0),
             )
         )
         manager = next(word for word in (await came.get()).split() if word.startswith("http"))
@@ -47,7 +50,7 @@ def test_our_own_player_passes_over_http(name: str, tmp_path: Path) -> None:
             return await checking
         finally:
             await world.caller.close()
-            await ground.close()
+            await network.close()
 
     report = asyncio.run(main())
     assert [one.check.id for one in report.outcomes if one.state == "failed"] == []
@@ -58,7 +61,7 @@ def test_our_own_player_passes_over_http(name: str, tmp_path: Path) -> None:
 
 
 class _OneAtATime(http.server.BaseHTTPRequestHandler):
-    """It keeps a connection, and looks at no other as long as it has it."""
+    """A server that serves one connection until it is closed, and no other meanwhile."""
 
     protocol_version = "HTTP/1.1"
 
@@ -71,7 +74,7 @@ class _OneAtATime(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: object) -> None:
-        """In silence."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
@@ -88,13 +91,13 @@ def _serving() -> Iterator[str]:
 
 def test_a_server_that_talks_to_one_caller_only_is_noticed() -> None:
     async def main(url: str) -> Report:
-        ground = HttpNetwork()
+        network = HttpNetwork()
         try:
-            scene = PlayerScene(World(ground.caller), ground, game("even_odd"), url=url)
+            harness = PlayerHarness(World(network.caller), network, game("even_odd"), url=url)
             wanted = ("register.comes", "register.endpoint", "reach.ping", "time.second_caller")
-            return Report("player", url, await examine([one for one in CHECKS if one.id in wanted], scene))
+            return Report("player", url, await run_checks([one for one in CHECKS if one.id in wanted], harness))
         finally:
-            await ground.close()
+            await network.close()
 
     with _serving() as url:
         report = asyncio.run(main(url))

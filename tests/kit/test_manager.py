@@ -1,4 +1,4 @@
-"""The kit against managers: ours passes every check, and for each check there is one that fails it and nothing else."""
+"""The kit against managers. Ours passes every check; for each check there is a manager that fails only that."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, CheckSettings, Failed, Outcome, examine
-from leaguekit.kit.exchanges import Arrived
+from leaguekit.kit.checks import Check, CheckSettings, Failed, Outcome, run_checks
+from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.manager import CHECKS, check_manager
-from leaguekit.kit.manager.harness import ManagerScene
+from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.manager.standings import check_ties
 from leaguekit.kit.report import Report
 from leaguekit.league.records import Match
@@ -25,27 +25,27 @@ from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.base import Peer
 from tests.kit.manager_mutants import MUTANTS, ack_of
-from tests.kit.memory_ground import MemoryGround
-from tests.kit.mutants import Faked, Json, Mutant, about, check_registry, failed, is_a, quick
+from tests.kit.memory_network import MemoryKitNetwork
+from tests.kit.mutants import Faked, Json, Mutant, check_registry, checks_of_area, failed, is_a, without_table_checks
 from tests.league.play import drawn, won
 
 URL = "http://127.0.0.1:7000/mcp"
 ADMIN = "adm-the-operators-own"
 
 
-async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerScene]] = CHECKS) -> list[Outcome]:
-    ground = MemoryGround()
-    own = ground.world(root, seed=2)
-    world = World(mutant.caller(ground.network), root, own.now, own.entropy, inline=True)
-    settings = Settings(league_id="league_under_test", seed_hex="5e" * 32, announce_lead=mutant.lead)
+async def _run_checks(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerHarness]] = CHECKS) -> list[Outcome]:
+    network = MemoryKitNetwork()
+    own = network.world(root, seed=2)
+    world = World(mutant.caller(network.memory), root, own.now, own.entropy, inline=True)
+    settings = Settings(league_id="league_under_test", seed_hex="5e" * 32, announce_lead=mutant.announce_lead)
     manager = Manager(world, MemoryLog(), settings, URL, ADMIN)
     await manager.open()
-    ground.network.listen(URL, mutant.handler(manager.handle))
+    network.memory.listen(URL, mutant.handler(manager.handle))
     running = asyncio.ensure_future(manager.run())
-    terms = CheckSettings(patience=30.0, full=True)
-    scene = ManagerScene(ground.world(), ground, URL, admin_token=ADMIN, terms=terms)
+    check_settings = CheckSettings(timeout_seconds=30.0, full=True)
+    harness = ManagerHarness(network.world(), network, URL, admin_token=ADMIN, settings=check_settings)
     try:
-        return await examine(checks, scene, terms)
+        return await run_checks(checks, harness, check_settings)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -53,67 +53,67 @@ async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[ManagerSce
 
 
 def test_our_own_manager_passes_every_check(tmp_path: Path) -> None:
-    outcomes = loop.run(_checked(tmp_path, Mutant()))
+    outcomes = loop.run(_run_checks(tmp_path, Mutant()))
     assert [(one.check.id, one.evidence, one.reason) for one in outcomes if one.state != "passed"] == []
 
 
 def test_a_manager_whose_league_has_started_is_not_said_to_be_wrong(tmp_path: Path) -> None:
     async def main() -> Report:
-        ground = MemoryGround()
+        network = MemoryKitNetwork()
         settings = Settings(league_id="league_under_test", seed_hex="5e" * 32)
-        manager = Manager(ground.world(tmp_path, seed=2), MemoryLog(), settings, URL, ADMIN)
+        manager = Manager(network.world(tmp_path, seed=2), MemoryLog(), settings, URL, ADMIN)
         await manager.open()
-        ground.network.listen(URL, manager.handle)
-        scene = ManagerScene(ground.world(), ground, URL)
+        network.memory.listen(URL, manager.handle)
+        harness = ManagerHarness(network.world(), network, URL)
         for role, count in (("player", 2), ("referee", 1)):
             for number in range(count):
-                await scene.register(f"{role} {number}", role, f"{role} {number}")  # type: ignore[arg-type]
-        await scene.line.call(URL, "operator", {"command": "start", "admin_token": ADMIN}, 10.0)
+                await harness.register(f"{role} {number}", role, f"{role} {number}")  # type: ignore[arg-type]
+        await harness.client.call(URL, "operator", {"command": "start", "admin_token": ADMIN}, 10.0)
         try:
-            return await check_manager(ground.world(seed=3), ground, URL)
+            return await check_manager(network.world(seed=3), network, URL)
         finally:
             await manager.close()
 
     report = loop.run(main())
     assert report.exit_code == 2
-    assert report.hindrance == "its league has started; check a manager whose league is new and has nobody in it"
+    assert report.obstacle == "its league has started; check a manager whose league is new and has nobody in it"
     assert [one.check.id for one in report.outcomes if one.state == "failed"] == []
 
 
 @pytest.mark.parametrize("order", [("P01", "P02", "P03", "P04"), ("P01", "P03", "P02", "P04")])
 def test_players_who_are_equal_in_everything_may_be_in_any_order(order: Sequence[str]) -> None:
-    ground = MemoryGround()
-    scene = ManagerScene(ground.world(), ground, URL)
+    network = MemoryKitNetwork()
+    harness = ManagerHarness(network.world(), network, URL)
     for name in ("P01", "P02", "P03", "P04"):
-        scene.table.enter(name, name)
-    scene.table.count(won(Match(id="R1M1", round_id=1, a="P01", b="P04"), "P01"))
-    scene.table.count(drawn(Match(id="R1M2", round_id=1, a="P02", b="P03")))
+        harness.table.enter(name, name)
+    harness.table.count(won(Match(id="R1M1", round_id=1, a="P01", b="P04"), "P01"))
+    harness.table.count(drawn(Match(id="R1M2", round_id=1, a="P02", b="P03")))
     rows = [{"rank": rank, "player_id": name} for rank, name in enumerate(order, start=1)]
-    check_ties(_arrived(rows), "standings", scene)
+    check_ties(_request(rows), "standings", harness)
     rows[1]["rank"] = 3
     with pytest.raises(Failed):
-        check_ties(_arrived(rows), "standings", scene)
+        check_ties(_request(rows), "standings", harness)
     rows[1]["rank"], rows[0], rows[1] = 2, {"rank": 1, "player_id": order[1]}, {"rank": 2, "player_id": "P01"}
     with pytest.raises(Failed):
-        check_ties(_arrived(rows), "standings", scene)
+        check_ties(_request(rows), "standings", harness)
 
 
-def _arrived(rows: list[Json]) -> Arrived:
+def _request(rows: list[Json]) -> IncomingRequest:
     value = {"params": {"standings": rows}}
-    return Arrived(json.dumps(value).encode(), Peer("127.0.0.1"), datetime.now(UTC), 0.0, value)
+    return IncomingRequest(json.dumps(value).encode(), Peer("127.0.0.1"), datetime.now(UTC), 0.0, value)
 
 
-@pytest.mark.parametrize("check", quick(CHECKS, MUTANTS), ids=lambda check: check.id)
+@pytest.mark.parametrize("check", without_table_checks(CHECKS, MUTANTS), ids=lambda check: check.id)
 def test_each_check_has_a_manager_that_fails_it_and_nothing_else_about_that_matter(
-    check: Check[ManagerScene], tmp_path: Path
+    check: Check[ManagerHarness], tmp_path: Path
 ) -> None:
-    assert failed(loop.run(_checked(tmp_path, MUTANTS[check.id](), about(check, CHECKS)))) == {check.id}
+    assert failed(loop.run(_run_checks(tmp_path, MUTANTS[check.id](), checks_of_area(check, CHECKS)))) == {check.id}
 
 
 @pytest.mark.longest
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_each_check_has_a_manager_that_fails_it_and_nothing_else(check: Check[ManagerScene], tmp_path: Path) -> None:
-    assert failed(loop.run(_checked(tmp_path, MUTANTS[check.id]()))) == {check.id}
+def test_each_check_has_a_manager_that_fails_it_and_nothing_else(check: Check[ManagerHarness], tmp_path: Path) -> None:
+    assert failed(loop.run(_run_checks(tmp_path, MUTANTS[check.id]()))) == {check.id}
 
 
 def test_every_mutant_is_of_a_check_and_every_check_has_its_sources() -> None:
@@ -121,13 +121,16 @@ def test_every_mutant_is_of_a_check_and_every_check_has_its_sources() -> None:
 
 
 def _without_assignments() -> Mutant:
-    """A manager whose referees learn of their matches in some other way."""
+    """Return a manager that does not use start_match."""
     is_one = is_a("MATCH_ASSIGNMENT")
-    return Mutant(sends=lambda request, _url: Faked(None, ack_of(request)) if is_one(request) else request, lead=0.0)
+    return Mutant(
+        change_request=lambda request, _url: Faked(None, ack_of(request)) if is_one(request) else request,
+        announce_lead=0.0,
+    )
 
 
 def test_a_manager_that_assigns_otherwise_is_not_asked_about_assignments(tmp_path: Path) -> None:
-    outcomes = loop.run(_checked(tmp_path, _without_assignments()))
+    outcomes = loop.run(_run_checks(tmp_path, _without_assignments()))
     assert failed(outcomes) == set()
     not_run = {one.check.id: one.reason for one in outcomes if one.state == "not run"}
     about_assignments = {check.id for check in CHECKS if check.id.startswith("assign.")} - {"assign.tokens"}
@@ -139,20 +142,22 @@ def test_somebody_is_told_to_start_the_league_when_all_are_there(tmp_path: Path)
     said: list[str] = []
 
     async def main() -> list[Outcome]:
-        ground = MemoryGround()
+        network = MemoryKitNetwork()
         settings = Settings(league_id="league_under_test", announce_lead=0.0)
-        manager = Manager(ground.world(tmp_path, seed=2), MemoryLog(), settings, URL, ADMIN)
+        manager = Manager(network.world(tmp_path, seed=2), MemoryLog(), settings, URL, ADMIN)
         await manager.open()
-        ground.network.listen(URL, manager.handle)
+        network.memory.listen(URL, manager.handle)
         running = asyncio.ensure_future(manager.run())
 
-        def tell(text: str) -> None:
+        def on_progress(text: str) -> None:
             said.append(text)
             # As the person at the terminal does.
             manager.conductor.start_when = (4, 2)
             manager.conductor.look_again()
 
-        report = await check_manager(ground.world(), ground, URL, terms=CheckSettings(patience=30.0, tell=tell))
+        report = await check_manager(
+            network.world(), network, URL, settings=CheckSettings(timeout_seconds=30.0, on_progress=on_progress)
+        )
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await manager.close()
@@ -187,5 +192,10 @@ def test_the_kit_survives_whatever_a_manager_answers_and_sends(rubbish: Any, tmp
         }
         return request | {"params": inner}
 
-    for mutant in (Mutant(answers=answer), Mutant(answers=fault), Mutant(sends=message), Mutant(sends=within)):
-        failed(loop.run(_checked(tmp_path / str(id(mutant)), mutant)))
+    for mutant in (
+        Mutant(change_answer=answer),
+        Mutant(change_answer=fault),
+        Mutant(change_request=message),
+        Mutant(change_request=within),
+    ):
+        failed(loop.run(_run_checks(tmp_path / str(id(mutant)), mutant)))

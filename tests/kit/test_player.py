@@ -1,4 +1,4 @@
-"""The kit against players: our own pass, and for each check there is one that fails it and nothing else."""
+"""The kit against players. Ours pass; for each check there is a player that fails only that."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ import pytest
 from leaguekit.games import GAMES, game
 from leaguekit.kit.checks import Check, CheckSettings
 from leaguekit.kit.player import CHECKS, check_player
-from leaguekit.kit.player.harness import PlayerScene
+from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.sim import loop
-from tests.kit.memory_ground import KIT_URL, MemoryGround
+from tests.kit.memory_network import KIT_URL, MemoryKitNetwork
 from tests.kit.player_mutants import MUTANTS
 from tests.kit.scripted_player import URL, Mutation, ScriptedPlayer
 from tests.requirements import REQUIREMENTS
 
 
-async def _checked(mutation: Mutation, *, full: bool = False, name: str = "even_odd") -> Report:
-    ground = MemoryGround()
-    player = ScriptedPlayer(ground, mutation)
-    living = asyncio.ensure_future(player.live())
+async def _run_checks(mutation: Mutation, *, full: bool = False, name: str = "even_odd") -> Report:
+    network = MemoryKitNetwork()
+    player = ScriptedPlayer(network, mutation)
+    running = asyncio.ensure_future(player.run())
     try:
-        return await check_player(ground.world(), ground, game(name), terms=CheckSettings(full=full, patience=30.0))
+        return await check_player(
+            network.world(), network, game(name), settings=CheckSettings(full=full, timeout_seconds=30.0)
+        )
     finally:
-        living.cancel()
-        await asyncio.gather(living, return_exceptions=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 def _states(report: Report, state: str) -> set[str]:
@@ -38,7 +40,7 @@ def _states(report: Report, state: str) -> set[str]:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_player_that_does_everything_right_passes_every_check(name: str) -> None:
-    report = loop.run(_checked(Mutation(), full=True, name=name))
+    report = loop.run(_run_checks(Mutation(), full=True, name=name))
     assert _states(report, "passed") == {check.id for check in CHECKS}, [
         (one.check.id, one.evidence, one.reason) for one in report.outcomes if one.state != "passed"
     ]
@@ -46,12 +48,12 @@ def test_a_player_that_does_everything_right_passes_every_check(name: str) -> No
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_each_check_has_a_player_that_fails_it_and_nothing_else(check: Check[PlayerScene]) -> None:
-    report = loop.run(_checked(MUTANTS[check.id], full=check.full))
+def test_each_check_has_a_player_that_fails_it_and_nothing_else(check: Check[PlayerHarness]) -> None:
+    report = loop.run(_run_checks(MUTANTS[check.id], full=check.full))
     assert _states(report, "failed") == {check.id}
     for one in report.outcomes:
         if one.state == "not run" and not (one.check.full and not check.full):
-            assert one.root == check.id, (one.check.id, one.reason)
+            assert one.blocked_by == check.id, (one.check.id, one.reason)
     assert report.exit_code == (1 if check.is_required else 0)
 
 
@@ -75,21 +77,21 @@ def test_what_is_required_rests_on_nothing_that_is_only_recommended() -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_our_own_player_passes_every_check(name: str, tmp_path: Path) -> None:
     async def main() -> Report:
-        ground = MemoryGround()
+        network = MemoryKitNetwork()
         player = Player("Ours", STRATEGIES["random"])
-        agent = PlayerAgent(player, ground.world(tmp_path, seed=2), KIT_URL, URL)
-        ground.network.listen(URL, agent.handle)
+        agent = PlayerAgent(player, network.world(tmp_path, seed=2), KIT_URL, URL)
+        network.memory.listen(URL, agent.handle)
         checking = asyncio.ensure_future(
-            check_player(ground.world(), ground, game(name), terms=CheckSettings(full=True))
+            check_player(network.world(), network, game(name), settings=CheckSettings(full=True))
         )
         await agent.register()
         await agent.finished.wait()
-        ground.network.close(URL)
+        network.memory.close(URL)
         report = await checking
         await agent.close()
         return report
 
     report = loop.run(main())
     assert _states(report, "failed") == set()
-    # It asks its manager nothing.
+    # It sends its manager no queries.
     assert _states(report, "not run") == {"own.valid", "own.token"}

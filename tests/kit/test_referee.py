@@ -1,4 +1,4 @@
-"""The kit against referees: ours passes every check, and for each check there is one that fails it and nothing else."""
+"""The kit against referees. Ours passes every check; for each check there is a referee that fails only that."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import Check, CheckSettings, Outcome, examine
+from leaguekit.kit.checks import Check, CheckSettings, Outcome, run_checks
 from leaguekit.kit.referee import CHECKS
-from leaguekit.kit.referee.harness import RefereeScene
+from leaguekit.kit.referee.harness import RefereeHarness
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
-from tests.kit.memory_ground import KIT_URL, MemoryGround
-from tests.kit.mutants import Json, Mutant, about, check_registry, failed, params_of, quick
+from tests.kit.memory_network import KIT_URL, MemoryKitNetwork
+from tests.kit.mutants import Json, Mutant, check_registry, checks_of_area, failed, params_of, without_table_checks
 from tests.kit.referee_mutants import MUTANTS
 
 URL = "http://127.0.0.1:7001/mcp"
 
 
-async def _checked(root: Path, mutant: Mutant, checks: Sequence[Check[RefereeScene]] = CHECKS) -> list[Outcome]:
-    ground = MemoryGround()
-    own = ground.world(root, seed=2)
-    world = World(mutant.caller(ground.network), root, own.now, own.entropy, inline=True)
+async def _run_checks(root: Path, mutant: Mutant, checks: Sequence[Check[RefereeHarness]] = CHECKS) -> list[Outcome]:
+    network = MemoryKitNetwork()
+    own = network.world(root, seed=2)
+    world = World(mutant.caller(network.memory), root, own.now, own.entropy, inline=True)
     referee = RefereeAgent(world, manager_url=KIT_URL, endpoint=URL, name="Ours")
-    ground.network.listen(URL, mutant.handler(referee.handle))
+    network.memory.listen(URL, mutant.handler(referee.handle))
 
-    async def live() -> None:
+    async def run() -> None:
         await referee.register()
         await referee.finished.wait()
-        if not mutant.stays:
-            ground.network.close(URL)
+        if not mutant.keeps_running:
+            network.memory.close(URL)
 
-    living = asyncio.ensure_future(live())
-    terms = CheckSettings(patience=5.0, full=True)
-    scene = RefereeScene(ground.world(), ground, terms=terms)
-    await scene.open()
+    running = asyncio.ensure_future(run())
+    settings = CheckSettings(timeout_seconds=5.0, full=True)
+    harness = RefereeHarness(network.world(), network, settings=settings)
+    await harness.open()
     try:
-        return await examine(checks, scene, terms)
+        return await run_checks(checks, harness, settings)
     finally:
-        living.cancel()
-        await asyncio.gather(living, return_exceptions=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         await referee.close()
 
 
 def test_our_own_referee_passes_every_check(tmp_path: Path) -> None:
-    outcomes = loop.run(_checked(tmp_path, Mutant()))
+    outcomes = loop.run(_run_checks(tmp_path, Mutant()))
     assert [(one.check.id, one.evidence, one.reason) for one in outcomes if one.state != "passed"] == []
 
 
-@pytest.mark.parametrize("check", quick(CHECKS, MUTANTS), ids=lambda check: check.id)
+@pytest.mark.parametrize("check", without_table_checks(CHECKS, MUTANTS), ids=lambda check: check.id)
 def test_each_check_has_a_referee_that_fails_it_and_nothing_else_about_that_matter(
-    check: Check[RefereeScene], tmp_path: Path
+    check: Check[RefereeHarness], tmp_path: Path
 ) -> None:
-    assert failed(loop.run(_checked(tmp_path, MUTANTS[check.id](), about(check, CHECKS)))) == {check.id}
+    assert failed(loop.run(_run_checks(tmp_path, MUTANTS[check.id](), checks_of_area(check, CHECKS)))) == {check.id}
 
 
 @pytest.mark.longest
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_each_check_has_a_referee_that_fails_it_and_nothing_else(check: Check[RefereeScene], tmp_path: Path) -> None:
-    assert failed(loop.run(_checked(tmp_path, MUTANTS[check.id]()))) == {check.id}
+def test_each_check_has_a_referee_that_fails_it_and_nothing_else(check: Check[RefereeHarness], tmp_path: Path) -> None:
+    assert failed(loop.run(_run_checks(tmp_path, MUTANTS[check.id]()))) == {check.id}
 
 
 def test_every_mutant_is_of_a_check_and_every_check_has_its_sources() -> None:
@@ -70,9 +70,9 @@ def test_every_mutant_is_of_a_check_and_every_check_has_its_sources() -> None:
 
 
 def _by_announcement() -> Mutant:
-    """A referee that knows no start_match, and begins what ROUND_ANNOUNCEMENT tells it, by the documents' limits."""
+    """Return a referee without start_match. ROUND_ANNOUNCEMENT starts its matches, with the documents' limits."""
 
-    def hear(request: Any) -> Any:
+    def change(request: Any) -> Any:
         if not isinstance(request, dict):
             return request
         params = params_of(request)
@@ -85,7 +85,7 @@ def _by_announcement() -> Mutant:
     def first(request: Any, answer: Any) -> Any:
         return answer[0] if isinstance(answer, list) and isinstance(request, dict) else answer
 
-    return Mutant(hears=hear, answers=first)
+    return Mutant(change_incoming=change, change_answer=first)
 
 
 def _assignment(announcement: Json, match: Json) -> Json:
@@ -126,7 +126,7 @@ def _assignment(announcement: Json, match: Json) -> Json:
 
 
 def test_a_referee_that_begins_by_the_announcement_is_not_asked_for_what_it_cannot_know(tmp_path: Path) -> None:
-    outcomes = loop.run(_checked(tmp_path, _by_announcement()))
+    outcomes = loop.run(_run_checks(tmp_path, _by_announcement()))
     assert failed(outcomes) == {"round.message_type", "round.round_id", "round.referee_id"}
     not_run = {one.check.id: one.reason for one in outcomes if one.state == "not run"}
     assert not_run.keys() == {
@@ -144,19 +144,19 @@ def test_a_referee_that_begins_by_the_announcement_is_not_asked_for_what_it_cann
 
 def test_a_referee_whose_url_is_given_is_not_waited_for(tmp_path: Path) -> None:
     async def main() -> list[Outcome]:
-        ground = MemoryGround()
-        referee = RefereeAgent(ground.world(tmp_path, seed=2), manager_url=KIT_URL, endpoint=URL, name="Ours")
-        ground.network.listen(URL, referee.handle)
-        scene = RefereeScene(ground.world(), ground, url=URL)
-        await scene.open()
-        return await examine(CHECKS, scene)
+        network = MemoryKitNetwork()
+        referee = RefereeAgent(network.world(tmp_path, seed=2), manager_url=KIT_URL, endpoint=URL, name="Ours")
+        network.memory.listen(URL, referee.handle)
+        harness = RefereeHarness(network.world(), network, url=URL)
+        await harness.open()
+        return await run_checks(CHECKS, harness)
 
     outcomes = {one.check.id: one for one in loop.run(main())}
     assert {one.reason for name, one in outcomes.items() if name.startswith("register.")} == {
         "the referee does not register: its URL was given"
     }
     assert outcomes["reach.ping"].state == "passed"
-    # Ours takes matches only of a manager that it knows.
+    # Ours accepts matches only from its own manager.
     assert outcomes["round.begins"].state == "failed"
 
 
@@ -187,5 +187,10 @@ def test_the_kit_survives_whatever_a_referee_answers_and_sends(rubbish: Any, tmp
         }
         return request | {"params": inner}
 
-    for mutant in (Mutant(answers=answer), Mutant(answers=fault), Mutant(sends=message), Mutant(sends=within)):
-        failed(loop.run(_checked(tmp_path / str(id(mutant)), mutant)))
+    for mutant in (
+        Mutant(change_answer=answer),
+        Mutant(change_answer=fault),
+        Mutant(change_request=message),
+        Mutant(change_request=within),
+    ):
+        failed(loop.run(_run_checks(tmp_path / str(id(mutant)), mutant)))

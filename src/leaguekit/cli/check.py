@@ -121,8 +121,8 @@ def check_player(options: argparse.Namespace) -> int:
     from leaguekit.games import game
     from leaguekit.kit.player import check_player as check
 
-    def work(world: World, ground: HttpNetwork, terms: CheckSettings) -> Awaitable[Report]:
-        return check(world, ground, game(options.game), port=port_of(options), url=options.url, terms=terms)
+    def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
+        return check(world, ground, game(options.game), port=port_of(options), url=options.url, settings=settings)
 
     return examined(options, work)
 
@@ -130,8 +130,8 @@ def check_player(options: argparse.Namespace) -> int:
 def check_referee(options: argparse.Namespace) -> int:
     from leaguekit.kit.referee import check_referee as check
 
-    def work(world: World, ground: HttpNetwork, terms: CheckSettings) -> Awaitable[Report]:
-        return check(world, ground, port=port_of(options), url=options.url, terms=terms)
+    def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
+        return check(world, ground, port=port_of(options), url=options.url, settings=settings)
 
     return examined(options, work)
 
@@ -142,8 +142,8 @@ def check_manager(options: argparse.Namespace) -> int:
 
     token = None if options.admin_token_file is None else admin_token(options)
 
-    def work(world: World, ground: HttpNetwork, terms: CheckSettings) -> Awaitable[Report]:
-        return check(world, ground, options.url, admin_token=token, terms=terms)
+    def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
+        return check(world, ground, options.url, admin_token=token, settings=settings)
 
     return examined(options, work)
 
@@ -166,9 +166,11 @@ def examined(
 
     def heard(outcome: Outcome) -> None:
         if not options.json:
-            _print(telling.tell(outcome))
+            _print(telling.lines_for(outcome))
 
-    terms = CheckSettings(patience=options.timeout, full=options.full, tell=program.say, heard=heard)
+    settings = CheckSettings(
+        timeout_seconds=options.timeout, full=options.full, on_progress=program.say, on_outcome=heard
+    )
 
     async def main(stop: program.Stop) -> int:
         from leaguekit.agents.serving import until
@@ -177,7 +179,7 @@ def examined(
         report: list[Report] = []
 
         async def checked() -> None:
-            report.append(await work(World(ground.caller), ground, terms))
+            report.append(await work(World(ground.caller), ground, settings))
 
         ground = HttpNetwork(options.host, policy, program.facing(options))
         try:
@@ -190,7 +192,11 @@ def examined(
                 await ground.close()
         if not report:
             return 130
-        _print([reports.as_json(report[0])] if options.json else [*telling.rest(), "", *reports.summary(report[0])])
+        _print(
+            [reports.as_json(report[0])]
+            if options.json
+            else [*telling.remaining_lines(), "", *reports.summary(report[0])]
+        )
         if options.junit is not None:
             _write(options.junit, reports.as_junit(report[0]))
         return report[0].exit_code

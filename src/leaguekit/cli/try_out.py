@@ -151,8 +151,11 @@ class _Trial:
         """Play without a league, under the id that the agent says it has."""
         world, own = World(self._shown, self._folder), World(self.caller, self._folder)
         other = "P02" if player_id != "P02" else "P01"
-        ours = friendly_match.guest(self._opponent, own, other, self._urls["opponent"])
-        seats = (friendly_match.seat(player_id, url), friendly_match.seat(other, self._urls["opponent"]))
+        ours = friendly_match.unregistered_player(self._opponent, own, other, self._urls["opponent"])
+        seats = (
+            friendly_match.assigned_player(player_id, url),
+            friendly_match.assigned_player(other, self._urls["opponent"]),
+        )
         assignment = friendly_match.assignment(world, seats, self._options.game, secrets.token_bytes(32))
         server = agent_server(
             ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller

@@ -1,1 +1,1 @@
-"""The conformance kit for players, referees and managers."""
+"""The conformance kit: checks whether a player, a referee or a manager conforms to league.v2."""

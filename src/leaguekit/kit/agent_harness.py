@@ -1,4 +1,7 @@
-"""The kit as the manager of a player or referee under test, which registers here or is at a URL that was given."""
+"""The kit as the manager of a player or a referee under test.
+
+The agent registers with the kit. An agent that never registers is reached at a URL that the user gives.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,16 @@ from typing import Any, ClassVar
 
 from leaguekit.agents.world import World
 from leaguekit.kit.checks import CheckSettings, NotRun
-from leaguekit.kit.exchanges import Arrived, Desk, Exchange, Ground, Json, Line, Seen, conversation_in
+from leaguekit.kit.exchanges import (
+    Exchange,
+    ExchangesByName,
+    Inbox,
+    IncomingRequest,
+    Json,
+    Network,
+    RecordingClient,
+    conversation_in,
+)
 from leaguekit.kit.incoming import value
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -17,106 +29,111 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_NAME, PING
 
 PING_SECONDS = 2.0
-# Between two looks whether the agent is there.
-LOOK_SECONDS = 0.5
+# Between two pings of an agent that should start or stop.
+PING_INTERVAL_SECONDS = 0.5
 
 
-class Host(ABC):
-    """A scene with one agent in it. ``open`` puts its desk up; whatever the agent sends by itself arrives there."""
+class AgentHarness(ABC):
+    """The league around one agent. ``open`` starts to listen; ``inbox`` has the requests that the agent sends."""
 
     role: ClassVar[AgentRole]
-    # The id that the agent is given.
+    # The id that the kit gives the agent.
     agent_id: ClassVar[str]
 
-    def __init__(self, world: World, ground: Ground, url: str | None, terms: CheckSettings) -> None:
+    def __init__(self, world: World, network: Network, url: str | None, settings: CheckSettings) -> None:
         self.world = world
-        self.ground = ground
-        self.terms = terms
-        self.here = ""
-        self.seen = Seen()
-        self.line = Line(ground.caller)
-        self.desk = Desk(self.script, world.now)
+        self.network = network
+        self.settings = settings
+        self.manager_url = ""
+        self.answers = ExchangesByName()
+        self.client = RecordingClient(network.caller)
+        self.inbox = Inbox(self.respond, world.now)
         self.league_id = f"league_check_{world.entropy(4).hex()}"
         self.token = tokens.new_token(self.agent_id, world.entropy(tokens.ENTROPY_BYTES))
         self.key = tokens.signing_key(self.token)
-        self.never = f"the {self.role} does not register: its URL was given"
+        self.why_not_registered = f"the {self.role} does not register: its URL was given"
         self._given_url = url
-        self._registration: Arrived | None = None
+        self._registration: IncomingRequest | None = None
         self._answered = asyncio.Event()
 
     async def open(self, port: int = 0) -> None:
-        self.here = await self.ground.open(self.desk, port)
-        if self.registers:
-            waiting = f"waiting {self.terms.patience:g} s for it to register"
-            self.terms.tell(f"Start your {self.role} with {self.here} as its manager's URL; {waiting}.")
+        """Listen as the manager, and ask the person at the terminal to start the agent."""
+        self.manager_url = await self.network.open(self.inbox, port)
+        if self.expects_registration:
+            waiting = f"waiting {self.settings.timeout_seconds:g} s for it to register"
+            self.settings.on_progress(
+                f"Start your {self.role} with {self.manager_url} as its manager's URL; {waiting}."
+            )
 
     @abstractmethod
-    async def script(self, arrived: Arrived) -> Any:
-        """What the manager answers to what the agent sends; raises Refusal."""
+    async def respond(self, request: IncomingRequest) -> Any:
+        """Return the manager's answer to a request of the agent. Raises Refusal for an error."""
 
-    # Its registration
+    # Registration
 
     @property
-    def registers(self) -> bool:
-        """Whether the agent is one that registers; a given URL is for those that never do."""
+    def expects_registration(self) -> bool:
+        """Whether the agent registers. An agent whose URL was given does not."""
         return self._given_url is None
 
     @property
-    def registration(self) -> Arrived:
-        """The request by which the agent came. Raises NotRun if there is none."""
+    def registration(self) -> IncomingRequest:
+        """The registration of the agent. Raises NotRun if there is none."""
         if self._registration is None:
-            raise NotRun(f"no {self.role} has registered" if self.registers else self.never)
+            raise NotRun(f"no {self.role} has registered" if self.expects_registration else self.why_not_registered)
         return self._registration
 
-    async def registered(self) -> Arrived | None:
-        """The agent's registration once it was answered; None if none comes in time."""
-        if not self.registers:
-            raise NotRun(self.never)
-        arrived = await self.desk.comes(self.is_registration, self.terms.patience, self.role, self.terms.tell)
-        if arrived is not None:
+    async def wait_for_registration(self) -> IncomingRequest | None:
+        """Wait until a registration has arrived and was answered. Return it, or None if none arrives in time."""
+        if not self.expects_registration:
+            raise NotRun(self.why_not_registered)
+        request = await self.inbox.wait_with_progress(
+            self.is_registration, self.settings.timeout_seconds, self.role, self.settings.on_progress
+        )
+        if request is not None:
             await self._answered.wait()
-        return arrived
+        return request
 
     @abstractmethod
-    def is_registration(self, arrived: Arrived) -> bool:
-        """Whether a request is to register, whatever is wrong with it."""
+    def is_registration(self, request: IncomingRequest) -> bool:
+        """Return whether a request is meant as a registration. It may have faults."""
 
-    def introduction(self, arrived: Arrived) -> Json:
-        """The message in a registration."""
-        return arrived.message
+    def registration_message(self, request: IncomingRequest) -> Json:
+        """Return the message in a registration."""
+        return request.message
 
-    def stated(self, arrived: Arrived, name: str) -> Any:
-        """What the agent says of itself in a registration."""
-        return value(self.introduction(arrived), f"{self.role}_meta.{name}")
+    def meta_value(self, request: IncomingRequest, name: str) -> Any:
+        """Return a value of ``player_meta`` or ``referee_meta`` in a registration."""
+        return value(self.registration_message(request), f"{self.role}_meta.{name}")
 
     @property
     def url(self) -> str:
-        """Where the agent listens."""
+        """The URL at which the agent listens."""
         if self._given_url is not None:
             return self._given_url
-        endpoint = self.stated(self.registration, "contact_endpoint")
+        endpoint = self.meta_value(self.registration, "contact_endpoint")
         return endpoint if isinstance(endpoint, str) else ""
 
     @property
     def name(self) -> str:
-        """What the agent is called, for people."""
-        name = None if self._registration is None else self.stated(self._registration, "display_name")
+        """The name of the agent, for people."""
+        name = None if self._registration is None else self.meta_value(self._registration, "display_name")
         return name if isinstance(name, str) and name else self._given_url or f"the {self.role}"
 
-    async def register(self, arrived: Arrived) -> Json:
-        """The answer to a registration: the first agent that comes is taken, however often it asks."""
-        answer = self.answer_to(self.introduction(arrived), BY_NAME[f"register_{self.role}"].answer)
-        first = self._registration or arrived
-        if self.stated(arrived, "contact_endpoint") != self.stated(first, "contact_endpoint"):
+    async def register(self, request: IncomingRequest) -> Json:
+        """Return the answer to a registration. Only the first agent is accepted. It may register again."""
+        answer = self.answer_to(self.registration_message(request), BY_NAME[f"register_{self.role}"].answer)
+        first = self._registration or request
+        if self.meta_value(request, "contact_endpoint") != self.meta_value(first, "contact_endpoint"):
             reason = f"The kit checks one {self.role} at a time, and another one has come first."
             return answer | {"status": "REJECTED", f"{self.role}_id": None, "reason": reason, "error_code": "E020"}
         if self._registration is None:
-            self._registration = arrived
-            self.terms.tell(f"{self.name} registers")
+            self._registration = request
+            self.settings.on_progress(f"{self.name} registers")
             try:
-                await self.look_at_newcomer()
+                await self.before_first_answer()
             finally:
-                # Also if the agent has hung up meanwhile.
+                # Also if the agent has closed the connection meanwhile.
                 self._answered.set()
         return answer | {
             "status": "ACCEPTED",
@@ -127,26 +144,29 @@ class Host(ABC):
             "token_scheme": tokens.SCHEME,
         }
 
-    async def look_at_newcomer(self) -> None:  # noqa: B027 - a scene need not look
-        """What is done while the agent waits for the answer to its first registration."""
+    async def before_first_answer(self) -> None:  # noqa: B027 - optional
+        """Is called while the agent waits for the answer to its first registration."""
 
-    # What the manager says
+    # Messages of the manager
 
     def answer_to(self, message: Json, kind: type[Message]) -> Json:
-        """The beginning of an answer: its type and envelope."""
+        """Return the type and the envelope of an answer."""
         return {**m.envelope(MANAGER, self.world.now(), conversation_in(message)), "message_type": message_type(kind)}
 
     def envelope(self, conversation: str) -> dict[str, Any]:
-        """The envelope of what the manager sends, with the token by which the agent knows it."""
-        shown = tokens.manager_to_agent(self.key, self.league_id, self.agent_id)
-        return {**m.envelope(MANAGER, self.world.now(), conversation), "auth_token": shown, "league_id": self.league_id}
+        """Return the envelope of a message to the agent, with the token that proves who the manager is."""
+        token = tokens.manager_to_agent(self.key, self.league_id, self.agent_id)
+        return {**m.envelope(MANAGER, self.world.now(), conversation), "auth_token": token, "league_id": self.league_id}
 
-    async def pinged(self, seconds: float, *, until_there: bool) -> Exchange:
-        """The last of the pings that are sent until the agent answers, or until it no longer does, for so long."""
+    async def ping_until(self, seconds: float, *, until_there: bool) -> Exchange:
+        """Ping the agent until it answers, or until it no longer answers. Return the last ping.
+
+        Give up after ``seconds``.
+        """
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        deadline = loop.time() + seconds
         while True:
-            exchange = await self.line.call(self.url, PING, {}, PING_SECONDS)
-            if (exchange.answer is not None) is until_there or loop.time() + LOOK_SECONDS > until:
+            exchange = await self.client.call(self.url, PING, {}, PING_SECONDS)
+            if (exchange.answer is not None) is until_there or loop.time() + PING_INTERVAL_SECONDS > deadline:
                 return exchange
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(PING_INTERVAL_SECONDS)

@@ -1,10 +1,10 @@
-"""What a check is: one sentence about an agent, the requirements behind it, and a look at the agent that tells.
+"""Checks of an agent, and the loop that runs them.
 
-Area      checks about one matter, in the order in which they are made
-Check     one sentence; looking returns evidence, or raises Failed or NotRun
-Outcome   what came of it: passed, failed or not run, and on what evidence
-Terms     how long is waited, what is checked, and who hears how it goes
-examine   make checks of an agent one after the other; one that rests on another is made only if that one passed
+Check          one sentence about an agent, its requirements, and a function that returns evidence
+Area           the checks about one topic, in the order in which they run
+Outcome        the result of a check: passed, failed or not run
+CheckSettings  how long the kit waits, which checks run, and callbacks for progress
+run_checks     run checks one after the other; skip those that need a check which failed
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from leaguekit.protocol.plain_text import harmless
 from leaguekit.protocol.tokens import redacted
 
-SceneT = TypeVar("SceneT")
+HarnessT = TypeVar("HarnessT")
 State = Literal["passed", "failed", "not run"]
 
-# Of what was sent and what came, so much is shown.
-MAX_SHOWN = 1_000
-# Every wait of a check has a limit of its own; this one is for a check that has none by mistake.
+# The most characters that a report shows of a request or an answer.
+MAX_DISPLAYED = 1_000
+# Every wait in a check has its own limit. This limit is for a check that has none by mistake.
 MAX_SECONDS = 300.0
 _DOCUMENT = re.compile(r"(\d{3})-L0*(\d+)[a-z]?")
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Evidence(NamedTuple):
-    """What a check rests on. The texts may come from the agent and be anything; outcomes show them made harmless."""
+    """What a check has seen. The texts may come from the agent; those of an Outcome are safe to print."""
 
     sent: str = ""
     came: str = ""
@@ -40,80 +40,96 @@ class Evidence(NamedTuple):
 
 
 class Failed(Exception):
-    """The agent is not as the sentence says."""
+    """The sentence of the check is not true of the agent."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         super().__init__(evidence.came)
 
 
+def fail_if(is_wrong: bool, evidence: Evidence) -> Evidence:
+    """Raise Failed if something is wrong; else return the evidence."""
+    if is_wrong:
+        raise Failed(evidence)
+    return evidence
+
+
 class NotRun(Exception):
-    """The check says nothing about this agent; the text says why."""
+    """The check does not apply to this agent. The text gives the reason."""
 
 
-class Unfit(NotRun):
-    """The agent is in no state to be checked, so that nothing which rests on this is run; the text says what to do."""
+class NotCheckable(NotRun):
+    """The agent cannot be checked in its present state. The text says what to do.
+
+    No check runs that needs this one.
+    """
 
 
-Look = Callable[[SceneT], Awaitable[Evidence]]
+CheckFunction = Callable[[HarnessT], Awaitable[Evidence]]
 
 
 @dataclass(frozen=True, eq=False)
-class Check(Generic[SceneT]):
-    """One sentence about an agent. ``full`` checks take their time, and are made only when they are asked for."""
+class Check(Generic[HarnessT]):
+    """One sentence about an agent. A ``full`` check is slow, and runs only with ``--full``."""
 
     id: str
     sentence: str
     requirements: tuple[str, ...]
     area: str
     is_required: bool
-    needs: tuple[Check[SceneT], ...]
+    needs: tuple[Check[HarnessT], ...]
     full: bool
-    look: Look[SceneT]
+    function: CheckFunction[HarnessT]
 
 
-class Area(Generic[SceneT]):
-    """The checks about one matter. ``name`` is the first part of their ids, ``title`` their heading."""
+Decorator = Callable[[CheckFunction[HarnessT]], Check[HarnessT]]
+
+
+class Area(Generic[HarnessT]):
+    """The checks about one topic. ``name`` is the first part of their ids, ``title`` is their heading."""
 
     def __init__(self, name: str, title: str) -> None:
         self.name = name
         self.title = title
-        self.checks: list[Check[SceneT]] = []
+        self.checks: list[Check[HarnessT]] = []
 
     def required(
-        self, name: str, sentence: str, *requirements: str, needs: Iterable[Check[SceneT]] = (), full: bool = False
-    ) -> Callable[[Look[SceneT]], Check[SceneT]]:
-        """A check of what a document demands and others rely on: without it an agent does not play."""
-        return self._check(name, sentence, requirements, tuple(needs), full, is_required=True)
+        self, name: str, sentence: str, *requirements: str, needs: Iterable[Check[HarnessT]] = (), full: bool = False
+    ) -> Decorator[HarnessT]:
+        """Add a check of a rule that a document sets and other agents rely on. An agent that fails it cannot play."""
+        return self.check(name, sentence, *requirements, is_required=True, needs=needs, full=full)
 
     def recommended(
-        self, name: str, sentence: str, *requirements: str, needs: Iterable[Check[SceneT]] = (), full: bool = False
-    ) -> Callable[[Look[SceneT]], Check[SceneT]]:
-        """A check of what a document asks for, but an agent can play without."""
-        return self._check(name, sentence, requirements, tuple(needs), full, is_required=False)
+        self, name: str, sentence: str, *requirements: str, needs: Iterable[Check[HarnessT]] = (), full: bool = False
+    ) -> Decorator[HarnessT]:
+        """Add a check of a rule that a document sets, but without which an agent can play."""
+        return self.check(name, sentence, *requirements, is_required=False, needs=needs, full=full)
 
-    def _check(
+    def check(
         self,
         name: str,
         sentence: str,
-        requirements: tuple[str, ...],
-        needs: tuple[Check[SceneT], ...],
-        full: bool,
-        *,
+        *requirements: str,
         is_required: bool,
-    ) -> Callable[[Look[SceneT]], Check[SceneT]]:
-        def made(look: Look[SceneT]) -> Check[SceneT]:
-            check = Check(f"{self.name}.{name}", sentence, requirements, self.title, is_required, needs, full, look)
+        needs: Iterable[Check[HarnessT]] = (),
+        full: bool = False,
+    ) -> Decorator[HarnessT]:
+        """Add the decorated function as a check."""
+
+        def add(function: CheckFunction[HarnessT]) -> Check[HarnessT]:
+            check_id = f"{self.name}.{name}"
+            check = Check(check_id, sentence, requirements, self.title, is_required, (*needs,), full, function)
             self.checks.append(check)
             return check
 
-        return made
+        return add
 
 
 class Outcome(NamedTuple):
-    """What came of a check. ``reason`` is why it was not run; ``is_our_fault`` if the kit could not do its work.
+    """The result of a check. ``reason`` is why it was not run.
 
-    ``root`` is the id of the check that failed, or found the agent unfit, and on which this one rests.
+    ``is_our_fault`` says that the kit itself failed, or could not check the agent in its present state.
+    ``blocked_by`` is the id of the check because of which this one was not run.
     """
 
     check: Check[Any]
@@ -122,83 +138,86 @@ class Outcome(NamedTuple):
     reason: str = ""
     seconds: float = 0.0
     is_our_fault: bool = False
-    root: str = ""
+    blocked_by: str = ""
 
 
 class CheckSettings(NamedTuple):
-    """On what terms an agent is checked."""
+    """How an agent is checked."""
 
-    # How many seconds somebody is waited for.
-    patience: float = 60.0
-    # Whether also what takes its time is checked.
+    # How long the kit waits for the agent to register, and for a league to start.
+    timeout_seconds: float = 60.0
+    # Whether the slow checks run too.
     full: bool = False
-    # Hears how it goes.
-    tell: Callable[[str], None] = lambda _text: None
-    # Hears of each outcome as soon as it is there.
-    heard: Callable[[Outcome], None] = lambda _outcome: None
+    # Is called with a text for the person at the terminal.
+    on_progress: Callable[[str], None] = lambda _text: None
+    # Is called with each outcome as soon as the check has run.
+    on_outcome: Callable[[Outcome], None] = lambda _outcome: None
 
 
-USUAL = CheckSettings()
+DEFAULTS = CheckSettings()
 
 
-async def examine(checks: Sequence[Check[SceneT]], scene: SceneT, terms: CheckSettings = USUAL) -> list[Outcome]:
-    """Make checks in their order."""
+async def run_checks(
+    checks: Sequence[Check[HarnessT]], harness: HarnessT, settings: CheckSettings = DEFAULTS
+) -> list[Outcome]:
+    """Run checks in their order."""
     outcomes: dict[str, Outcome] = {}
     for check in checks:
-        outcome = _without_looking(check, outcomes, terms.full) or await _looked(check, scene)
+        outcome = _skipped(check, outcomes, settings.full) or await _run(check, harness)
         outcomes[check.id] = outcome
-        terms.heard(outcome)
+        settings.on_outcome(outcome)
     return [*outcomes.values()]
 
 
-def _without_looking(check: Check[SceneT], before: dict[str, Outcome], full: bool) -> Outcome | None:
+def _skipped(check: Check[HarnessT], before: dict[str, Outcome], full: bool) -> Outcome | None:
     if check.full and not full:
         return _not_run(check, "it takes its time and is made with --full only")
     for need in check.needs:
         outcome = before[need.id]
-        # One that says nothing about this agent keeps nobody from looking.
-        if root := need.id if outcome.state == "failed" else outcome.root:
-            what = "failed" if before[root].state == "failed" else "could not be told"
-            return _not_run(check, f"it rests on {root}, which {what}")._replace(root=root)
+        # A check that does not apply to this agent does not block others.
+        if blocked_by := need.id if outcome.state == "failed" else outcome.blocked_by:
+            what = "failed" if before[blocked_by].state == "failed" else "could not be decided"
+            return _not_run(check, f"it rests on {blocked_by}, which {what}")._replace(blocked_by=blocked_by)
     return None
 
 
-async def _looked(check: Check[SceneT], scene: SceneT) -> Outcome:
+async def _run(check: Check[HarnessT], harness: HarnessT) -> Outcome:
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
         async with asyncio.timeout(MAX_SECONDS):
-            evidence = await check.look(scene)
-        outcome = Outcome(check, "passed", _shown(evidence))
+            evidence = await check.function(harness)
+        outcome = Outcome(check, "passed", _displayed(evidence))
     except Failed as failed:
-        outcome = Outcome(check, "failed", _shown(failed.evidence))
-    except Unfit as unfit:
-        outcome = _not_run(check, str(unfit), is_our_fault=True)._replace(root=check.id)
+        outcome = Outcome(check, "failed", _displayed(failed.evidence))
+    except NotCheckable as not_checkable:
+        outcome = _not_run(check, str(not_checkable), is_our_fault=True)._replace(blocked_by=check.id)
     except NotRun as not_run:
         outcome = _not_run(check, str(not_run))
     except Exception as error:
-        # Whatever an agent does, a check has to know what it means; if it does not, that says nothing of the agent.
-        log.exception("the check %s failed to look", check.id)
+        # A check must handle anything that an agent does. An exception is a fault of the check, not of the agent.
+        log.exception("the check %s raised an exception", check.id)
         outcome = _not_run(check, f"the kit itself failed: {error!r}", is_our_fault=True)
     return outcome._replace(seconds=loop.time() - began)
 
 
 def _not_run(check: Check[Any], reason: str, *, is_our_fault: bool = False) -> Outcome:
-    return Outcome(check, "not run", Evidence(), plain(reason), is_our_fault=is_our_fault)
+    return Outcome(check, "not run", Evidence(), display(reason), is_our_fault=is_our_fault)
 
 
-def _shown(evidence: Evidence) -> Evidence:
-    return Evidence(*map(plain, evidence))
+def _displayed(evidence: Evidence) -> Evidence:
+    return Evidence(*map(display, evidence))
 
 
-def plain(text: str) -> str:
-    """A text as a report shows it: on one line, without tokens, and not too long."""
-    # Cut before it is made plain, for an agent may send a megabyte; once more after, for signs may become longer.
-    shown = harmless(redacted(text[: 2 * MAX_SHOWN]))
-    return shown if len(shown) <= MAX_SHOWN and len(text) <= 2 * MAX_SHOWN else f"{shown[:MAX_SHOWN]}…"
+def display(text: str) -> str:
+    """Return a text in a form that is safe to print: on one line, without tokens, cut if it is long."""
+    # Cut first, because an agent may send a megabyte. Cut again, because escaped characters are longer.
+    safe = harmless(redacted(text[: 2 * MAX_DISPLAYED]))
+    is_whole = len(safe) <= MAX_DISPLAYED and len(text) <= 2 * MAX_DISPLAYED
+    return safe if is_whole else f"{safe[:MAX_DISPLAYED]}…"
 
 
-def place_of(requirement: str) -> str:
-    """Where a requirement stands, for people: its document and line, or our own decision."""
+def source_of(requirement: str) -> str:
+    """Return the source of a requirement for people: its document and line, or our decision."""
     found = _DOCUMENT.fullmatch(requirement)
     return f"document {found[1]}, line {found[2]}" if found else requirement

@@ -1,11 +1,11 @@
-"""The kit's side of the wire: it posts what it likes and keeps whatever comes back, and takes whatever it is sent.
+"""How the kit sends and receives: it can post any body, and it records every answer and every request.
 
-Line      posts bodies and keeps the exchanges; nothing that a peer does raises anything here
-Exchange  one request of ours and what came of it
-Seen      exchanges by name
-Desk      one of the kit's own agents: keeps every request that comes, and answers as its script says
-Arrived   one request that came
-Ground    where desks are put up: HTTP, or a network in memory
+RecordingClient  posts bodies and returns exchanges; raises nothing because of what a peer does
+Exchange         one request of the kit and its answer
+ExchangesByName  exchanges that several checks look at
+Inbox            the endpoint of one agent of the kit: records every request, and answers as its script says
+IncomingRequest  one request that an inbox has received
+Network          where inboxes listen: over HTTP, or in memory
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from leaguekit.kit.checks import Evidence, Failed, NotRun
+from leaguekit.kit.checks import Evidence, Failed, NotRun, fail_if
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
@@ -28,22 +28,22 @@ from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcRequest
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
 Json = dict[str, Any]
-# What the kit takes in an answer; more is said to be too much.
+# The longest body that the kit accepts.
 MAX_BYTES = MAX_BYTES_FROM_ABOVE
-# At most so many requests are kept: an agent may go mad.
-MAX_ARRIVED = 10_000
-# How often it is told that nobody has come yet.
-TELL_SECONDS = 10.0
+# The most requests that an inbox keeps. An agent with a fault may send requests without end.
+MAX_REQUESTS = 10_000
+# How often the person at the terminal reads that the agent has not come yet.
+PROGRESS_SECONDS = 10.0
 
 
 class Unreadable(NamedTuple):
-    """In the place of a value: a text that is no JSON, and why."""
+    """Stands for the value of a text that is not JSON."""
 
     why: str
 
 
 def read_json(body: bytes) -> Any:
-    """Any JSON value, or Unreadable."""
+    """Return the JSON value in a body, or Unreadable."""
     try:
         check_text(body)
         return msgspec.json.decode(body)
@@ -59,65 +59,82 @@ def text_of(body: bytes) -> str:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and what came of it: an HTTP answer, or the words for why there is none."""
+    """A request and its HTTP answer. Without an answer, ``failure`` says why there is none."""
 
     url: str
     sent: bytes
     call_id: int | str | None
-    limit: float
+    limit_seconds: float
     answer: HttpAnswer | None
     failure: str
     seconds: float
 
     @property
     def value(self) -> Any:
-        """The answer's body as JSON, or Unreadable."""
+        """The body of the answer as JSON, or Unreadable."""
         return Unreadable(self.failure) if self.answer is None else read_json(self.answer.body)
 
     @property
     def result(self) -> Any:
-        """The ``result`` of the answer if it is JSON-RPC; None if it has none."""
+        """The ``result`` of a JSON-RPC answer, or None."""
         value = self.value
         return value.get("result") if isinstance(value, dict) else None
 
     @property
+    def message(self) -> Json:
+        """The message in ``result``; empty if there is none."""
+        result = self.result
+        return result if isinstance(result, dict) else {}
+
+    @property
     def error(self) -> Any:
-        """The ``error`` of the answer if it is JSON-RPC; None if it has none."""
+        """The ``error`` of a JSON-RPC answer, or None."""
         value = self.value
         return value.get("error") if isinstance(value, dict) else None
 
     @property
+    def error_data(self) -> Json:
+        """The ``data`` of the error; empty if there are none."""
+        data = self.error.get("data") if isinstance(self.error, dict) else None
+        return data if isinstance(data, dict) else {}
+
+    @property
     def came(self) -> str:
-        """What came back, for a report."""
+        """The answer, or the reason why there is none, for a report."""
         if self.answer is None:
             return self.failure
         body = text_of(self.answer.body) or "(an empty body)"
         return f"HTTP {self.answer.status} after {self.seconds:.2f} s: {body}"
 
     def evidence(self, expected: str, came: str = "") -> Evidence:
-        """The exchange as the evidence of a check; ``came`` says first what in it matters."""
+        """Return the exchange as evidence. ``came`` names the part of the answer that matters."""
         return Evidence(text_of(self.sent), f"{came} in {self.came}" if came else self.came, expected)
 
+    def fail_if(self, is_wrong: bool, expected: str) -> Evidence:
+        """Raise Failed if something is wrong with the answer; else return the exchange as evidence."""
+        return fail_if(is_wrong, self.evidence(expected))
+
     def failed(self, expected: str, came: str = "") -> Failed:
+        """Return the failure of a check that expected another answer."""
         return Failed(self.evidence(expected, came))
 
 
-class Seen(dict[str, Exchange]):
-    """Exchanges by name, for all checks that look at the same one."""
+class ExchangesByName(dict[str, Exchange]):
+    """Exchanges that several checks look at. A missing one means that the check cannot run."""
 
     def __missing__(self, name: str) -> Exchange:
         raise NotRun(f"there is no answer to look at: {name} was not asked")
 
 
-class Line:
-    """Posts bodies to agents. One call at a time or many; ids count up."""
+class RecordingClient:
+    """Posts bodies to agents, and numbers its calls."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._ids = itertools.count(1)
 
     async def post(self, url: str, body: bytes, seconds: float, call_id: int | str | None = None) -> Exchange:
-        """Post a body, whatever it is. Raises NotRun only if this machine was too slow to tell what came of it."""
+        """Post any body. Raises NotRun only if this machine was too slow to measure the answer."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer, failure = None, ""
@@ -132,40 +149,46 @@ class Line:
     async def call(
         self, url: str, method: str, params: Json | Message, seconds: float, call_id: int | str | None = None
     ) -> Exchange:
-        """Call a method; the id is the next number, if none is given."""
+        """Call a method. Without ``call_id``, the id is the next number."""
         number = next(self._ids) if call_id is None else call_id
-        body = request(method, params, number)
+        body = encode_request(method, params, number)
         return await self.post(url, body, seconds, number)
 
 
-def request(method: str, params: Json | Message, call_id: int | str | None) -> bytes:
-    """A request of JSON-RPC; without an id, a notification."""
+def encode_request(method: str, params: Json | Message, call_id: int | str | None) -> bytes:
+    """Return a JSON-RPC request, or a notification if ``call_id`` is None."""
     whole: Json = {"jsonrpc": "2.0", "method": method, "params": msgspec.to_builtins(params)}
     return encode(whole if call_id is None else whole | {"id": call_id})
 
 
+def with_changes(message: Message | Json, changes: Json) -> Json:
+    """Return a message with other values in some fields. The value ``...`` removes the field."""
+    changed: Json = msgspec.to_builtins(message) | changes
+    return {name: value for name, value in changed.items() if value is not ...}
+
+
 def conversation_in(message: Json) -> str:
-    """The conversation of a message, for the answer to it; one of the kit's own if it has none."""
+    """Return the conversation_id of a message for the answer to it, or the kit's own if it has none."""
     conversation = message.get("conversation_id")
     return conversation if isinstance(conversation, str) and conversation else "conv-check"
 
 
 def encode(value: Any) -> bytes:
-    """JSON in ASCII: whatever strange letters came from an agent, it can be written."""
+    """Return JSON in ASCII, because an agent may send characters that UTF-8 cannot encode."""
     return json.dumps(value).encode()
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """A request that came to a desk: the body, and as much of it as could be read."""
+class IncomingRequest:
+    """A request that an inbox has received. ``value`` is its body as JSON, or Unreadable."""
 
     body: bytes
     peer: Peer
-    when: datetime
-    at: float
+    received_at: datetime
+    loop_time: float
     value: Any
-    # What was asked for elsewhere than at POST /mcp, such as ``GET /``.
-    elsewhere: str = ""
+    # Method and path of a request that was not POST /mcp, such as ``GET /``.
+    other_target: str = ""
 
     @property
     def method(self) -> str:
@@ -174,7 +197,7 @@ class Arrived:
 
     @property
     def message(self) -> Json:
-        """The message in it, where a message stands in a request; empty if there is none."""
+        """The message in ``params``; empty if there is none."""
         params = self.value.get("params") if isinstance(self.value, dict) else None
         return params if isinstance(params, dict) else {}
 
@@ -183,53 +206,53 @@ class Arrived:
         return str(self.message.get("message_type", ""))
 
     def __str__(self) -> str:
-        """What was asked for, in short."""
-        return self.elsewhere or self.method or text_of(self.body) or "an empty body"
+        """The method or the target, for progress and evidence."""
+        return self.other_target or self.method or text_of(self.body) or "an empty body"
 
 
 class Refusal(Exception):
-    """What a script raises to answer with a JSON-RPC error."""
+    """Raised by a script that answers with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Json | None = None) -> None:
         self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
         super().__init__(message)
 
 
-# What a desk answers a request with: the ``result``, raised Refusal, or a body as it is to go out.
-Script = Callable[[Arrived], Awaitable[Any]]
+# Returns the ``result`` of the answer, or the whole body as bytes. Raises Refusal for an error.
+Script = Callable[[IncomingRequest], Awaitable[Any]]
 
 
 @dataclass
-class Desk:
-    """One of the kit's own agents. Put it up on a Ground; what comes is in ``arrived``, in order."""
+class Inbox:
+    """The endpoint of one agent of the kit. ``requests`` has every request in the order of arrival."""
 
     script: Script
     now: Callable[[], datetime]
-    arrived: list[Arrived] = field(default_factory=list)
-    _came: asyncio.Event = field(default_factory=asyncio.Event)
+    requests: list[IncomingRequest] = field(default_factory=list)
+    _has_new: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
-        """Keep a request and answer it, member by member if it is a batch."""
+        """Record a request and answer it. Each request of a batch is recorded and answered."""
         return await self.handle(request.body, peer)
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
         """The same for the body of a request."""
         value = read_json(body)
         if isinstance(value, list):
-            answers = [await self._one(encode(one), peer, one) for one in value]
-            there = [one for one in answers if one is not None]
-            return b"[%b]" % b",".join(there) if there else None
-        return await self._one(body, peer, value)
+            answers = [await self._answer(encode(one), peer, one) for one in value]
+            bodies = [answer for answer in answers if answer is not None]
+            return b"[%b]" % b",".join(bodies) if bodies else None
+        return await self._answer(body, peer, value)
 
-    async def _one(self, body: bytes, peer: Peer, value: Any) -> bytes | None:
-        arrived = Arrived(body, peer, self.now(), asyncio.get_running_loop().time(), value)
-        self.keep(arrived)
+    async def _answer(self, body: bytes, peer: Peer, value: Any) -> bytes | None:
+        request = IncomingRequest(body, peer, self.now(), asyncio.get_running_loop().time(), value)
+        self.record(request)
         call_id = value.get("id") if isinstance(value, dict) else None
         if not isinstance(value, dict):
             why = value.why if isinstance(value, Unreadable) else "a request is an object"
             return encode({"jsonrpc": "2.0", "error": {"code": -32700, "message": why}, "id": None})
         try:
-            result = await self.script(arrived)
+            result = await self.script(request)
         except Refusal as refusal:
             return encode({"jsonrpc": "2.0", "error": refusal.error, "id": call_id})
         if isinstance(result, bytes):
@@ -237,57 +260,57 @@ class Desk:
         answer = encode({"jsonrpc": "2.0", "result": msgspec.to_builtins(result), "id": call_id})
         return answer if "id" in value else None
 
-    def keep(self, arrived: Arrived) -> None:
-        if len(self.arrived) < MAX_ARRIVED:
-            self.arrived.append(arrived)
-        self._came.set()
+    def record(self, request: IncomingRequest) -> None:
+        if len(self.requests) < MAX_REQUESTS:
+            self.requests.append(request)
+        self._has_new.set()
 
-    async def until(self, wanted: Callable[[Arrived], bool], seconds: float) -> Arrived | None:
-        """The first request that is wanted, if it has come or comes in time."""
+    async def wait_for(self, wanted: Callable[[IncomingRequest], bool], seconds: float) -> IncomingRequest | None:
+        """Return the first request that is wanted, or None if none arrives in time."""
         seen = 0
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    for arrived in self.arrived[seen:]:
+                    for request in self.requests[seen:]:
                         seen += 1
-                        if wanted(arrived):
-                            return arrived
-                    self._came.clear()
-                    await self._came.wait()
+                        if wanted(request):
+                            return request
+                    self._has_new.clear()
+                    await self._has_new.wait()
         except TimeoutError:
             return None
 
-    async def comes(
-        self, wanted: Callable[[Arrived], bool], seconds: float, who: str, tell: Callable[[str], None]
-    ) -> Arrived | None:
-        """As ``until``; from time to time it is told that nobody has come yet, and what came instead."""
-        left, told = seconds, 0
+    async def wait_with_progress(
+        self, wanted: Callable[[IncomingRequest], bool], seconds: float, role: str, on_progress: Callable[[str], None]
+    ) -> IncomingRequest | None:
+        """Do the same as ``wait_for``, and report regularly which other requests have arrived."""
+        left, reported = seconds, 0
         while left > 0:
-            arrived = await self.until(wanted, min(left, TELL_SECONDS))
-            if arrived is not None:
-                return arrived
-            left -= TELL_SECONDS
-            strays = [f"{one.peer.host} asked for {one}" for one in self.arrived[told:]]
-            told = len(self.arrived)
-            tell("; ".join([f"no {who} yet, {max(left, 0):g} s left", *strays[:3]]))
+            request = await self.wait_for(wanted, min(left, PROGRESS_SECONDS))
+            if request is not None:
+                return request
+            left -= PROGRESS_SECONDS
+            strays = [f"{one.peer.host} asked for {one}" for one in self.requests[reported:]]
+            reported = len(self.requests)
+            on_progress("; ".join([f"no {role} yet, {max(left, 0):g} s left", *strays[:3]]))
         return None
 
-    def nobody(self, expected: str) -> Failed:
-        """That who was expected has not come, but others perhaps."""
-        return Failed(Evidence(came="; ".join(map(str, self.arrived[:5])) or "nothing at all", expected=expected))
+    def missing(self, expected: str) -> Failed:
+        """Return the failure of a check that expected another request. It shows the first requests that arrived."""
+        return Failed(Evidence(came="; ".join(map(str, self.requests[:5])) or "nothing at all", expected=expected))
 
 
-class Ground(Protocol):
-    """Where the kit's agents listen, and from where it calls."""
+class Network(Protocol):
+    """Where the kit's inboxes listen, and from where it calls agents."""
 
     @property
     def caller(self) -> Caller: ...
 
     def another_caller(self) -> Caller:
-        """A caller with connections of its own."""
+        """Return a caller with its own connections."""
 
-    async def open(self, desk: Desk, port: int = 0) -> str:
-        """Put up a desk; the URL at which agents reach it."""
+    async def open(self, inbox: Inbox, port: int = 0) -> str:
+        """Listen for an inbox. Return the URL at which agents reach it."""
 
     async def close(self) -> None:
-        """Take everything down."""
+        """Close all listeners and connections."""

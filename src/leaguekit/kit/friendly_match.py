@@ -1,8 +1,8 @@
-"""A friendly match: two players and a referee without a league, for trying a player out.
+"""A friendly match: two players and a referee without a league, for trying out a player.
 
-seat, assignment  what a manager would have told the referee
-guest             a player that nobody had to register
-play              one match to its result
+assigned_player, assignment  what a manager would send to the referee
+unregistered_player          a player that runs without registration
+play                         play one match to its result
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ REFEREE = "REF01"
 _ATTEMPT = 1
 
 
-def seat(player_id: str, url: str, history: Iterable[PastMatch] = ()) -> m.AssignedPlayer:
-    """A player as the referee is told of it; nobody is shown a token."""
+def assigned_player(player_id: str, url: str, history: Iterable[PastMatch] = ()) -> m.AssignedPlayer:
+    """Return a player as its referee is told of it, without tokens."""
     return m.AssignedPlayer(player_id=player_id, endpoint=url, state="ACTIVE", record=record_of(history))
 
 
 def assignment(
-    world: World, seats: tuple[m.AssignedPlayer, m.AssignedPlayer], game_type: str, seed: bytes, round_id: int = 1
+    world: World, players: tuple[m.AssignedPlayer, m.AssignedPlayer], game_type: str, seed: bytes, round_id: int = 1
 ) -> m.MatchAssignment:
-    """A match between two players, side A first."""
+    """Return the assignment of a match between two players. The first has side A."""
     name = match_id(round_id, 1)
     return m.MatchAssignment(
         **m.envelope(MANAGER, world.now(), match_conversation(name, _ATTEMPT)),
@@ -45,12 +45,12 @@ def assignment(
         attempt=_ATTEMPT,
         match_seed=match_seed(seed, name, _ATTEMPT).hex(),
         time_limits=Settings(league_id=LEAGUE).time_limits,
-        player_A=seats[0],
-        player_B=seats[1],
+        player_A=players[0],
+        player_B=players[1],
     )
 
 
-def guest(
+def unregistered_player(
     player: PlayerDefinition,
     world: World,
     player_id: str,
@@ -59,7 +59,7 @@ def guest(
     seed: int | None = None,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> PlayerAgent:
-    """A player under an id that no manager gave it: it takes every referee at its word."""
+    """Return a player under an id that no manager gave it. It accepts the messages of every referee."""
     agent = PlayerAgent(player, world, "", url, seed=seed, tell=tell)
     agent.registrar.identity = Identity(agent_id=player_id, auth_token=None, league_id=LEAGUE)
     agent.league_id = LEAGUE
@@ -67,7 +67,7 @@ def guest(
 
 
 async def play(match: MatchRunner) -> RulingRecord | Void:
-    """Play a match and tell its players the result; this returns when they have been told, or cannot be."""
+    """Play a match and send its players the result. Return when they have acknowledged it, or cannot be reached."""
     ended = await match.play()
     if isinstance(ended, Void):
         return ended

@@ -1,18 +1,19 @@
-"""Checks of what an agent sends by itself, made from tables: the request around it, and the message field by field.
+"""Checks of the messages that an agent sends as requests: one check for the request, and one for each field.
 
-A scene keeps what has come under a name (``told``), each message with the values that some of its fields must have; all
-checks of that message look there. One wrong field fails one check.
+A harness keeps the messages that it has received under a name, each with the values that some of its fields must have.
+All checks of a message look there. One wrong field fails one check.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from leaguekit.kit.answer_checks import same
-from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Arrived, Json, encode, text_of
+from leaguekit.kit.answer_checks import is_same, is_within
+from leaguekit.kit.checks import Area, Check, CheckFunction, Evidence, Failed, NotRun
+from leaguekit.kit.exchanges import IncomingRequest, Json, encode, text_of
+from leaguekit.kit.field_checks import Field, add_field_check
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.messages import BY_TYPE, Message, message_type
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST
@@ -21,70 +22,59 @@ MISSING = object()
 _NUMBERED = re.compile(r"\[\d+\]")
 
 
-class Beginning(str):
-    """In the place of a wanted value: any text that begins so."""
+class StartsWith(str):
+    """Stands for a wanted value: any text that starts with this one."""
 
     __slots__ = ()
 
 
-class Came(NamedTuple):
-    """A message that came, and what some of its fields must be, by their paths."""
+class ReceivedMessage(NamedTuple):
+    """A message that the kit has received, and the values that some of its fields must have, by path."""
 
-    arrived: Arrived
+    request: IncomingRequest
     wanted: Json
 
 
-class Told(dict[str, list[Came]]):
-    """What has come, by name, for all checks that look at it; ``why`` says of some why they are not there."""
+class MessagesByName(dict[str, list[ReceivedMessage]]):
+    """Messages that several checks look at. A missing one means that the check cannot run, for the reason given."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.why: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
 
-    def __missing__(self, name: str) -> list[Came]:
-        raise NotRun(self.why.get(name, f"there is no {name} to look at"))
-
-
-class Scene(Protocol):
-    """A scene keeps what an agent sends by name."""
-
-    told: Told
+    def __missing__(self, name: str) -> list[ReceivedMessage]:
+        raise NotRun(self.reasons.get(name, f"there is no {name} to look at"))
 
 
-SceneT = TypeVar("SceneT", bound=Scene)
-Look = Callable[[SceneT], Awaitable[Evidence]]
+class Harness(Protocol):
+    """What these checks need of a harness."""
+
+    messages: MessagesByName
 
 
-class Part(NamedTuple):
-    """A field of a message; ``[]`` in its path stands for every member of a list."""
-
-    path: str
-    sentence: str
-    requirements: tuple[str, ...]
-    is_required: bool = True
-    # Whether the message may leave it out, though if it is there it must be right.
-    may_be_absent: bool = False
+HarnessT = TypeVar("HarnessT", bound=Harness)
 
 
-def kind_of(arrived: Arrived) -> type[Message] | None:
-    """What a request is, by its message_type, or by its method where that says nothing."""
-    if (known := BY_TYPE.get(arrived.type)) is not None:
+def kind_of(request: IncomingRequest) -> type[Message] | None:
+    """Return the type of the message in a request, by its message_type or else by its method."""
+    if (known := BY_TYPE.get(request.type)) is not None:
         return known
-    method = BY_NAME.get(arrived.method)
+    method = BY_NAME.get(request.method)
     return None if method is None else method.request
 
 
-def is_a(kind: type[Message]) -> Callable[[Arrived], bool]:
-    return lambda arrived: kind_of(arrived) is kind
+def is_a(kind: type[Message]) -> Callable[[IncomingRequest], bool]:
+    """Return a predicate: whether a request has a message of that type."""
+    return lambda request: kind_of(request) is kind
 
 
-def evidence(arrived: Arrived, expected: str, came: str = "") -> Evidence:
-    """A request that came, as evidence; ``came`` says first what in it matters."""
-    return Evidence(came=f"{came} in {text_of(arrived.body)}" if came else text_of(arrived.body), expected=expected)
+def evidence(request: IncomingRequest, expected: str, came: str = "") -> Evidence:
+    """Return a request as evidence. ``came`` names the part of it that matters."""
+    return Evidence(came=f"{came} in {text_of(request.body)}" if came else text_of(request.body), expected=expected)
 
 
 def values(message: Any, path: str) -> list[Any]:
-    """What stands at a path: one value, or one for each member of a list; MISSING where there is nothing."""
+    """Return the values at a path: one, or one for each member of a list. MISSING stands for an absent value."""
     found = [message]
     for step in path.replace("[]", ".[]").split("."):
         if step == "[]":
@@ -95,113 +85,101 @@ def values(message: Any, path: str) -> list[Any]:
 
 
 def has(message: Any, wanted: Json) -> bool:
-    """Whether a message has these values."""
-    return isinstance(message, dict) and all(same(message.get(name), one) for name, one in wanted.items())
+    """Return whether a message has these values."""
+    return isinstance(message, dict) and all(is_same(message.get(name), one) for name, one in wanted.items())
 
 
 def value(message: Any, path: str) -> Any:
-    """The one value at a path, or None."""
+    """Return the value at a path, or None."""
     found = values(message, path)[0]
     return None if found is MISSING else found
 
 
-def judged(
-    area: Area[SceneT],
+def have_value(path: str, wanted: Any, *requests: IncomingRequest) -> Evidence:
+    """Check that the messages in requests have a value in a field."""
+    for request in requests:
+        found = value(request.message, path)
+        if not is_same(found, wanted):
+            raise Failed(evidence(request, f"{path}: {wanted}", f"{path}: {found}"))
+    return evidence(requests[-1], f"{path}: {wanted}")
+
+
+def add_request_checks(
+    area: Area[HarnessT],
     name: str,
     kind: type[Message],
-    parts: Sequence[Part],
+    fields: Sequence[Field],
     *,
-    needs: Iterable[Check[SceneT]],
+    needs: Sequence[Check[HarnessT]],
     methods: tuple[str, ...] = (),
-) -> list[Check[SceneT]]:
-    """Add a check of the request itself (its id ends in ``request``), and one for each field, whose id is its path."""
-    is_required = any(part.is_required for part in parts)
-    add = area.required if is_required else area.recommended
-    sentence = f"{message_type(kind)} is a JSON-RPC 2.0 request by {BY_REQUEST[kind].name}, or by the message type."
-    made = [
-        add("request", sentence, *methods, "001-L0035", "001-L0037", "002-L0064", needs=needs)(_request(name, kind))
-    ]
-    for part in parts:
-        add = area.required if part.is_required else area.recommended
-        made.append(add(part.path, part.sentence, *part.requirements, needs=needs)(_looking_at(name, kind, part)))
-    return made
+) -> list[Check[HarnessT]]:
+    """Add a check of the request itself, whose id ends in ``request``, and one for each field.
 
-
-def envelope(kind: type[Message], sender: str, requirements: Sequence[str], *more: str) -> list[Part]:
-    """The fields that every message has.
-
-    ``requirements`` are of the type, the protocol, the sender, the timestamp and the conversation; ``more`` is of the
-    token, where there is to be one.
+    ``name`` is the name under which the harness keeps the messages. ``methods`` are the requirements of the method.
     """
-    name = message_type(kind)
-    own_type, protocol, who, when, conversation = requirements
-    parts = [
-        Part("message_type", f"The message_type is {name}.", (own_type,)),
-        Part("protocol", f"{name} names the protocol league.v2.", (protocol, "000-L0062")),
-        Part("sender", f"The sender of {name} is {sender}.", (who, "000-L0064")),
-        Part("timestamp", f"The timestamp of {name} is ISO 8601 in UTC.", (when, "000-L1406")),
-        Part("conversation_id", f"{name} has a conversation_id.", (conversation, "000-L0066")),
+    sentence = f"{message_type(kind)} is a JSON-RPC 2.0 request by {BY_REQUEST[kind].name}, or by the message type."
+    is_required = any(field.is_required for field in fields)
+    requirements = (*methods, "001-L0035", "001-L0037", "002-L0064")
+    return [
+        area.check("request", sentence, *requirements, is_required=is_required, needs=needs)(
+            _request_check(name, kind)
+        ),
+        *(add_field_check(area, kind, field, needs, _field_check(name, kind, field)) for field in fields),
     ]
-    tokens = [Part("auth_token", f"{name} carries an auth_token.", (one, "000-L1377b")) for one in more]
-    return parts + tokens
 
 
-def _request(name: str, kind: type[Message]) -> Look[Any]:
-    async def look(scene: Scene) -> Evidence:
+def _request_check(name: str, kind: type[Message]) -> CheckFunction[Any]:
+    async def check(harness: Harness) -> Evidence:
         expected = f'{{"jsonrpc": "2.0", "method": "{BY_REQUEST[kind].name}", "params": {{…}}, "id": a number or text}}'
-        for arrived, _ in scene.told[name]:
-            body = arrived.value
+        for request, _ in harness.messages[name]:
+            body = request.value
             wrong = [
                 member
                 for member, is_right in (
                     ("jsonrpc", body.get("jsonrpc") == "2.0"),
-                    ("method", arrived.method in BY_REQUEST[kind].names),
-                    ("params", bool(arrived.message)),
+                    ("method", request.method in BY_REQUEST[kind].names),
+                    ("params", bool(request.message)),
                     ("id", isinstance(body.get("id"), int | float | str) and not isinstance(body["id"], bool)),
                 )
                 if not is_right
             ]
             if wrong:
-                raise Failed(evidence(arrived, expected, f"{', '.join(wrong)} missing or wrong"))
-        return evidence(scene.told[name][0].arrived, expected)
+                raise Failed(evidence(request, expected, f"{', '.join(wrong)} missing or wrong"))
+        return evidence(harness.messages[name][0].request, expected)
 
-    return look
-
-
-def _looking_at(name: str, kind: type[Message], part: Part) -> Look[Any]:
-    async def look(scene: Scene) -> Evidence:
-        for arrived, wanted in scene.told[name]:
-            _check_field(arrived, kind, part, wanted)
-        return evidence(scene.told[name][0].arrived, f"{part.path} as it is")
-
-    return look
+    return check
 
 
-def _check_field(arrived: Arrived, kind: type[Message], part: Part, wanted: Json) -> None:
-    found = values(arrived.message, part.path)
+def _field_check(name: str, kind: type[Message], field: Field) -> CheckFunction[Any]:
+    async def check(harness: Harness) -> Evidence:
+        for request, wanted in harness.messages[name]:
+            _check_field(request, kind, field, {"message_type": message_type(kind)} | wanted)
+        return evidence(harness.messages[name][0].request, f"{field.path} as it is")
+
+    return check
+
+
+def _check_field(request: IncomingRequest, kind: type[Message], field: Field, wanted: Json) -> None:
+    found = values(request.message, field.path)
     came = "; ".join("nothing" if one is MISSING else encode(one).decode() for one in found)
     if MISSING in found:
-        if not part.may_be_absent:
-            raise Failed(evidence(arrived, f"{part.path}, which is missing"))
+        raise Failed(evidence(request, f"{field.path}, which is missing"))
+    if field.path in wanted:
+        if not all(_has_value(one, wanted[field.path]) for one in found):
+            expected = encode(wanted[field.path]).decode()
+            raise Failed(evidence(request, f"{field.path}: {expected}", f"{field.path}: {came}"))
         return
-    if part.path in wanted:
-        if not all(_is(one, wanted[part.path]) for one in found):
-            expected = encode(wanted[part.path]).decode()
-            raise Failed(evidence(arrived, f"{part.path}: {expected}", f"{part.path}: {came}"))
-        return
-    if wrong := faults(arrived.message, kind, part.path):
-        raise Failed(evidence(arrived, f"{part.path}: {'; '.join(wrong)}", f"{part.path}: {came}"))
+    if wrong := _expected_in(request.message, kind, field.path):
+        raise Failed(evidence(request, f"{field.path}: {'; '.join(wrong)}", f"{field.path}: {came}"))
 
 
-def _is(found: Any, wanted: Any) -> bool:
-    return isinstance(found, str) and found.startswith(wanted) if isinstance(wanted, Beginning) else same(found, wanted)
+def _has_value(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, StartsWith):
+        return isinstance(found, str) and found.startswith(wanted)
+    return is_same(found, wanted)
 
 
-def faults(message: Json, kind: type[Message], path: str) -> list[str]:
-    """What would be right in a field, or within it, where the schema of a type finds it wrong."""
+def _expected_in(message: Json, kind: type[Message], path: str) -> list[str]:
+    """Return what the schema expects, for each violation in a field."""
     found = violations(message | {"message_type": message_type(kind)})
-    return [one.expected for one in found if _is_within(_NUMBERED.sub("[]", one.path), path)]
-
-
-def _is_within(place: str, path: str) -> bool:
-    return place == path or place.startswith((f"{path}.", f"{path}["))
+    return [one.expected for one in found if is_within(_NUMBERED.sub("[]", one.path), path)]

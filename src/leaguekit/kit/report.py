@@ -1,4 +1,4 @@
-"""What came of the checks, for people (text), for programs (JSON) and for build servers (JUnit's XML)."""
+"""The report of all checks: text for people, JSON for programs, and JUnit XML for build servers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from leaguekit.kit.checks import Outcome, State, place_of
+from leaguekit.kit.checks import Outcome, State, source_of
 from leaguekit.protocol.plain_text import escaped, harmless
 
 MARKS: dict[State, str] = {"passed": "✓", "failed": "✗", "not run": "·"}
-# In a recommended check that failed: something to mend, but nothing that keeps an agent from playing.
-ADVICE = "!"
+# The mark of a recommended check that failed. The agent can still play.
+RECOMMENDATION = "!"
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of all checks of one agent, in their order. ``subject`` is whom they are about, in words."""
+    """The outcomes of all checks of one agent, in their order. ``subject`` is the name of the agent."""
 
     role: str
     subject: str
@@ -29,31 +29,31 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing that is required failed, 1 if something did, 2 if the kit could not do its work."""
-        if self.hindrance:
+        """0 if no required check failed, 1 if one failed, 2 if the kit could not check the agent."""
+        if self.obstacle:
             return 2
         return 1 if self.count("failed", is_required=True) else 0
 
     @property
-    def hindrance(self) -> str:
-        """Why the kit could not do its work; empty if it could."""
+    def obstacle(self) -> str:
+        """Why the kit could not check the agent; empty if it could."""
         return next((one.reason for one in self.outcomes if one.is_our_fault), "")
 
 
 class TextReport:
-    """Outcomes as lines for a terminal as they come, under the headings of their areas.
+    """Formats outcomes as lines for a terminal while the checks run, under the titles of their areas.
 
-    Checks in a row that were not run for one and the same reason are told as one: they would bury what matters.
+    Successive checks that were not run for the same reason are one line, so that failures are easy to find.
     """
 
     def __init__(self) -> None:
         self._area = ""
         self._not_run: list[Outcome] = []
 
-    def tell(self, outcome: Outcome) -> Iterator[str]:
-        """What can be told now."""
+    def lines_for(self, outcome: Outcome) -> Iterator[str]:
+        """Return the lines that can be printed after an outcome."""
         if self._not_run and outcome.reason != self._not_run[0].reason:
-            yield from self.rest()
+            yield from self.remaining_lines()
         if not self._not_run and outcome.check.area != self._area:
             self._area = outcome.check.area
             yield self._area
@@ -63,8 +63,8 @@ class TextReport:
             yield _line(outcome)
             yield from _details(outcome)
 
-    def rest(self) -> Iterator[str]:
-        """What has been held back."""
+    def remaining_lines(self) -> Iterator[str]:
+        """Return the lines about checks that were not run, which ``lines_for`` has kept."""
         held, self._not_run = self._not_run, []
         if len(held) > 1:
             yield f"  {MARKS['not run']} {len(held)} checks, {held[0].check.id} to {held[-1].check.id}"
@@ -75,15 +75,15 @@ class TextReport:
 
 
 def _line(outcome: Outcome) -> str:
-    """An outcome on one line: the mark, the sentence, the check's id, and where it is demanded."""
+    """Return an outcome as one line: the mark, the sentence, the id of the check, and its requirements."""
     check = outcome.check
-    mark = ADVICE if outcome.state == "failed" and not check.is_required else MARKS[outcome.state]
+    mark = RECOMMENDATION if outcome.state == "failed" and not check.is_required else MARKS[outcome.state]
     kind = "" if check.is_required else "recommended, "
     return f"  {mark} {check.sentence} ({kind}{check.id}: {', '.join(check.requirements)})"
 
 
 def _details(outcome: Outcome) -> Iterator[str]:
-    """What more there is to say: why it was not run, or what was sent, came, and was expected."""
+    """Return the reason why a check was not run, or the evidence of a failure."""
     if outcome.state == "not run":
         yield f"      not run: {outcome.reason}"
     if outcome.state == "failed":
@@ -93,7 +93,7 @@ def _details(outcome: Outcome) -> Iterator[str]:
 
 
 def summary(report: Report) -> Iterator[str]:
-    """What is required and what is only recommended apart: how many of each, which failed, and what that means."""
+    """Return the last lines of the text: required and recommended checks, with failures, and the conclusion."""
     yield "(000-L0524 is line 524 of document 000; a decision is one of docs/why.md)"
     for is_required, kind in ((True, "required"), (False, "recommended")):
         counts = [f"{report.count(state, is_required=is_required)} {state}" for state in MARKS]
@@ -103,8 +103,8 @@ def summary(report: Report) -> Iterator[str]:
                 yield f"{'':<13}{one.check.id}: {one.check.sentence}"
     failed = report.count("failed", is_required=True)
     name = harmless(report.subject)
-    if report.hindrance:
-        yield f"The kit could not do its work, so this says nothing certain about {name}: {report.hindrance}."
+    if report.obstacle:
+        yield f"The kit could not do its work, so this says nothing certain about {name}: {report.obstacle}."
     elif failed:
         yield f"NOT OK: {name} does not conform to league.v2; {failed} of what is required failed."
     else:
@@ -112,30 +112,30 @@ def summary(report: Report) -> Iterator[str]:
 
 
 def as_json(report: Report) -> str:
-    """One JSON object on one line; nothing in it moves a terminal."""
+    """Return one JSON object on one line, without characters that control a terminal."""
     counts = {
         kind: {state.replace(" ", "_"): report.count(state, is_required=is_required) for state in MARKS}
         for kind, is_required in (("required", True), ("recommended", False))
     }
-    told = {
+    fields = {
         "role": report.role,
         "subject": report.subject,
         "ok": report.exit_code == 0,
         "exit_code": report.exit_code,
         "counts": counts,
-        "checks": [_plain(outcome) for outcome in report.outcomes],
+        "checks": [_check_fields(outcome) for outcome in report.outcomes],
     }
-    return escaped(json.dumps(told, ensure_ascii=False))
+    return escaped(json.dumps(fields, ensure_ascii=False))
 
 
-def _plain(outcome: Outcome) -> dict[str, Any]:
+def _check_fields(outcome: Outcome) -> dict[str, Any]:
     check = outcome.check
     return {
         "id": check.id,
         "area": check.area,
         "sentence": check.sentence,
         "required": check.is_required,
-        "requirements": [{"id": one, "where": place_of(one)} for one in check.requirements],
+        "requirements": [{"id": one, "where": source_of(one)} for one in check.requirements],
         "state": outcome.state,
         "reason": outcome.reason or None,
         **outcome.evidence._asdict(),
@@ -144,7 +144,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
 
 
 def as_junit(report: Report) -> bytes:
-    """A test suite as build servers read it: a recommended check that failed counts as skipped, with its reason."""
+    """Return a JUnit test suite. A recommended check that failed counts as skipped."""
     name = f"league check {report.role}"
     suite = ET.Element("testsuite", name=name, hostname=harmless(report.subject))
     counts = {"failures": 0, "skipped": 0, "errors": 0}
@@ -153,7 +153,7 @@ def as_junit(report: Report) -> bytes:
         case = ET.SubElement(
             suite, "testcase", classname=name, name=f"{check.id}: {check.sentence}", time=f"{outcome.seconds:.3f}"
         )
-        said = "\n".join([_sources(outcome), *map(str.strip, _details(outcome))])
+        text = "\n".join([_sources(outcome), *map(str.strip, _details(outcome))])
         if outcome.is_our_fault:
             kind, attribute = "error", "errors"
         elif outcome.state == "failed" and check.is_required:
@@ -163,8 +163,8 @@ def as_junit(report: Report) -> bytes:
         else:
             kind, attribute = "skipped", "skipped"
         counts[attribute] += 1
-        why = outcome.reason or ("recommended" if not check.is_required else outcome.evidence.expected)
-        ET.SubElement(case, kind, message=why).text = said
+        message = outcome.reason or ("recommended" if not check.is_required else outcome.evidence.expected)
+        ET.SubElement(case, kind, message=message).text = text
     suite.set("tests", str(len(report.outcomes)))
     suite.set("time", f"{sum(outcome.seconds for outcome in report.outcomes):.3f}")
     for attribute, count in counts.items():
@@ -173,4 +173,4 @@ def as_junit(report: Report) -> bytes:
 
 
 def _sources(outcome: Outcome) -> str:
-    return "; ".join(f"{one}: {place_of(one)}" if place_of(one) != one else one for one in outcome.check.requirements)
+    return "; ".join(f"{one}: {source_of(one)}" if source_of(one) != one else one for one in outcome.check.requirements)

@@ -1,6 +1,6 @@
-"""JSON-RPC to the letter, for agents that are called in earnest: what nobody should send, and how it is refused.
+"""Checks of JSON-RPC 2.0 in detail: ids, batches, notifications, and how invalid requests are refused.
 
-``letter`` adds the same checks for a referee and a manager; each brings a good call of its own.
+``add_rpc_checks`` adds the same checks for a referee and for a manager. The harness of each provides a valid call.
 """
 
 from __future__ import annotations
@@ -11,44 +11,49 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from leaguekit.kit.answer_checks import is_refusal, is_result, same
+from leaguekit.kit.answer_checks import is_refusal, is_result, is_same
 from leaguekit.kit.checks import Area, Check, Evidence
-from leaguekit.kit.exchanges import Exchange, Json, Line, encode, request
+from leaguekit.kit.exchanges import Exchange, Json, RecordingClient, encode, encode_request, with_changes
 from leaguekit.protocol.messages import Request
 from leaguekit.protocol.methods import BY_REQUEST
 
 SECONDS = 10.0
+INVALID_PARAMS = -32602
 STRING_ID = "check-7f3a"
 
 
-class Scene(Protocol):
-    """A scene with an agent to call, and a call that it must take however often it comes."""
+class AgentUnderTest(Protocol):
+    """A harness with an agent to call."""
 
-    line: Line
+    client: RecordingClient
 
     @property
     def url(self) -> str: ...
 
+
+class Harness(AgentUnderTest, Protocol):
+    """A harness with a call that its agent must accept any number of times."""
+
     def good_call(self) -> Request: ...
 
 
-SceneT = TypeVar("SceneT", bound=Scene)
+HarnessT = TypeVar("HarnessT", bound=Harness)
 
 
-class Wrong(NamedTuple):
-    """A change to a good call, by which it is to be refused with a number, and in its data with a code."""
+class InvalidCall(NamedTuple):
+    """A change to a valid call, because of which the call must be refused with -32602 (invalid params)."""
 
     name: str
     sentence: str
     requirements: tuple[str, ...]
     changes: Json
-    number: int
+    # The code of the catalogue that the data of the error should name, if any.
     code: str
     is_required: bool = True
 
 
-class Body(NamedTuple):
-    """A body that is refused with a number of JSON-RPC's own."""
+class InvalidBody(NamedTuple):
+    """A body that must be refused with a standard number of JSON-RPC."""
 
     name: str
     what: str
@@ -56,78 +61,71 @@ class Body(NamedTuple):
     number: int
 
 
-_WRONG = (
-    Wrong(
+_INVALID_CALLS = (
+    InvalidCall(
         "missing_field",
         "A message without a required field is refused with -32602.",
         ("000-L1430", "000-L1226"),
         {"league_id": ...},
-        -32602,
         "E003",
     ),
-    Wrong(
+    InvalidCall(
         "null_field",
         "A message with null in a required field is refused with -32602.",
         ("000-L1431",),
         {"league_id": None},
-        -32602,
         "E003",
     ),
-    Wrong(
+    InvalidCall(
         "wrong_type",
         "A message with a number where text belongs is refused with -32602.",
         ("000-L1425",),
         {"league_id": 7},
-        -32602,
         "",
     ),
-    Wrong(
+    InvalidCall(
         "wrong_protocol",
         "A message of another protocol than league.v2 is refused with -32602.",
         ("000-L1230", "000-L0062"),
         {"protocol": "league.v1"},
-        -32602,
         "E018",
         is_required=False,
     ),
-    Wrong(
+    InvalidCall(
         "no_zone",
         "A timestamp without a time zone is refused with -32602.",
         ("000-L1232", "000-L1412"),
         {"timestamp": "2025-01-15T10:30:00"},
-        -32602,
         "E021",
         is_required=False,
     ),
-    Wrong(
+    InvalidCall(
         "wrong_zone",
         "A timestamp of another zone than UTC is refused with -32602.",
         ("000-L1232", "000-L1414"),
         {"timestamp": "2025-01-15T10:30:00+02:00"},
-        -32602,
         "E021",
         is_required=False,
     ),
-    Wrong(
+    InvalidCall(
         "other_message",
         "A message that does not fit its method is refused with -32602.",
         ("000-L1503", "decision 1"),
         {"message_type": "GAME_JOIN_ACK"},
-        -32602,
         "",
         is_required=False,
     ),
 )
-_BODIES = (
-    Body("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
-    Body("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
-    Body("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
-    Body("no_request", "JSON that is no request", b'"league.v2"', -32600),
-    Body("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
-    Body("empty_batch", "An empty batch", b"[]", -32600),
+_INVALID_BODIES = (
+    InvalidBody("no_json", "A body that is no JSON", b'{"jsonrpc": "2.0", "method": ', -32700),
+    InvalidBody("not_utf8", "A body that is not UTF-8", b'{"jsonrpc": "2.0", "method": "\xff", "id": 1}', -32700),
+    InvalidBody("too_deep", "JSON nested 5,000 levels deep", b"[" * 5_000 + b"]" * 5_000, -32700),
+    InvalidBody("no_request", "JSON that is no request", b'"league.v2"', -32600),
+    InvalidBody("no_method", "A request without a method", b'{"jsonrpc": "2.0", "params": {}, "id": 1}', -32600),
+    InvalidBody("empty_batch", "An empty batch", b"[]", -32600),
 )
-# Of these no answer is expected but that the agent lives.
-RUBBISH: tuple[bytes, ...] = (
+# The agent may answer these as it likes, but it must go on working.
+HOSTILE_BODIES: tuple[bytes, ...] = (
     b"",
     b"\xff\xfe\x00league",
     b"null",
@@ -139,141 +137,140 @@ RUBBISH: tuple[bytes, ...] = (
 )
 
 
-def letter(area: Area[SceneT], who: str, needs: Iterable[Check[SceneT]], *, is_strict: bool) -> None:
-    """Add the checks of JSON-RPC to an area; ``who`` is the agent in words, such as "The referee".
+def add_rpc_checks(area: Area[HarnessT], agent: str, needs: Iterable[Check[HarnessT]], *, is_strict: bool) -> None:
+    """Add the checks of JSON-RPC to an area. ``agent`` is its name in sentences, such as "The referee".
 
-    ``is_strict`` is for an agent whose refusals others rely on: there it is required that it makes them.
+    With ``is_strict``, the refusals that other agents rely on are required. Without it, they are recommended.
     """
     needs = [*needs]
-    _add_ids(area, who, needs)
-    _add_forms(area, who, needs)
-    for wrong in _WRONG:
-        _add_wrong(area, wrong if is_strict else wrong._replace(is_required=False), needs)
-    for body in _BODIES:
-        _add_body(area, body, needs)
-    _add_many(area, who, needs)
+    _add_ids(area, agent, needs)
+    _add_methods_and_fields(area, agent, needs)
+    for call in _INVALID_CALLS:
+        _add_invalid_call(area, call if is_strict else call._replace(is_required=False), needs)
+    for body in _INVALID_BODIES:
+        _add_invalid_body(area, body, needs)
+    _add_batch_and_notification(area, agent, needs)
 
     @area.required(
-        "alive", f"After all that nobody should send, {who.lower()} still answers.", "000-L1542", needs=needs
+        "alive", f"After all that nobody should send, {agent.lower()} still answers.", "000-L1542", needs=needs
     )
-    async def alive(scene: SceneT) -> Evidence:
-        for body in RUBBISH:
-            await scene.line.post(scene.url, body, SECONDS)
-        return is_result(await _called(scene, 40_962))
+    async def alive(harness: HarnessT) -> Evidence:
+        for body in HOSTILE_BODIES:
+            await harness.client.post(harness.url, body, SECONDS)
+        return is_result(await _make_good_call(harness, 40_962))
 
 
-def _add_ids(area: Area[SceneT], who: str, needs: list[Check[SceneT]]) -> None:
-    @area.required("ids", f"{who} repeats an id that is a number.", "001-L0045", "002-L0073", needs=needs)
-    async def number_id(scene: SceneT) -> Evidence:
-        return _echoed(await _called(scene, 40_961), 40_961)
+def _add_ids(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
+    @area.required("ids", f"{agent} repeats an id that is a number.", "001-L0045", "002-L0073", needs=needs)
+    async def number_id(harness: HarnessT) -> Evidence:
+        return _repeats_id(await _make_good_call(harness, 40_961), 40_961)
 
-    @area.recommended("string_id", f"{who} repeats an id that is text.", "001-L0045", "decision 2", needs=needs)
-    async def string_id(scene: SceneT) -> Evidence:
-        return _echoed(await _called(scene, STRING_ID), STRING_ID)
+    @area.recommended("string_id", f"{agent} repeats an id that is text.", "001-L0045", "decision 2", needs=needs)
+    async def string_id(harness: HarnessT) -> Evidence:
+        return _repeats_id(await _make_good_call(harness, STRING_ID), STRING_ID)
 
 
-def _add_forms(area: Area[SceneT], who: str, needs: list[Check[SceneT]]) -> None:
+def _add_methods_and_fields(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
     @area.recommended(
         "type_as_method",
-        f"{who} also takes the message type as the method, as document 002 has it.",
+        f"{agent} also takes the message type as the method, as document 002 has it.",
         "002-L0064",
         "decision 1",
         needs=needs,
     )
-    async def type_as_method(scene: SceneT) -> Evidence:
-        message = msgspec.to_builtins(scene.good_call())
-        return is_result(await scene.line.call(scene.url, message["message_type"], message, SECONDS))
+    async def type_as_method(harness: HarnessT) -> Evidence:
+        message = msgspec.to_builtins(harness.good_call())
+        return is_result(await harness.client.call(harness.url, message["message_type"], message, SECONDS))
 
-    @area.required("unknown_fields", f"{who} ignores fields that it does not know.", "000-L1594", needs=needs)
-    async def unknown_fields(scene: SceneT) -> Evidence:
-        return is_result(await changed(scene, {"from_a_later_version": {"of": ["league.v2"]}}))
+    @area.required("unknown_fields", f"{agent} ignores fields that it does not know.", "000-L1594", needs=needs)
+    async def unknown_fields(harness: HarnessT) -> Evidence:
+        return is_result(await call_with_changes(harness, {"from_a_later_version": {"of": ["league.v2"]}}))
 
     @area.recommended(
-        "unknown_method", f"{who} refuses a method that it does not have with -32601.", "001-L0051", needs=needs
+        "unknown_method", f"{agent} refuses a method that it does not have with -32601.", "001-L0051", needs=needs
     )
-    async def unknown_method(scene: SceneT) -> Evidence:
-        return is_refusal(await scene.line.call(scene.url, "no_such_method", {}, SECONDS), -32601)
+    async def unknown_method(harness: HarnessT) -> Evidence:
+        return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
 
 
-def _add_many(area: Area[SceneT], who: str, needs: list[Check[SceneT]]) -> None:
+def _add_batch_and_notification(area: Area[HarnessT], agent: str, needs: list[Check[HarnessT]]) -> None:
     @area.recommended(
-        "batch", f"{who} answers a batch with a list, an answer for each id.", "001-L0009", "decision 2", needs=needs
+        "batch", f"{agent} answers a batch with a list, an answer for each id.", "001-L0009", "decision 2", needs=needs
     )
-    async def batch(scene: SceneT) -> Evidence:
-        calls = [json.loads(request(*_good(scene), number)) for number in (901, 902)]
-        exchange = await scene.line.post(scene.url, encode(calls), SECONDS)
-        members = exchange.value if isinstance(exchange.value, list) else []
-        ids = sorted(str(one.get("id")) for one in members if isinstance(one, dict))
-        return _expect(exchange, "a list of two answers, with the ids 901 and 902", is_so=ids == ["901", "902"])
+    async def batch(harness: HarnessT) -> Evidence:
+        return await answers_batch(harness, *_good_call(harness))
 
     @area.recommended(
         "notification",
-        f"{who} answers a notification, a request without an id, with no JSON-RPC answer.",
+        f"{agent} answers a notification, a request without an id, with no JSON-RPC answer.",
         "001-L0038",
         "decision 2",
         needs=needs,
     )
-    async def notification(scene: SceneT) -> Evidence:
-        exchange = await scene.line.post(scene.url, request(*_good(scene), None), SECONDS)
-        is_silent = exchange.answer is not None and not exchange.answer.body.strip()
-        return _expect(exchange, "an HTTP answer with an empty body", is_so=is_silent)
+    async def notification(harness: HarnessT) -> Evidence:
+        return await answers_notification(harness, *_good_call(harness))
 
 
-def _add_wrong(area: Area[SceneT], wrong: Wrong, needs: list[Check[SceneT]]) -> None:
-    add = area.required if wrong.is_required else area.recommended
+def _add_invalid_call(area: Area[HarnessT], call: InvalidCall, needs: list[Check[HarnessT]]) -> None:
+    @area.check(call.name, call.sentence, *call.requirements, is_required=call.is_required, needs=needs)
+    async def refused(harness: HarnessT) -> Evidence:
+        return is_refusal(await call_with_changes(harness, call.changes), INVALID_PARAMS)
 
-    @add(wrong.name, wrong.sentence, *wrong.requirements, needs=needs)
-    async def refused(scene: SceneT) -> Evidence:
-        return is_refusal(await changed(scene, wrong.changes), wrong.number)
+    if call.code:
+        sentence = f"{call.sentence.rstrip('.')}, and {call.code} in its data."
 
-    if wrong.code:
-        sentence = f"{wrong.sentence.rstrip('.')}, and {wrong.code} in its data."
-
-        @area.recommended(f"{wrong.name}_code", sentence, *wrong.requirements, "001-L1518", needs=[*needs, refused])
-        async def told(scene: SceneT) -> Evidence:
-            return has_code(await changed(scene, wrong.changes), wrong.code)
+        @area.recommended(f"{call.name}_code", sentence, *call.requirements, "001-L1518", needs=[*needs, refused])
+        async def refused_with_code(harness: HarnessT) -> Evidence:
+            return has_error_code(await call_with_changes(harness, call.changes), call.code)
 
 
-def _add_body(area: Area[SceneT], body: Body, needs: list[Check[SceneT]]) -> None:
+def _add_invalid_body(area: Area[HarnessT], body: InvalidBody, needs: list[Check[HarnessT]]) -> None:
     sentence = f"{body.what} is refused with {body.number}."
 
     @area.recommended(body.name, sentence, "001-L0009", "001-L1860", needs=needs)
-    async def refused(scene: SceneT) -> Evidence:
-        return is_refusal(await scene.line.post(scene.url, body.text, SECONDS), body.number)
+    async def refused(harness: HarnessT) -> Evidence:
+        return is_refusal(await harness.client.post(harness.url, body.text, SECONDS), body.number)
 
 
-def has_code(exchange: Exchange, code: str) -> Evidence:
-    """That the answer is an error whose data name a code of the catalogue."""
+async def answers_batch(harness: AgentUnderTest, method: str, message: Request) -> Evidence:
+    """Check that a batch of two calls is answered with a list of two answers."""
+    calls = [json.loads(encode_request(method, message, number)) for number in (901, 902)]
+    exchange = await harness.client.post(harness.url, encode(calls), SECONDS)
+    answers = exchange.value if isinstance(exchange.value, list) else []
+    ids = sorted(str(one.get("id")) for one in answers if isinstance(one, dict))
+    return exchange.fail_if(ids != ["901", "902"], "a list of two answers, with the ids 901 and 902")
+
+
+async def answers_notification(harness: AgentUnderTest, method: str, message: Request) -> Evidence:
+    """Check that a notification has an HTTP answer, but no JSON-RPC answer."""
+    exchange = await harness.client.post(harness.url, encode_request(method, message, None), SECONDS)
+    is_silent = exchange.answer is not None and not exchange.answer.body.strip()
+    return exchange.fail_if(not is_silent, "an HTTP answer with an empty body")
+
+
+def has_error_code(exchange: Exchange, code: str) -> Evidence:
+    """Check that the answer is an error whose data name a code of the catalogue."""
     is_refusal(exchange)
-    data = exchange.error.get("data")
-    found = data.get("error_code") if isinstance(data, dict) else None
-    return _expect(exchange, f'"error": {{"data": {{"error_code": "{code}", …}}}}', is_so=found == code)
+    found = exchange.error_data.get("error_code")
+    return exchange.fail_if(found != code, f'"error": {{"data": {{"error_code": "{code}", …}}}}')
 
 
-def _good(scene: Scene) -> tuple[str, Request]:
-    message = scene.good_call()
+def _good_call(harness: Harness) -> tuple[str, Request]:
+    message = harness.good_call()
     return BY_REQUEST[type(message)].name, message
 
 
-async def _called(scene: Scene, call_id: int | str) -> Exchange:
-    return await scene.line.call(scene.url, *_good(scene), SECONDS, call_id)
+async def _make_good_call(harness: Harness, call_id: int | str) -> Exchange:
+    return await harness.client.call(harness.url, *_good_call(harness), SECONDS, call_id)
 
 
-async def changed(scene: Scene, changes: Json) -> Exchange:
-    """What comes of a good call with other values in some fields; ... takes a field away."""
-    method, message = _good(scene)
-    whole: Json = msgspec.to_builtins(message) | changes
-    sent = {name: value for name, value in whole.items() if value is not ...}
-    return await scene.line.call(scene.url, method, sent, SECONDS)
+async def call_with_changes(harness: Harness, changes: Json) -> Exchange:
+    """Make the valid call with other values in some fields. The value ``...`` removes the field."""
+    method, message = _good_call(harness)
+    return await harness.client.call(harness.url, method, with_changes(message, changes), SECONDS)
 
 
-def _echoed(exchange: Exchange, call_id: int | str) -> Evidence:
+def _repeats_id(exchange: Exchange, call_id: int | str) -> Evidence:
     value = exchange.value
     came = value.get("id") if isinstance(value, dict) else None
-    return _expect(exchange, f'"id": {json.dumps(call_id)}', is_so=same(came, call_id))
-
-
-def _expect(exchange: Exchange, expected: str, *, is_so: bool) -> Evidence:
-    if not is_so:
-        raise exchange.failed(expected)
-    return exchange.evidence(expected)
+    return exchange.fail_if(not is_same(came, call_id), f'"id": {json.dumps(call_id)}')

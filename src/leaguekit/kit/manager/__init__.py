@@ -1,12 +1,12 @@
-"""The checks of a manager: the kit is all of its players and referees, through a whole small league."""
+"""The checks of a manager. The kit provides the players and referees of a whole small league."""
 
 from __future__ import annotations
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import USUAL, Check, CheckSettings, examine
-from leaguekit.kit.exchanges import Ground
+from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings, run_checks
+from leaguekit.kit.exchanges import Network
 from leaguekit.kit.manager import ending, queries, registration, reports, rounds, rpc_and_tokens
-from leaguekit.kit.manager.harness import ManagerScene
+from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.report import Report
 
 AREAS = (
@@ -27,16 +27,22 @@ AREAS = (
     ending.LEAGUE,
     ending.END,
 )
-# In the order in which they are made.
-CHECKS: list[Check[ManagerScene]] = [check for area in AREAS for check in area.checks]
+# In the order in which they run.
+CHECKS: list[Check[ManagerHarness]] = [check for area in AREAS for check in area.checks]
 
 
 async def check_manager(
-    world: World, ground: Ground, url: str, *, admin_token: str | None = None, terms: CheckSettings = USUAL
+    world: World,
+    network: Network,
+    url: str,
+    *,
+    admin_token: str | None = None,
+    settings: CheckSettings = DEFAULTS,
 ) -> Report:
-    """Check the manager at ``url``, whose league has nobody in it yet; the URL may show the code for referees.
+    """Check the manager at ``url``. Its league must be empty. The URL may contain the code for referees.
 
-    With ``admin_token`` its league is started by the operator's command; else somebody has to start it, as is told.
+    With ``admin_token`` the kit starts the league. Otherwise the league must start without a command, or the person
+    at the terminal is asked to start it.
     """
-    scene = ManagerScene(world, ground, url, admin_token=admin_token, terms=terms)
-    return Report("manager", scene.url, await examine(CHECKS, scene, terms))
+    harness = ManagerHarness(world, network, url, admin_token=admin_token, settings=settings)
+    return Report("manager", harness.url, await run_checks(CHECKS, harness, settings))

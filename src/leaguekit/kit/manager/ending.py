@@ -1,4 +1,4 @@
-"""The rest of the league to its end: all rounds, the final table, and what the manager does afterwards."""
+"""The other rounds, the end of the league with its final table, and requests after it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import asyncio
 from collections import Counter
 
 from leaguekit.kit.answer_checks import is_refusal, is_result
-from leaguekit.kit.checks import Area, Evidence, Failed
-from leaguekit.kit.exchanges import Arrived
-from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
-from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerScene
-from leaguekit.kit.manager.kit_agents import SENDER
-from leaguekit.kit.manager.reports import accepted, completed, first, rest
-from leaguekit.kit.manager.rounds import round_number, told_to_all
+from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
+from leaguekit.kit.exchanges import IncomingRequest
+from leaguekit.kit.field_checks import Field, envelope, named
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, is_a, value
+from leaguekit.kit.manager.harness import ROUND_SECONDS, ManagerHarness
+from leaguekit.kit.manager.kit_agents import MANAGER_SENDER
+from leaguekit.kit.manager.reports import completed, first_fixture, others_accepted, report_accepted
+from leaguekit.kit.manager.rounds import check_sent_to_all, round_number
 from leaguekit.kit.manager.standings import check_counts, check_order, check_rows, check_ties
 from leaguekit.protocol import messages as m
 
-LEAGUE: Area[ManagerScene] = Area("league", "The whole league")
-END: Area[ManagerScene] = Area("end", "End of the league")
+LEAGUE: Area[ManagerHarness] = Area("league", "The whole league")
+END: Area[ManagerHarness] = Area("end", "End of the league")
 
-# How long nothing may follow the end of the league.
+# How long the kit waits for messages that must not follow the end of the league.
 QUIET_SECONDS = 2.0
 
 
@@ -28,28 +29,28 @@ QUIET_SECONDS = 2.0
     "Round follows round, each announced under the next number.",
     "000-L0360",
     "003-L0158a",
-    needs=[accepted, rest, completed, round_number],
+    needs=[report_accepted, others_accepted, completed, round_number],
 )
-async def rounds(scene: ManagerScene) -> Evidence:
-    total = len(scene.players) - 1 + len(scene.players) % 2
+async def rounds(harness: ManagerHarness) -> Evidence:
+    total = len(harness.players) - 1 + len(harness.players) % 2
     expected = f"the rounds 1 to {total}"
     for number in range(2, total + 1):
-        fixtures = await scene.announced(number, ROUND_SECONDS)
+        fixtures = await harness.wait_for_round(number, ROUND_SECONDS)
         if fixtures is None:
             raise Failed(Evidence(came=f"round {number} was not announced", expected=expected))
-        await scene.given_out(number)
+        await harness.wait_for_assignments(number)
         for fixture in fixtures:
-            is_result(await scene.reported(fixture))
-    announced = [one.message.get("round_id") for one in scene.players[0].got(m.RoundAnnouncement)]
+            is_result(await harness.report_result(fixture))
+    announced = [one.message.get("round_id") for one in harness.players[0].received(m.RoundAnnouncement)]
     if announced != [*range(1, total + 1)]:
         raise Failed(Evidence(came=f"the rounds {announced}", expected=expected))
     return Evidence(came=expected, expected=expected)
 
 
 @LEAGUE.required("pairs", "Everybody meets everybody, once.", "003-L0155b", needs=[rounds])
-async def pairs(scene: ManagerScene) -> Evidence:
-    met = Counter(frozenset((one.a, one.b)) for many in scene.rounds.values() for one in many)
-    players = [*scene.table.rows]
+async def pairs(harness: ManagerHarness) -> Evidence:
+    met = Counter(frozenset((one.a, one.b)) for many in harness.rounds.values() for one in many)
+    players = [*harness.table.rows]
     wanted = {frozenset((one, other)) for one in players for other in players if one < other}
     expected = f"each of {len(wanted)} pairs once"
     if set(met) != wanted or max(met.values()) > 1:
@@ -64,54 +65,49 @@ async def pairs(scene: ManagerScene) -> Evidence:
     "000-L0446",
     needs=[rounds],
 )
-async def last_round(scene: ManagerScene) -> Evidence:
-    await told_to_all(scene, m.RoundCompleted, scene.players, len(scene.rounds))
-    last = scene.players[0].got(m.RoundCompleted)[-1]
-    if last.message.get("next_round_id", ...) is not None:
-        raise Failed(evidence(last, "next_round_id: null"))
-    return evidence(last, "next_round_id: null")
+async def last_round(harness: ManagerHarness) -> Evidence:
+    await check_sent_to_all(harness, m.RoundCompleted, harness.players, len(harness.rounds))
+    last = harness.players[0].received(m.RoundCompleted)[-1]
+    return fail_if(last.message.get("next_round_id", ...) is not None, evidence(last, "next_round_id: null"))
 
 
 @END.required(
     "players", "When all rounds are over, every player is told of the end.", "000-L0453", "001-L0748", needs=[rounds]
 )
-async def to_players(scene: ManagerScene) -> Evidence:
-    found = await told_to_all(scene, m.LeagueCompleted, scene.players)
+async def to_players(harness: ManagerHarness) -> Evidence:
+    found = await check_sent_to_all(harness, m.LeagueCompleted, harness.players)
     wanted = {
-        "message_type": "LEAGUE_COMPLETED",
-        "sender": SENDER,
-        "league_id": scene.league_id,
-        "total_rounds": len(scene.rounds),
-        "total_matches": len(scene.results),
+        "sender": MANAGER_SENDER,
+        "league_id": harness.league_id,
+        "total_rounds": len(harness.rounds),
+        "total_matches": len(harness.results),
     }
-    scene.told["end"] = [Came(player.got(m.LeagueCompleted)[0], wanted) for player in scene.players]
+    harness.messages["end"] = [
+        ReceivedMessage(player.received(m.LeagueCompleted)[0], wanted) for player in harness.players
+    ]
     return found
 
 
 @END.recommended("referees", "So is every referee.", "000-L0453", "000-L0513", needs=[to_players])
-async def to_referees(scene: ManagerScene) -> Evidence:
-    return await told_to_all(scene, m.LeagueCompleted, scene.referees)
+async def to_referees(harness: ManagerHarness) -> Evidence:
+    return await check_sent_to_all(harness, m.LeagueCompleted, harness.referees)
 
 
-_fields = judged(
+_fields = add_request_checks(
     END,
     "end",
     m.LeagueCompleted,
     [
-        *envelope(
-            m.LeagueCompleted,
-            "league_manager",
-            ("001-L0758", "001-L0757", "001-L0759", "001-L0760", "001-L0761"),
-        ),
-        Part("league_id", "The end names the league.", ("000-L0482",)),
-        Part("total_rounds", "The end counts the rounds.", ("000-L0483",)),
-        Part("total_matches", "The end counts the matches.", ("000-L0484",)),
-        Part("champion.player_id", "The end names the champion.", ("000-L0487",)),
-        Part("champion.display_name", "The end has the champion's name.", ("000-L0488",)),
-        Part("champion.points", "The end has the champion's points.", ("000-L0489",)),
-        Part("final_standings[].rank", "Each final row has its rank.", ("000-L0496",)),
-        Part("final_standings[].player_id", "Each final row names its player.", ("000-L0497",)),
-        Part("final_standings[].points", "Each final row has the points.", ("000-L0499",)),
+        *envelope(m.LeagueCompleted, "league_manager", "001-L0757"),
+        *named("The end", "league_id"),
+        Field("total_rounds", "The end counts the rounds."),
+        Field("total_matches", "The end counts the matches."),
+        Field("champion.player_id", "The end names the champion."),
+        Field("champion.display_name", "The end has the champion's name."),
+        Field("champion.points", "The end has the champion's points."),
+        Field("final_standings[].rank", "Each final row has its rank."),
+        Field("final_standings[].player_id", "Each final row names its player."),
+        Field("final_standings[].points", "Each final row has the points."),
     ],
     needs=[to_players],
     methods=("001-L0749",),
@@ -120,13 +116,13 @@ _row_fields = [one for one in _fields if "[]" in one.id]
 _champion = [one for one in _fields if ".champion." in one.id]
 
 
-def _end(scene: ManagerScene) -> Arrived:
-    return scene.told["end"][0].arrived
+def _end(harness: ManagerHarness) -> IncomingRequest:
+    return harness.messages["end"][0].request
 
 
 @END.required("rows", "The final standings have a row for every player.", "000-L0493", needs=[to_players, *_row_fields])
-async def rows(scene: ManagerScene) -> Evidence:
-    return check_rows(_end(scene), "final_standings", scene)
+async def rows(harness: ManagerHarness) -> Evidence:
+    return check_rows(_end(harness), "final_standings", harness)
 
 
 @END.required(
@@ -136,8 +132,8 @@ async def rows(scene: ManagerScene) -> Evidence:
     "001-L1465",
     needs=[to_players, *_row_fields],
 )
-async def right(scene: ManagerScene) -> Evidence:
-    return check_counts(_end(scene), "final_standings", scene, ("points",))
+async def right(harness: ManagerHarness) -> Evidence:
+    return check_counts(_end(harness), "final_standings", harness, ("points",))
 
 
 @END.required(
@@ -147,8 +143,8 @@ async def right(scene: ManagerScene) -> Evidence:
     "000-L0511",
     needs=[to_players, *_row_fields, right],
 )
-async def order(scene: ManagerScene) -> Evidence:
-    return check_order(_end(scene), "final_standings")
+async def order(harness: ManagerHarness) -> Evidence:
+    return check_order(_end(harness), "final_standings")
 
 
 @END.recommended(
@@ -158,41 +154,43 @@ async def order(scene: ManagerScene) -> Evidence:
     "decision 27",
     needs=[to_players, *_row_fields, rows, right, order],
 )
-async def ties(scene: ManagerScene) -> Evidence:
-    return check_ties(_end(scene), "final_standings", scene)
+async def ties(harness: ManagerHarness) -> Evidence:
+    return check_ties(_end(harness), "final_standings", harness)
 
 
 @END.required(
     "champion", "The champion is who has the most points.", "000-L0510", needs=[to_players, *_champion, right]
 )
-async def champion(scene: ManagerScene) -> Evidence:
-    best = max(row.points for row in scene.table.rows.values())
-    who = value(_end(scene).message, "champion.player_id")
-    row = scene.table.rows.get(str(who))
-    if row is None or row.points != best or value(_end(scene).message, "champion.points") != best:
-        raise Failed(evidence(_end(scene), f"a champion with {best} points"))
-    return evidence(_end(scene), f"a champion with {best} points")
+async def champion(harness: ManagerHarness) -> Evidence:
+    best = max(row.points for row in harness.table.rows.values())
+    winner = value(_end(harness).message, "champion.player_id")
+    row = harness.table.rows.get(str(winner))
+    return fail_if(
+        row is None or row.points != best or value(_end(harness).message, "champion.points") != best,
+        evidence(_end(harness), f"a champion with {best} points"),
+    )
 
 
 @END.recommended("last", "LEAGUE_COMPLETED is the last that a player hears.", "000-L0455", needs=[to_players])
-async def last(scene: ManagerScene) -> Evidence:
+async def last(harness: ManagerHarness) -> Evidence:
     await asyncio.sleep(QUIET_SECONDS)
     broadcasts = (m.RoundAnnouncement, m.LeagueStandingsUpdate, m.RoundCompleted, m.LeagueCompleted)
-    for player in scene.players:
-        heard = [one for one in player.desk.arrived if any(is_a(kind)(one) for kind in broadcasts)]
-        if not is_a(m.LeagueCompleted)(heard[-1]):
-            raise Failed(evidence(heard[-1], "nothing after LEAGUE_COMPLETED"))
-    return evidence(heard[-1], "nothing after LEAGUE_COMPLETED")
+    for player in harness.players:
+        broadcasts_received = [one for one in player.inbox.requests if any(is_a(kind)(one) for kind in broadcasts)]
+        found = fail_if(
+            not is_a(m.LeagueCompleted)(broadcasts_received[-1]),
+            evidence(broadcasts_received[-1], "nothing after LEAGUE_COMPLETED"),
+        )
+    return found
 
 
 @END.recommended("report", "A report after the end is refused.", "001-L1549", "decision 9", needs=[to_players])
-async def late_report(scene: ManagerScene) -> Evidence:
-    fixture = first(scene)
-    return is_refusal(await scene.say("report after the end", scene.report(fixture, scene.outcome(fixture))))
+async def late_report(harness: ManagerHarness) -> Evidence:
+    return is_refusal(await harness.send("report after the end", harness.report(first_fixture(harness))))
 
 
 @END.recommended(
     "query", "The manager still answers queries after the end.", "000-L1032", "decision 9", needs=[to_players]
 )
-async def late_query(scene: ManagerScene) -> Evidence:
-    return is_result(await scene.say("query after the end", scene.query("GET_STANDINGS")))
+async def late_query(harness: ManagerHarness) -> Evidence:
+    return is_result(await harness.send("query after the end", harness.query("GET_STANDINGS")))

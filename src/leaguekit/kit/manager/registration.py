@@ -1,123 +1,120 @@
-"""Whom the manager takes and whom not, and what it tells them."""
+"""Which agents the manager registers, which it refuses, and its answers."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from leaguekit.kit.answer_checks import Field, came_in_time, has_data, is_refusal, is_result
-from leaguekit.kit.answer_checks import judged as judged_answer
-from leaguekit.kit.checks import Area, Check, Evidence, Unfit
+from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, has_data, is_refusal, is_result
+from leaguekit.kit.checks import Area, Check, Evidence, NotCheckable
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.manager.harness import ManagerScene
+from leaguekit.kit.field_checks import Field, recommended
+from leaguekit.kit.manager.harness import ManagerHarness
 from leaguekit.kit.manager.kit_agents import Role
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import PING
 
 PING_SECONDS = 10.0
-NOWHERE = "http://127.0.0.1:9/mcp"
+NO_LISTENER = "http://127.0.0.1:9/mcp"
 HAS_STARTED = "E019"
 
-REACH: Area[ManagerScene] = Area("reach", "Reaching the manager")
-REFEREE: Area[ManagerScene] = Area("referee", "Registration of referees")
-PLAYER: Area[ManagerScene] = Area("player", "Registration of players")
-REFUSED: Area[ManagerScene] = Area("refused", "Who is not taken")
+REACH: Area[ManagerHarness] = Area("reach", "Reaching the manager")
+REFEREE: Area[ManagerHarness] = Area("referee", "Registration of referees")
+PLAYER: Area[ManagerHarness] = Area("player", "Registration of players")
+REFUSED: Area[ManagerHarness] = Area("refused", "Who is not taken")
 
 
 @REACH.required("ping", "The manager answers at its URL.", "001-L0008", "001-L1851")
-async def ping(scene: ManagerScene) -> Evidence:
-    return came_in_time(await scene.line.call(scene.url, PING, {}, PING_SECONDS))
+async def ping(harness: ManagerHarness) -> Evidence:
+    return came_in_time(await harness.client.call(harness.url, PING, {}, PING_SECONDS))
 
 
 def _registration(
-    area: Area[ManagerScene], role: Role, kind: type[m.Message], lines: dict[str, tuple[str, ...]]
-) -> list[Check[ManagerScene]]:
-    """Add the checks of the answer to the first registration of a role; those that all others rest on."""
+    area: Area[ManagerHarness], role: Role, kind: type[m.Message], requirements: dict[str, tuple[str, ...]]
+) -> list[Check[ManagerHarness]]:
+    """Add the checks of the answer to the first registration of a role.
+
+    Return those that must pass for an agent to take part in the league.
+    """
     name = message_type(kind)
 
-    @area.required("answer", f"A {role}'s registration is answered with a result.", *lines["answer"], needs=[ping])
-    async def answered(scene: ManagerScene) -> Evidence:
-        return is_result(await scene.register(role, role, f"Kit {role} 1"))
+    @area.required(
+        "answer", f"A {role}'s registration is answered with a result.", *requirements["answer"], needs=[ping]
+    )
+    async def answered(harness: ManagerHarness) -> Evidence:
+        return is_result(await harness.register(role, role, f"Kit {role} 1"))
 
     @area.required(
         "status",
         f"The first {role} is taken: status ACCEPTED.",
-        *lines["status"],
+        *requirements["status"],
         needs=[answered],
     )
-    async def accepted(scene: ManagerScene) -> Evidence:
-        exchange = scene.seen[role]
-        if code_of(exchange) == HAS_STARTED:
-            raise Unfit("its league has started; check a manager whose league is new and has nobody in it")
-        if exchange.result.get("status") != "ACCEPTED":
-            raise exchange.failed("status: ACCEPTED")
-        return exchange.evidence("status: ACCEPTED")
+    async def accepted(harness: ManagerHarness) -> Evidence:
+        exchange = harness.answers[role]
+        if error_code_of(exchange) == HAS_STARTED:
+            raise NotCheckable("its league has started; check a manager whose league is new and has nobody in it")
+        return exchange.fail_if(exchange.result.get("status") != "ACCEPTED", "status: ACCEPTED")
 
-    fields = judged_answer(
-        area,
-        role,
-        lambda _scene: kind,
-        [
-            Field(f"{role}_id", f"An accepted {role} is given its id.", lines["id"]),
-            Field("message_type", f"The answer is a {name}.", lines["type"], lambda _scene: name),
-            Field("protocol", f"{name} names the protocol.", ("000-L0062",), lambda _scene: "league.v2"),
-            Field("timestamp", f"{name} has a timestamp in UTC.", ("000-L0065",)),
-            Field("auth_token", f"An accepted {role} is given its token.", lines["token"]),
-            Field("league_id", f"An accepted {role} is told its league.", lines["league"]),
-            Field("reason", "The reason is null for who is accepted.", lines["reason"], lambda _scene: None, False),
-            Field("sender", f"{name} names the manager as its sender.", ("000-L0058", "decision 4"), is_required=False),
+    fields: list[Field] = [
+        Field(f"{role}_id", f"An accepted {role} is given its id.", also=requirements["id"]),
+        Field("message_type", f"The answer is a {name}.", instead=requirements["type"]),
+        Field("protocol", f"{name} names the protocol.", instead=("000-L0062",), value="league.v2"),
+        Field("timestamp", f"{name} has a timestamp in UTC.", instead=("000-L0065",)),
+        Field("auth_token", f"An accepted {role} is given its token.", also=("000-L1512",)),
+        Field("league_id", f"An accepted {role} is told its league.", instead=requirements["league"]),
+        *recommended(
+            Field("reason", "The reason is null for who is accepted.", instead=requirements["reason"], value=None),
+            Field("sender", f"{name} names the manager as its sender.", instead=("000-L0058", "decision 4")),
             Field(
                 "conversation_id",
                 f"{name} repeats the conversation_id of the request.",
-                ("000-L0066", "decision 4"),
-                lambda scene: json.loads(scene.seen[role].sent)["params"]["conversation_id"],
-                is_required=False,
+                instead=("000-L0066", "decision 4"),
+                value_in=lambda harness: json.loads(harness.answers[role].sent)["params"]["conversation_id"],
             ),
-        ],
-        needs=[accepted],
-    )
+        ),
+    ]
+    checks = add_answer_checks(area, role, kind, fields, needs=[accepted])
     vital = {f"{area.name}.{name}" for name in (f"{role}_id", "auth_token", "league_id")}
-    return [accepted, *(one for one in fields if one.id in vital)]
+    return [accepted, *(one for one in checks if one.id in vital)]
 
 
-referee = _registration(
+referee_accepted = _registration(
     REFEREE,
     "referee",
     m.RefereeRegisterResponse,
     {
         "answer": ("000-L0089", "000-L0090"),
         "status": ("000-L0182", "001-L0150"),
-        "id": ("000-L0186", "001-L0151"),
+        "id": ("001-L0151",),
         "type": ("001-L0158",),
-        "token": ("001-L0152", "000-L1512"),
         "league": ("001-L0153",),
         "reason": ("000-L0195",),
     },
 )
-player = _registration(
+player_accepted = _registration(
     PLAYER,
     "player",
     m.LeagueRegisterResponse,
     {
         "answer": ("000-L0210", "000-L0211"),
         "status": ("000-L0295", "001-L0292"),
-        "id": ("000-L0296", "001-L0293"),
+        "id": ("001-L0293",),
         "type": ("001-L0300",),
-        "token": ("001-L0294", "000-L1512"),
         "league": ("001-L0295",),
         "reason": ("000-L0279",),
     },
 )
 
 
-def _different(scene: ManagerScene, role: Role, exchanges: list[Exchange]) -> Evidence:
-    """That each was taken, with an id and a token of its own."""
+def _have_own_ids(harness: ManagerHarness, role: Role, exchanges: list[Exchange]) -> Evidence:
+    """Check that each agent was accepted, with an id and a token of its own."""
     for exchange in exchanges:
         is_result(exchange)
     expected = f"status: ACCEPTED, with a {role}_id and an auth_token of its own"
     for name in ("status", f"{role}_id", "auth_token"):
-        found = [scene.seen[role].result.get(name), *(one.result.get(name) for one in exchanges)]
+        found = [harness.answers[role].result.get(name), *(one.result.get(name) for one in exchanges)]
         is_right = (
             all(one == "ACCEPTED" for one in found) if name == "status" else len(set(map(str, found))) == len(found)
         )
@@ -131,18 +128,21 @@ def _different(scene: ManagerScene, role: Role, exchanges: list[Exchange]) -> Ev
     "A second referee is taken, with an id and a token of its own.",
     "000-L0187",
     "002-L0040",
-    needs=referee,
+    needs=referee_accepted,
 )
-async def other_referees(scene: ManagerScene) -> Evidence:
-    return _different(scene, "referee", [await scene.register("second referee", "referee", "Kit referee 2")])
+async def other_referees(harness: ManagerHarness) -> Evidence:
+    return _have_own_ids(harness, "referee", [await harness.register("second referee", "referee", "Kit referee 2")])
 
 
 @PLAYER.required(
-    "others", "Further players are taken, each with an id and a token of its own.", "000-L0297", needs=player
+    "others",
+    "Further players are taken, each with an id and a token of its own.",
+    "000-L0297",
+    needs=player_accepted,
 )
-async def other_players(scene: ManagerScene) -> Evidence:
+async def other_players(harness: ManagerHarness) -> Evidence:
     names = [f"Kit player {number}" for number in (2, 3)]
-    return _different(scene, "player", [await scene.register(name, "player", name) for name in names])
+    return _have_own_ids(harness, "player", [await harness.register(name, "player", name) for name in names])
 
 
 @PLAYER.recommended(
@@ -151,59 +151,56 @@ async def other_players(scene: ManagerScene) -> Evidence:
     "decision 15",
     needs=[other_players],
 )
-async def repeated(scene: ManagerScene) -> Evidence:
-    member = scene.players[-1]
-    return _keeps_id(member.id, await scene.ask_in(member, member.asked))
+async def repeated(harness: ManagerHarness) -> Evidence:
+    agent = harness.players[-1]
+    return _keeps_id(agent.id, await harness.send_registration(agent, agent.registration_request))
 
 
-@PLAYER.recommended("return", "A player that registers again with its token keeps its id.", "decision 15", needs=player)
-async def returns(scene: ManagerScene) -> Evidence:
-    member = scene.players[0]
-    return _keeps_id(member.id, await scene.ask_in(member, member.registration()))
+@PLAYER.recommended(
+    "return", "A player that registers again with its token keeps its id.", "decision 15", needs=player_accepted
+)
+async def returns(harness: ManagerHarness) -> Evidence:
+    agent = harness.players[0]
+    return _keeps_id(agent.id, await harness.send_registration(agent, agent.registration()))
 
 
-def _keeps_id(given: str, again: Exchange) -> Evidence:
+def _keeps_id(first_id: str, again: Exchange) -> Evidence:
     is_result(again)
-    expected = f"status: ACCEPTED, player_id: {given}"
-    if again.result.get("player_id") != given:
-        raise again.failed(expected)
-    return again.evidence(expected)
+    expected = f"status: ACCEPTED, player_id: {first_id}"
+    return again.fail_if(again.result.get("player_id") != first_id, expected)
 
 
 # Refusals
 
 
 def is_refused(exchange: Exchange) -> Evidence:
-    """That a registration was refused: by a result with REJECTED, or by an error."""
+    """Check that a registration was refused, by a result with REJECTED or by an error."""
     if exchange.error is not None:
         return is_refusal(exchange)
-    result = exchange.result if isinstance(exchange.result, dict) else {}
-    if result.get("status") != "REJECTED":
+    if exchange.message.get("status") != "REJECTED":
         raise exchange.failed("status: REJECTED, or an error")
     return exchange.evidence("status: REJECTED")
 
 
-def code_of(exchange: Exchange) -> Any:
-    """The catalogue's code by which something was refused, wherever it stands."""
-    if isinstance(exchange.error, dict):
-        data = exchange.error.get("data")
-        return data.get("error_code") if isinstance(data, dict) else None
-    return exchange.result.get("error_code") if isinstance(exchange.result, dict) else None
+def error_code_of(exchange: Exchange) -> Any:
+    """Return the code of the catalogue in a refusal: in the data of an error, or in a result."""
+    fields = exchange.error_data if isinstance(exchange.error, dict) else exchange.message
+    return fields.get("error_code")
 
 
-def _refused(
-    name: str, sentence: str, *lines: str, role: Role = "player", is_required: bool = False, **meta: Any
-) -> Check[ManagerScene]:
-    add = REFUSED.required if is_required else REFUSED.recommended
+def _add_refusal_check(
+    name: str, sentence: str, *requirements: str, role: Role = "player", is_required: bool = False, **meta: Any
+) -> Check[ManagerHarness]:
+    needs = player_accepted if role == "player" else referee_accepted
 
-    @add(name, sentence, *lines, needs=player if role == "player" else referee)
-    async def refused(scene: ManagerScene) -> Evidence:
-        return is_refused(await scene.register(name, role, f"Kit {name}", **meta))
+    @REFUSED.check(name, sentence, *requirements, is_required=is_required, needs=needs)
+    async def refused(harness: ManagerHarness) -> Evidence:
+        return is_refused(await harness.register(name, role, f"Kit {name}", **meta))
 
     return refused
 
 
-wrong_game = _refused(
+wrong_game = _add_refusal_check(
     "game",
     "A player that does not know the league's game is refused.",
     "000-L0304",
@@ -211,7 +208,7 @@ wrong_game = _refused(
     is_required=True,
     game_types=["chess"],
 )
-_refused(
+_add_refusal_check(
     "referees_game",
     "A referee that does not know the league's game is refused.",
     "000-L0194",
@@ -219,12 +216,18 @@ _refused(
     role="referee",
     game_types=["chess"],
 )
-_refused("endpoint", "A player that nobody can reach is refused.", "000-L0305", "decision 20", contact_endpoint=NOWHERE)
-_refused(
+_add_refusal_check(
+    "endpoint",
+    "A player that nobody can reach is refused.",
+    "000-L0305",
+    "decision 20",
+    contact_endpoint=NO_LISTENER,
+)
+_add_refusal_check(
     "version", "A player of protocol version 1.0.0 is refused.", "000-L0306", "003-L0288", protocol_version="1.0.0"
 )
-_refused("long_name", "A name of 51 characters is refused.", "000-L0230", "000-L1568", display_name="x" * 51)
-_refused(
+_add_refusal_check("long_name", "A name of 51 characters is refused.", "000-L0230", "000-L1568", display_name="x" * 51)
+_add_refusal_check(
     "capacity",
     "A referee of 11 matches at once is refused.",
     "000-L0129",
@@ -232,7 +235,9 @@ _refused(
     role="referee",
     max_concurrent_matches=11,
 )
-_refused("url", "A contact_endpoint that is no URL is refused.", "000-L0243", contact_endpoint="here", is_required=True)
+_add_refusal_check(
+    "url", "A contact_endpoint that is no URL is refused.", "000-L0243", contact_endpoint="here", is_required=True
+)
 
 
 @REFUSED.required(
@@ -243,28 +248,37 @@ _refused("url", "A contact_endpoint that is no URL is refused.", "000-L0243", co
     "000-L1513",
     needs=[wrong_game],
 )
-async def reason(scene: ManagerScene) -> Evidence:
-    exchange = scene.seen["game"]
+async def reason(harness: ManagerHarness) -> Evidence:
+    exchange = harness.answers["game"]
     if exchange.error is not None:
         return exchange.evidence("an error says why by itself")
-    if exchange.result.get("player_id") is not None or not isinstance(exchange.result.get("reason"), str):
-        raise exchange.failed("player_id: null, and a reason in words")
-    return exchange.evidence("player_id: null, and a reason in words")
+    return exchange.fail_if(
+        exchange.result.get("player_id") is not None or not isinstance(exchange.result.get("reason"), str),
+        "player_id: null, and a reason in words",
+    )
 
 
 @REFUSED.required(
-    "missing", "A registration without a name is refused with -32602.", "001-L0327", "000-L1506", needs=player
+    "missing",
+    "A registration without a name is refused with -32602.",
+    "001-L0327",
+    "000-L1506",
+    needs=player_accepted,
 )
-async def missing(scene: ManagerScene) -> Evidence:
-    return is_refusal(await scene.register("missing", "player", "Kit nameless", display_name=...), -32602)
+async def missing(harness: ManagerHarness) -> Evidence:
+    return is_refusal(await harness.register("missing", "player", "Kit nameless", display_name=...), -32602)
 
 
 @REFUSED.recommended(
-    "duplicate", "A second player of the same name is refused with 2002.", "001-L0330", "decision 15", needs=player
+    "duplicate",
+    "A second player of the same name is refused with 2002.",
+    "001-L0330",
+    "decision 15",
+    needs=player_accepted,
 )
-async def duplicate(scene: ManagerScene) -> Evidence:
-    taken = scene.players[0].name
-    return is_refusal(await scene.register("duplicate", "player", "Kit twin", display_name=taken), 2002)
+async def duplicate(harness: ManagerHarness) -> Evidence:
+    taken = harness.players[0].name
+    return is_refusal(await harness.register("duplicate", "player", "Kit twin", display_name=taken), 2002)
 
 
 @REFUSED.recommended(
@@ -274,5 +288,5 @@ async def duplicate(scene: ManagerScene) -> Evidence:
     "001-L0344",
     needs=[duplicate],
 )
-async def suggestion(scene: ManagerScene) -> Evidence:
-    return has_data(scene.seen["duplicate"], "display_name", "suggestion")
+async def suggestion(harness: ManagerHarness) -> Evidence:
+    return has_data(harness.answers["duplicate"], "display_name", "suggestion")

@@ -1,60 +1,70 @@
-"""The first round: reports that count and reports that do not, the standings that follow, and the end of the round."""
+"""The first round: reports that are refused or accepted, the standings after them, and the end of the round."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from leaguekit.kit.answer_checks import Field, has_data, is_refusal, is_result
-from leaguekit.kit.answer_checks import judged as judged_answer
-from leaguekit.kit.checks import Area, Check, Evidence, Failed
-from leaguekit.kit.exchanges import Arrived, Exchange, Json
-from leaguekit.kit.incoming import Came, Part, envelope, evidence, is_a, judged, value
-from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerScene, rows_of
-from leaguekit.kit.manager.kit_agents import SENDER, Member
-from leaguekit.kit.manager.rounds import announced, comes, endpoints, numbers, pairs, told_to_all, whole
-from leaguekit.kit.manager.rpc_and_tokens import STRANGER
+from leaguekit.kit.answer_checks import add_answer_checks, has_data, is_refusal, is_result
+from leaguekit.kit.checks import Area, Check, Evidence, Failed, fail_if
+from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json
+from leaguekit.kit.field_checks import Field, envelope, named, recommended
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, is_a, value
+from leaguekit.kit.manager.harness import BROADCAST_SECONDS, ROUND_SECONDS, SECONDS, Fixture, ManagerHarness, rows_of
+from leaguekit.kit.manager.kit_agents import MANAGER_SENDER, KitAgent
+from leaguekit.kit.manager.rounds import (
+    announced,
+    check_sent_to_all,
+    endpoints,
+    matches_assigned,
+    numbers,
+    pairs,
+    whole,
+)
+from leaguekit.kit.manager.rpc_and_tokens import FORGED_AUTH
 from leaguekit.kit.manager.standings import check_counts, check_order, check_rows
-from leaguekit.kit.rpc_checks import has_code
+from leaguekit.kit.rpc_checks import has_error_code
 from leaguekit.protocol import messages as m
 
-REPORT: Area[ManagerScene] = Area("report", "Reports")
-STANDINGS: Area[ManagerScene] = Area("standings", "Standings")
-COMPLETED: Area[ManagerScene] = Area("completed", "End of a round")
+REPORT: Area[ManagerHarness] = Area("report", "Reports")
+STANDINGS: Area[ManagerHarness] = Area("standings", "Standings")
+COMPLETED: Area[ManagerHarness] = Area("completed", "End of a round")
 
-# What the announcement must be for its matches to be reported.
+# The checks of the announcement that must pass before its matches can be reported.
 _CAN_REPORT = [announced, numbers, pairs, whole, endpoints]
 COUNTS = ("played", "wins", "draws", "losses", "points")
 
 
-def first(scene: ManagerScene) -> Fixture:
-    """The first match of the first round."""
-    return scene.rounds[1][0]
+def first_fixture(harness: ManagerHarness) -> Fixture:
+    """Return the first match of the first round."""
+    return harness.rounds[1][0]
 
 
-# Reports that do not count
+# Reports that are refused
 
 
-def _refused(name: str, sentence: str, *lines: str, is_required: bool = True, **changes: Any) -> Check[ManagerScene]:
-    """Add a check that the report of the first match is refused with some fields changed."""
-    add = REPORT.required if is_required else REPORT.recommended
+def _add_refusal_check(
+    name: str, sentence: str, *requirements: str, is_required: bool = True, **changes: Any
+) -> Check[ManagerHarness]:
+    """Add a check that the report of the first match is refused if some fields are changed."""
 
-    @add(name, sentence, *lines, needs=_CAN_REPORT)
-    async def refused(scene: ManagerScene) -> Evidence:
-        # Only now is it known whether somebody assigns it, and the draw with it.
-        await scene.given_out(1)
-        fixture = first(scene)
-        return is_refusal(await scene.say(name, scene.report(fixture, scene.outcome(fixture), **changes)))
+    @REPORT.check(name, sentence, *requirements, is_required=is_required, needs=_CAN_REPORT)
+    async def refused(harness: ManagerHarness) -> Evidence:
+        # The result depends on the assignment, which has the seed of the draw.
+        await harness.wait_for_assignments(1)
+        return is_refusal(await harness.send(name, harness.report(first_fixture(harness), **changes)))
 
     return refused
 
 
-wrong_token = _refused(
-    "wrong_token", "A report with a wrong token is refused.", "001-L1439", "000-L1229", auth_token=STRANGER
+wrong_token = _add_refusal_check(
+    "wrong_token", "A report with a wrong token is refused.", "001-L1439", "000-L1229", auth_token=FORGED_AUTH
 )
-no_token = _refused("no_token", "A report without a token is refused.", "000-L1228", auth_token=...)
-unknown = _refused("unknown", "A report of a match that there is not is refused.", "001-L1440", match_id="R99M99")
-_refused(
+no_token = _add_refusal_check("no_token", "A report without a token is refused.", "000-L1228", auth_token=...)
+unknown = _add_refusal_check(
+    "unknown", "A report of a match that there is not is refused.", "001-L1440", match_id="R99M99"
+)
+_add_refusal_check(
     "other_league",
     "A report for another league is refused.",
     "001-L1940",
@@ -62,23 +72,25 @@ _refused(
     is_required=False,
     league_id="league_of_others",
 )
-no_result = _refused("no_result", "A report without a result is refused.", "001-L1438", "000-L0924", result=...)
+no_result = _add_refusal_check(
+    "no_result", "A report without a result is refused.", "001-L1438", "000-L0924", result=...
+)
 
 
-def _number(check: Check[ManagerScene], name: str, number: int, *lines: str) -> None:
-    @REPORT.recommended(f"{name}_number", f"The number for that is {number}.", *lines, needs=[check])
-    async def numbered(scene: ManagerScene) -> Evidence:
-        return is_refusal(scene.seen[name], number)
+def _add_number_check(check: Check[ManagerHarness], name: str, number: int, *requirements: str) -> None:
+    @REPORT.recommended(f"{name}_number", f"The number for that is {number}.", *requirements, needs=[check])
+    async def numbered(harness: ManagerHarness) -> Evidence:
+        return is_refusal(harness.answers[name], number)
 
 
-_number(wrong_token, "wrong_token", 5001, "001-L1439")
-_number(unknown, "unknown", 5002, "001-L1440")
-_number(no_result, "no_result", -32602, "001-L1438")
+_add_number_check(wrong_token, "wrong_token", 5001, "001-L1439")
+_add_number_check(unknown, "unknown", 5002, "001-L1440")
+_add_number_check(no_result, "no_result", -32602, "001-L1438")
 
 
 @REPORT.recommended("no_token_code", "The code for a missing token is E011.", "000-L1228", needs=[no_token])
-async def no_token_code(scene: ManagerScene) -> Evidence:
-    return has_code(scene.seen["no_token"], "E011")
+async def no_token_code(harness: ManagerHarness) -> Evidence:
+    return has_error_code(harness.answers["no_token"], "E011")
 
 
 @REPORT.required(
@@ -88,35 +100,37 @@ async def no_token_code(scene: ManagerScene) -> Evidence:
     "003-L0130c",
     needs=_CAN_REPORT,
 )
-async def by_player(scene: ManagerScene) -> Evidence:
-    fixture = first(scene)
-    player = scene.members[fixture.a]
-    return is_refusal(await scene.say("by a player", scene.report(fixture, scene.outcome(fixture), player)))
+async def by_player(harness: ManagerHarness) -> Evidence:
+    fixture = first_fixture(harness)
+    return is_refusal(await harness.send("by a player", harness.report(fixture, harness.agents[fixture.a])))
 
 
 @REPORT.recommended(
-    "other_referee", "A referee cannot report another referee's match.", "001-L1440", needs=[*_CAN_REPORT, comes]
+    "other_referee",
+    "A referee cannot report another referee's match.",
+    "001-L1440",
+    needs=[*_CAN_REPORT, matches_assigned],
 )
-async def by_other_referee(scene: ManagerScene) -> Evidence:
-    fixture = first(scene)
-    other = next(one for one in scene.referees if one is not scene.referee_of(fixture))
-    return is_refusal(await scene.say("by another", scene.report(fixture, scene.outcome(fixture), other)))
+async def by_other_referee(harness: ManagerHarness) -> Evidence:
+    fixture = first_fixture(harness)
+    other = next(one for one in harness.referees if one is not harness.referee_of(fixture))
+    return is_refusal(await harness.send("by another", harness.report(fixture, other)))
 
 
-def _contradiction(scene: ManagerScene) -> Json:
-    fixture = first(scene)
-    report = scene.report(fixture, scene.outcome(fixture))
+def _contradiction(harness: ManagerHarness) -> Json:
+    fixture = first_fixture(harness)
+    report = harness.report(fixture)
     return report | {"result": report["result"] | {"score": {fixture.a: 3, fixture.b: 3}}}
 
 
 @REPORT.recommended(
     "contradiction", "A result that contradicts itself (3–3) is refused.", "000-L0932", "000-L0943", needs=_CAN_REPORT
 )
-async def contradiction(scene: ManagerScene) -> Evidence:
-    return is_refusal(await scene.say("contradiction", _contradiction(scene)))
+async def contradiction(harness: ManagerHarness) -> Evidence:
+    return is_refusal(await harness.send("contradiction", _contradiction(harness)))
 
 
-# Reports that count
+# Reports that are accepted
 
 
 @REPORT.required(
@@ -126,45 +140,38 @@ async def contradiction(scene: ManagerScene) -> Evidence:
     "000-L0889",
     needs=_CAN_REPORT,
 )
-async def accepted(scene: ManagerScene) -> Evidence:
-    await scene.given_out(1)
-    scene.seen["first report"] = await scene.reported(first(scene))
-    return is_result(scene.seen["first report"])
+async def report_accepted(harness: ManagerHarness) -> Evidence:
+    await harness.wait_for_assignments(1)
+    harness.answers["first report"] = await harness.report_result(first_fixture(harness))
+    return is_result(harness.answers["first report"])
 
 
-judged_answer(
+add_answer_checks(
     REPORT,
     "first report",
-    lambda _scene: m.MatchResultAck,
+    m.MatchResultAck,
     [
-        Field("status", "The report is ACCEPTED.", ("001-L1407",), lambda _scene: "ACCEPTED"),
-        Field(
-            "message_type",
-            "The answer is a MATCH_RESULT_ACK.",
-            ("001-L1413",),
-            lambda _scene: "MATCH_RESULT_ACK",
-            is_required=False,
+        Field("status", "The report is ACCEPTED.", value="ACCEPTED"),
+        *recommended(
+            Field("message_type", "The answer is a MATCH_RESULT_ACK.", instead=("001-L1413",)),
+            Field(
+                "match_id",
+                "MATCH_RESULT_ACK names the match.",
+                value_in=lambda harness: first_fixture(harness).match_id,
+            ),
+            Field("round_id", "MATCH_RESULT_ACK names the round.", value=1),
         ),
-        Field(
-            "match_id",
-            "MATCH_RESULT_ACK names the match.",
-            ("001-L1408",),
-            lambda scene: first(scene).match_id,
-            is_required=False,
-        ),
-        Field("round_id", "MATCH_RESULT_ACK names the round.", ("001-L1409",), lambda _scene: 1, is_required=False),
     ],
-    needs=[accepted],
+    needs=[report_accepted],
 )
 
 
-@REPORT.required("duplicate", "A second report of a match is refused.", "001-L1441", needs=[accepted])
-async def duplicate(scene: ManagerScene) -> Evidence:
-    fixture = first(scene)
-    return is_refusal(await scene.say("duplicate", scene.report(fixture, scene.outcome(fixture))))
+@REPORT.required("duplicate", "A second report of a match is refused.", "001-L1441", needs=[report_accepted])
+async def duplicate(harness: ManagerHarness) -> Evidence:
+    return is_refusal(await harness.send("duplicate", harness.report(first_fixture(harness))))
 
 
-_number(duplicate, "duplicate", 5003, "001-L1441")
+_add_number_check(duplicate, "duplicate", 5003, "001-L1441")
 
 
 @REPORT.recommended(
@@ -174,8 +181,8 @@ _number(duplicate, "duplicate", 5003, "001-L1441")
     "001-L1453",
     needs=[duplicate],
 )
-async def duplicate_data(scene: ManagerScene) -> Evidence:
-    return has_data(scene.seen["duplicate"], "match_id", "previous_report_time")
+async def duplicate_data(harness: ManagerHarness) -> Evidence:
+    return has_data(harness.answers["duplicate"], "match_id", "previous_report_time")
 
 
 # Standings
@@ -187,70 +194,64 @@ async def duplicate_data(scene: ManagerScene) -> Evidence:
     "000-L0945",
     "000-L1016",
     "decision 25",
-    needs=[accepted],
+    needs=[report_accepted],
 )
-async def soon(scene: ManagerScene) -> Evidence:
-    return await told_to_all(scene, m.LeagueStandingsUpdate, scene.players)
+async def soon(harness: ManagerHarness) -> Evidence:
+    return await check_sent_to_all(harness, m.LeagueStandingsUpdate, harness.players)
 
 
-@STANDINGS.required("rest", "The other matches of the round are taken as well.", "001-L1406", needs=[accepted])
-async def rest(scene: ManagerScene) -> Evidence:
-    scene.heard_before = {player.id: len(player.got(m.LeagueStandingsUpdate)) for player in scene.players}
-    answers: list[Exchange] = [await scene.reported(fixture) for fixture in scene.rounds[1][1:]]
+@STANDINGS.required("rest", "The other matches of the round are taken as well.", "001-L1406", needs=[report_accepted])
+async def others_accepted(harness: ManagerHarness) -> Evidence:
+    harness.updates_before = {player.id: len(player.received(m.LeagueStandingsUpdate)) for player in harness.players}
+    answers: list[Exchange] = [await harness.report_result(fixture) for fixture in harness.rounds[1][1:]]
     for answer in answers:
         is_result(answer)
     return Evidence(came=f"{len(answers)} more", expected="all are taken")
 
 
 @STANDINGS.required(
-    "players", "After the round all players are sent the standings.", "001-L0507", "003-L0164b", needs=[rest]
+    "players",
+    "After the round all players are sent the standings.",
+    "001-L0507",
+    "003-L0164b",
+    needs=[others_accepted],
 )
-async def standings_sent(scene: ManagerScene) -> Evidence:
+async def standings_sent(harness: ManagerHarness) -> Evidence:
     expected = "LEAGUE_STANDINGS_UPDATE after the last report"
-    for player in scene.players:
-        await player.desk.until(_counted(scene, player), SECONDS)
-        if len(player.got(m.LeagueStandingsUpdate)) <= scene.heard_before[player.id]:
+    for player in harness.players:
+        await player.inbox.wait_for(_has_all_results(harness, player), SECONDS)
+        if len(player.received(m.LeagueStandingsUpdate)) <= harness.updates_before[player.id]:
             raise Failed(Evidence(came=f"nothing came to {player.id}", expected=expected))
-    wanted = {"message_type": "LEAGUE_STANDINGS_UPDATE", "sender": SENDER, "league_id": scene.league_id, "round_id": 1}
-    scene.told["standings"] = [Came(player.got(m.LeagueStandingsUpdate)[-1], wanted) for player in scene.players]
-    return evidence(scene.told["standings"][0].arrived, expected)
+    wanted = {"sender": MANAGER_SENDER, "league_id": harness.league_id, "round_id": 1}
+    harness.messages["standings"] = [
+        ReceivedMessage(player.received(m.LeagueStandingsUpdate)[-1], wanted) for player in harness.players
+    ]
+    return evidence(harness.messages["standings"][0].request, expected)
 
 
-def _counted(scene: ManagerScene, player: Member) -> Callable[[Arrived], bool]:
-    return lambda _one: _is_counted(scene, player.got(m.LeagueStandingsUpdate))
+def _has_all_results(harness: ManagerHarness, player: KitAgent) -> Callable[[IncomingRequest], bool]:
+    return lambda _one: _counts_all_results(harness, player.received(m.LeagueStandingsUpdate))
 
 
-def _is_counted(scene: ManagerScene, updates: list[Arrived]) -> bool:
-    """Whether the last standings may be those after the last report."""
+def _counts_all_results(harness: ManagerHarness, updates: list[IncomingRequest]) -> bool:
+    """Return whether the last standings include all results that were reported."""
     played = [row.get("played") for row in rows_of(updates[-1].message, "standings")] if updates else []
-    return sum(one for one in played if type(one) is int) >= 2 * len(scene.results)
+    return sum(one for one in played if type(one) is int) >= 2 * len(harness.results)
 
 
-_fields = judged(
+_fields = add_request_checks(
     STANDINGS,
     "standings",
     m.LeagueStandingsUpdate,
     [
-        *envelope(
-            m.LeagueStandingsUpdate,
-            "league_manager",
-            ("001-L0515", "001-L0514", "001-L0516", "001-L0517", "001-L0518"),
-        ),
-        Part("league_id", "The standings name the league.", ("000-L0990",)),
-        Part("round_id", "The standings name the round.", ("000-L0991",)),
-        Part("standings[].rank", "Each row has its rank.", ("000-L0998",)),
-        Part("standings[].player_id", "Each row names its player.", ("000-L0999",)),
-        Part("standings[].display_name", "Each row has the player's name.", ("000-L1000",)),
-        *(
-            Part(f"standings[].{name}", f"Each row counts {what}.", (line,))
-            for name, what, line in (
-                ("played", "the matches played", "000-L1001"),
-                ("wins", "the wins", "000-L1002"),
-                ("draws", "the draws", "000-L1003"),
-                ("losses", "the losses", "000-L1004"),
-                ("points", "the points", "000-L1005"),
-            )
-        ),
+        *envelope(m.LeagueStandingsUpdate, "league_manager", "001-L0514"),
+        Field("league_id", "The standings name the league."),
+        Field("round_id", "The standings name the round."),
+        Field("standings[].rank", "Each row has its rank."),
+        Field("standings[].player_id", "Each row names its player."),
+        Field("standings[].display_name", "Each row has the player's name."),
+        Field("standings[].played", "Each row counts the matches played."),
+        *(Field(f"standings[].{name}", f"Each row counts the {name}.") for name in COUNTS[1:]),
     ],
     needs=[standings_sent],
     methods=("001-L0506",),
@@ -258,15 +259,15 @@ _fields = judged(
 _row_fields = [one for one in _fields if "[]" in one.id]
 
 
-def _latest(scene: ManagerScene) -> Arrived:
-    return scene.told["standings"][0].arrived
+def _last_standings(harness: ManagerHarness) -> IncomingRequest:
+    return harness.messages["standings"][0].request
 
 
 @STANDINGS.required(
     "rows", "The standings have a row for every player.", "000-L0995", needs=[standings_sent, *_row_fields]
 )
-async def standings_rows(scene: ManagerScene) -> Evidence:
-    return check_rows(_latest(scene), "standings", scene)
+async def standings_rows(harness: ManagerHarness) -> Evidence:
+    return check_rows(_last_standings(harness), "standings", harness)
 
 
 @STANDINGS.required(
@@ -278,8 +279,8 @@ async def standings_rows(scene: ManagerScene) -> Evidence:
     "001-L1465",
     needs=[standings_sent, *_row_fields],
 )
-async def standings_right(scene: ManagerScene) -> Evidence:
-    return check_counts(_latest(scene), "standings", scene, COUNTS)
+async def standings_right(harness: ManagerHarness) -> Evidence:
+    return check_counts(_last_standings(harness), "standings", harness, COUNTS)
 
 
 @STANDINGS.required(
@@ -289,8 +290,8 @@ async def standings_right(scene: ManagerScene) -> Evidence:
     "001-L0522b",
     needs=[standings_sent, *_row_fields, standings_right],
 )
-async def standings_order(scene: ManagerScene) -> Evidence:
-    return check_order(_latest(scene), "standings")
+async def standings_order(harness: ManagerHarness) -> Evidence:
+    return check_order(_last_standings(harness), "standings")
 
 
 # The end of the round
@@ -301,16 +302,15 @@ async def standings_order(scene: ManagerScene) -> Evidence:
     "When all matches of a round are reported, every player is told of its end.",
     "000-L0447",
     "001-L0651",
-    needs=[rest],
+    needs=[others_accepted],
 )
-async def completed(scene: ManagerScene) -> Evidence:
-    found = await told_to_all(scene, m.RoundCompleted, scene.players)
-    fixtures = scene.rounds[1]
-    statuses = [scene.outcome(one).details.status for one in fixtures]
+async def completed(harness: ManagerHarness) -> Evidence:
+    found = await check_sent_to_all(harness, m.RoundCompleted, harness.players)
+    fixtures = harness.rounds[1]
+    statuses = [harness.result_of(one).details.status for one in fixtures]
     wanted = {
-        "message_type": "ROUND_COMPLETED",
-        "sender": SENDER,
-        "league_id": scene.league_id,
+        "sender": MANAGER_SENDER,
+        "league_id": harness.league_id,
         "round_id": 1,
         "next_round_id": 2,
         "summary.total_matches": len(fixtures),
@@ -318,38 +318,32 @@ async def completed(scene: ManagerScene) -> Evidence:
         "summary.draws": statuses.count("DRAW"),
         "summary.technical_losses": statuses.count("TECHNICAL_LOSS"),
     }
-    scene.told["completed"] = [Came(player.got(m.RoundCompleted)[0], wanted) for player in scene.players]
-    # For the queries that follow; with it, the next round is known.
-    await scene.announced(2, ROUND_SECONDS)
+    harness.messages["completed"] = [
+        ReceivedMessage(player.received(m.RoundCompleted)[0], wanted) for player in harness.players
+    ]
+    # The queries that follow need the matches of the next round.
+    await harness.wait_for_round(2, ROUND_SECONDS)
     return found
 
 
 @COMPLETED.recommended("referees", "So is every referee.", "000-L0404", "000-L0447", needs=[completed])
-async def completed_to_referees(scene: ManagerScene) -> Evidence:
-    return await told_to_all(scene, m.RoundCompleted, scene.referees)
+async def completed_to_referees(harness: ManagerHarness) -> Evidence:
+    return await check_sent_to_all(harness, m.RoundCompleted, harness.referees)
 
 
-judged(
+add_request_checks(
     COMPLETED,
     "completed",
     m.RoundCompleted,
     [
-        *envelope(
-            m.RoundCompleted,
-            "league_manager",
-            ("001-L0661", "001-L0660", "001-L0662", "001-L0663", "001-L0664"),
-        ),
-        Part("league_id", "The end of a round names the league.", ("000-L0429",)),
-        Part("round_id", "The end of a round names the round.", ("000-L0430",)),
-        Part("next_round_id", "The end of a round names the next one.", ("000-L0432",)),
-        *(
-            Part(f"summary.{name}", f"The summary counts {what}.", (line,), is_required=False)
-            for name, what, line in (
-                ("total_matches", "the matches", "000-L0437"),
-                ("wins", "the wins", "000-L0438"),
-                ("draws", "the draws", "000-L0439"),
-                ("technical_losses", "the technical losses", "000-L0440"),
-            )
+        *envelope(m.RoundCompleted, "league_manager", "001-L0660"),
+        *named("The end of a round", "league_id", "round_id"),
+        Field("next_round_id", "The end of a round names the next one."),
+        *recommended(
+            Field("summary.total_matches", "The summary counts the matches."),
+            Field("summary.wins", "The summary counts the wins."),
+            Field("summary.draws", "The summary counts the draws."),
+            Field("summary.technical_losses", "The summary counts the technical losses."),
         ),
     ],
     needs=[completed],
@@ -365,13 +359,12 @@ judged(
     "decision 26",
     needs=[completed],
 )
-async def completed_count(scene: ManagerScene) -> Evidence:
-    arrived = scene.told["completed"][0].arrived
-    found = [value(arrived.message, name) for name in ("matches_completed", "matches_played")]
-    expected = f"matches_completed or matches_played: {len(scene.rounds[1])}"
-    if len(scene.rounds[1]) not in found or {*found} - {None, len(scene.rounds[1])}:
-        raise Failed(evidence(arrived, expected))
-    return evidence(arrived, expected)
+async def completed_count(harness: ManagerHarness) -> Evidence:
+    request = harness.messages["completed"][0].request
+    found = [value(request.message, name) for name in ("matches_completed", "matches_played")]
+    count = len(harness.rounds[1])
+    is_wrong = count not in found or not {*found} <= {None, count}
+    return fail_if(is_wrong, evidence(request, f"matches_completed or matches_played: {count}"))
 
 
 @COMPLETED.recommended(
@@ -381,12 +374,12 @@ async def completed_count(scene: ManagerScene) -> Evidence:
     "001-L0653",
     needs=[completed, standings_sent, standings_rows, *_row_fields],
 )
-async def after_standings(scene: ManagerScene) -> Evidence:
-    for player in scene.players:
+async def after_standings(harness: ManagerHarness) -> Evidence:
+    for player in harness.players:
         kinds = [
-            one for one in player.desk.arrived if is_a(m.RoundCompleted)(one) or is_a(m.LeagueStandingsUpdate)(one)
+            one for one in player.inbox.requests if is_a(m.RoundCompleted)(one) or is_a(m.LeagueStandingsUpdate)(one)
         ]
         before = kinds[: next(number for number, one in enumerate(kinds) if is_a(m.RoundCompleted)(one))]
-        if not _is_counted(scene, before):
+        if not _counts_all_results(harness, before):
             raise Failed(Evidence(came=f"the end came first to {player.id}", expected="the standings, then the end"))
     return Evidence(came="the standings, then the end", expected="the standings, then the end")

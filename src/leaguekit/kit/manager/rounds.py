@@ -1,44 +1,51 @@
-"""The start of the league: its first round is announced, its matches are given out, and some come too late."""
+"""The start of the league: the announcement of the first round, its assignments, and late registrations."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Arrived
-from leaguekit.kit.incoming import Came, Part, envelope, evidence, judged, value
-from leaguekit.kit.manager.harness import ManagerScene
-from leaguekit.kit.manager.kit_agents import GAME, SENDER, Member
-from leaguekit.kit.manager.registration import code_of, is_refused, other_players, other_referees, referee
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.exchanges import IncomingRequest
+from leaguekit.kit.field_checks import Field, envelope, named, recommended
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, value
+from leaguekit.kit.manager.harness import ManagerHarness
+from leaguekit.kit.manager.kit_agents import GAME, MANAGER_SENDER, KitAgent
+from leaguekit.kit.manager.registration import (
+    error_code_of,
+    is_refused,
+    other_players,
+    other_referees,
+    referee_accepted,
+)
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages import Message, message_type
 
 LEAD_SECONDS = 60.0
 
-START: Area[ManagerScene] = Area("start", "Start of the league")
-ROUND: Area[ManagerScene] = Area("round", "Announcement of a round")
-ASSIGN: Area[ManagerScene] = Area("assign", "How matches are given out")
-LATE: Area[ManagerScene] = Area("late", "Who comes too late")
+START: Area[ManagerHarness] = Area("start", "Start of the league")
+ROUND: Area[ManagerHarness] = Area("round", "Announcement of a round")
+ASSIGN: Area[ManagerHarness] = Area("assign", "How matches are given out")
+LATE: Area[ManagerHarness] = Area("late", "Who comes too late")
 
 
-def names(members: list[Member]) -> str:
-    return ", ".join(one.id for one in members)
+def ids_of(agents: list[KitAgent]) -> str:
+    return ", ".join(one.id for one in agents)
 
 
-async def told_to_all(scene: ManagerScene, kind: type[Message], members: list[Member], count: int = 1) -> Evidence:
-    """That everybody is sent a message of a kind."""
-    expected = f"{message_type(kind)} to {names(members)}"
-    if missed := await scene.everybody(kind, members, count):
-        raise Failed(Evidence(came=f"nothing came to {names(missed)}", expected=expected))
-    return evidence(members[0].got(kind)[count - 1], expected)
+async def check_sent_to_all(
+    harness: ManagerHarness, kind: type[Message], agents: list[KitAgent], count: int = 1
+) -> Evidence:
+    """Check that all agents receive a message of a kind."""
+    expected = f"{message_type(kind)} to {ids_of(agents)}"
+    if missed := await harness.agents_without(kind, agents, count):
+        raise Failed(Evidence(came=f"nothing came to {ids_of(missed)}", expected=expected))
+    return evidence(agents[0].received(kind)[count - 1], expected)
 
 
 @START.required("fourth", "A fourth player is taken.", "000-L0297", needs=[other_players, other_referees])
-async def fourth(scene: ManagerScene) -> Evidence:
-    return_ = await scene.register("fourth", "player", "Kit player 4")
-    if len(scene.players) < 4:
-        raise return_.failed("status: ACCEPTED")
-    return return_.evidence("status: ACCEPTED")
+async def fourth(harness: ManagerHarness) -> Evidence:
+    exchange = await harness.register("fourth", "player", "Kit player 4")
+    return exchange.fail_if(len(harness.players) < 4, "status: ACCEPTED")
 
 
 @START.required(
@@ -48,44 +55,39 @@ async def fourth(scene: ManagerScene) -> Evidence:
     "001-L0372",
     needs=[fourth],
 )
-async def announced(scene: ManagerScene) -> Evidence:
-    await scene.start()
-    if await scene.announced(1, scene.terms.patience) is None:
-        started = scene.seen.get("start")
+async def announced(harness: ManagerHarness) -> Evidence:
+    await harness.start()
+    if await harness.wait_for_round(1, harness.settings.timeout_seconds) is None:
+        started = harness.answers.get("start")
         came = "nothing came to the players" if started is None else f"nothing came; the start: {started.came}"
-        raise Failed(Evidence(came=came, expected=f"ROUND_ANNOUNCEMENT within {scene.terms.patience:g} s"))
-    scene.told["announcement"] = [
-        Came(
-            scene.players[0].got(m.RoundAnnouncement)[0],
+        raise Failed(Evidence(came=came, expected=f"ROUND_ANNOUNCEMENT within {harness.settings.timeout_seconds:g} s"))
+    harness.messages["announcement"] = [
+        ReceivedMessage(
+            harness.players[0].received(m.RoundAnnouncement)[0],
             {
-                "message_type": "ROUND_ANNOUNCEMENT",
-                "sender": SENDER,
-                "league_id": scene.league_id,
+                "sender": MANAGER_SENDER,
+                "league_id": harness.league_id,
                 "round_id": 1,
                 "matches[].game_type": GAME,
             },
         )
     ]
-    return evidence(scene.told["announcement"][0].arrived, "ROUND_ANNOUNCEMENT")
+    return evidence(harness.messages["announcement"][0].request, "ROUND_ANNOUNCEMENT")
 
 
-_fields = judged(
+_fields = add_request_checks(
     ROUND,
     "announcement",
     m.RoundAnnouncement,
     [
-        *envelope(
-            m.RoundAnnouncement,
-            "league_manager",
-            ("001-L0380", "001-L0379", "001-L0381", "001-L0382", "001-L0383"),
-        ),
-        Part("league_id", "The announcement names the league.", ("000-L0355",)),
-        Part("round_id", "The announcement names the round, 1 first.", ("000-L0358",)),
-        Part("matches[].match_id", "Each match has an id such as R1M1.", ("000-L0368",)),
-        Part("matches[].game_type", "Each match names the game.", ("000-L0372",)),
-        Part("matches[].player_A_id", "Each match names its first player.", ("000-L0375",)),
-        Part("matches[].player_B_id", "Each match names its second player.", ("000-L0378",)),
-        Part("matches[].referee_endpoint", "Each match gives the URL of its referee.", ("000-L0381",)),
+        *envelope(m.RoundAnnouncement, "league_manager", "001-L0379"),
+        *named("The announcement", "league_id"),
+        Field("round_id", "The announcement names the round, 1 first."),
+        Field("matches[].match_id", "Each match has an id such as R1M1."),
+        Field("matches[].game_type", "Each match names the game."),
+        Field("matches[].player_A_id", "Each match names its first player."),
+        Field("matches[].player_B_id", "Each match names its second player."),
+        Field("matches[].referee_endpoint", "Each match gives the URL of its referee."),
     ],
     needs=[announced],
     methods=("001-L0371",),
@@ -97,17 +99,17 @@ round_number = _by_path["round_id"]
 
 
 @ROUND.required("players", "Every player is told of the round.", "000-L0394", "001-L0370", needs=[announced])
-async def to_players(scene: ManagerScene) -> Evidence:
-    return await told_to_all(scene, m.RoundAnnouncement, scene.players)
+async def to_players(harness: ManagerHarness) -> Evidence:
+    return await check_sent_to_all(harness, m.RoundAnnouncement, harness.players)
 
 
 @ROUND.recommended("referees", "So is every referee.", "000-L0382", "decision 22", needs=[announced])
-async def to_referees(scene: ManagerScene) -> Evidence:
-    return await told_to_all(scene, m.RoundAnnouncement, scene.referees)
+async def to_referees(harness: ManagerHarness) -> Evidence:
+    return await check_sent_to_all(harness, m.RoundAnnouncement, harness.referees)
 
 
-def _announcement(scene: ManagerScene) -> Arrived:
-    return scene.told["announcement"][0].arrived
+def _announcement(harness: ManagerHarness) -> IncomingRequest:
+    return harness.messages["announcement"][0].request
 
 
 @ROUND.required(
@@ -116,11 +118,11 @@ def _announcement(scene: ManagerScene) -> Arrived:
     "000-L0369",
     needs=[announced, *_ids],
 )
-async def numbers(scene: ManagerScene) -> Evidence:
-    ids = [one.match_id for one in scene.rounds[1]]
+async def numbers(harness: ManagerHarness) -> Evidence:
+    ids = [one.match_id for one in harness.rounds[1]]
     if not all(one.startswith("R1M") for one in ids) or len(set(ids)) != len(ids):
-        raise Failed(evidence(_announcement(scene), "R1M1, R1M2 and so on", ", ".join(ids)))
-    return evidence(_announcement(scene), "R1M1, R1M2 and so on")
+        raise Failed(evidence(_announcement(harness), "R1M1, R1M2 and so on", ", ".join(ids)))
+    return evidence(_announcement(harness), "R1M1, R1M2 and so on")
 
 
 @ROUND.required(
@@ -130,12 +132,12 @@ async def numbers(scene: ManagerScene) -> Evidence:
     "000-L0398",
     needs=[announced, *_ids],
 )
-async def pairs(scene: ManagerScene) -> Evidence:
-    playing = [one for match in scene.rounds[1] for one in (match.a, match.b)]
-    expected = f"each of {names(scene.players)} once at most"
-    if max(Counter(playing).values()) > 1 or not set(playing) <= set(scene.table.rows):
-        raise Failed(evidence(_announcement(scene), expected, ", ".join(playing)))
-    return evidence(_announcement(scene), expected)
+async def pairs(harness: ManagerHarness) -> Evidence:
+    playing = [one for match in harness.rounds[1] for one in (match.a, match.b)]
+    expected = f"each of {ids_of(harness.players)} once at most"
+    if max(Counter(playing).values()) > 1 or not set(playing) <= set(harness.table.rows):
+        raise Failed(evidence(_announcement(harness), expected, ", ".join(playing)))
+    return evidence(_announcement(harness), expected)
 
 
 @ROUND.required(
@@ -145,11 +147,11 @@ async def pairs(scene: ManagerScene) -> Evidence:
     "003-L0158b",
     needs=[announced, *_ids],
 )
-async def whole(scene: ManagerScene) -> Evidence:
-    expected = f"{len(scene.players) // 2} matches"
-    if len(scene.rounds[1]) != len(scene.players) // 2:
-        raise Failed(evidence(_announcement(scene), expected, f"{len(scene.rounds[1])} matches"))
-    return evidence(_announcement(scene), expected)
+async def whole(harness: ManagerHarness) -> Evidence:
+    expected = f"{len(harness.players) // 2} matches"
+    if len(harness.rounds[1]) != len(harness.players) // 2:
+        raise Failed(evidence(_announcement(harness), expected, f"{len(harness.rounds[1])} matches"))
+    return evidence(_announcement(harness), expected)
 
 
 @ROUND.required(
@@ -159,44 +161,40 @@ async def whole(scene: ManagerScene) -> Evidence:
     "003-L0158c",
     needs=[announced, _endpoint],
 )
-async def endpoints(scene: ManagerScene) -> Evidence:
-    known = {one.url for one in scene.referees}
-    named = {one.referee_endpoint for one in scene.rounds[1]}
-    if not named <= known:
-        raise Failed(evidence(_announcement(scene), f"one of {', '.join(sorted(known))}"))
-    return evidence(_announcement(scene), f"one of {', '.join(sorted(known))}")
+async def endpoints(harness: ManagerHarness) -> Evidence:
+    known = {one.url for one in harness.referees}
+    named = {one.referee_endpoint for one in harness.rounds[1]}
+    return fail_if(not named <= known, evidence(_announcement(harness), f"one of {', '.join(sorted(known))}"))
 
 
 @ROUND.recommended(
     "copy", "The referees' copy tells where the players listen.", "decision 22", needs=[announced, to_referees, pairs]
 )
-async def copy(scene: ManagerScene) -> Evidence:
-    arrived = scene.referees[0].got(m.RoundAnnouncement)[0]
-    matches = arrived.message.get("matches")
+async def referees_copy(harness: ManagerHarness) -> Evidence:
+    request = harness.referees[0].received(m.RoundAnnouncement)[0]
+    matches = request.message.get("matches")
     for one in matches if isinstance(matches, list) else []:
         for side in ("A", "B"):
-            player = scene.members.get(str(value(one, f"player_{side}_id")))
+            player = harness.agents.get(str(value(one, f"player_{side}_id")))
             if player is not None and value(one, f"player_{side}_endpoint") != player.url:
-                raise Failed(evidence(arrived, f"player_{side}_endpoint: {player.url}"))
-    return evidence(arrived, "the endpoints of both players")
+                raise Failed(evidence(request, f"player_{side}_endpoint: {player.url}"))
+    return evidence(request, "the endpoints of both players")
 
 
-# Too late
+# Late registrations
 
 
 @LATE.required(
     "player", "A player that registers after the start is refused.", "000-L0303", "000-L1231", needs=[announced]
 )
-async def late_player(scene: ManagerScene) -> Evidence:
-    return is_refused(await scene.register("late player", "player", "Kit latecomer"))
+async def late_player(harness: ManagerHarness) -> Evidence:
+    return is_refused(await harness.register("late player", "player", "Kit latecomer"))
 
 
 @LATE.recommended("code", "The code for that is E019.", "000-L1231", "decision 9", needs=[late_player])
-async def late_code(scene: ManagerScene) -> Evidence:
-    exchange = scene.seen["late player"]
-    if code_of(exchange) != "E019":
-        raise exchange.failed("error_code: E019")
-    return exchange.evidence("error_code: E019")
+async def late_code(harness: ManagerHarness) -> Evidence:
+    exchange = harness.answers["late player"]
+    return exchange.fail_if(error_code_of(exchange) != "E019", "error_code: E019")
 
 
 @LATE.recommended(
@@ -204,13 +202,13 @@ async def late_code(scene: ManagerScene) -> Evidence:
     "A referee that registers after the start is refused.",
     "000-L0194",
     "decision 21",
-    needs=[announced, *referee],
+    needs=[announced, *referee_accepted],
 )
-async def late_referee(scene: ManagerScene) -> Evidence:
-    return is_refused(await scene.register("late referee", "referee", "Kit late referee"))
+async def late_referee(harness: ManagerHarness) -> Evidence:
+    return is_refused(await harness.register("late referee", "referee", "Kit late referee"))
 
 
-# How matches are given out
+# Assignments
 
 
 @ASSIGN.recommended(
@@ -219,69 +217,68 @@ async def late_referee(scene: ManagerScene) -> Evidence:
     "decision 22",
     needs=[announced, numbers, pairs, endpoints],
 )
-async def comes(scene: ManagerScene) -> Evidence:
-    await scene.given_out(1)
-    if not scene.assigns:
-        raise NotRun("no start_match came: the manager starts its matches otherwise, and no document says how")
-    for fixture in scene.rounds[1]:
-        given = scene.assignment_of(fixture)
+async def matches_assigned(harness: ManagerHarness) -> Evidence:
+    await harness.wait_for_assignments(1)
+    if not harness.uses_start_match:
+        raise NotRun("no start_match came: the manager starts its matches in another way")
+    for fixture in harness.rounds[1]:
+        given = harness.assignment_of(fixture)
         if given is None or given[0].url != fixture.referee_endpoint:
             came = "no start_match" if given is None else f"start_match to {given[0].id}"
             raise Failed(Evidence(came=f"{came} for {fixture.match_id}", expected=f"at {fixture.referee_endpoint}"))
-    scene.told["assignment"] = [
-        Came(
+    harness.messages["assignment"] = [
+        ReceivedMessage(
             given[1],
             {
-                "message_type": "MATCH_ASSIGNMENT",
-                "sender": SENDER,
-                "league_id": scene.league_id,
+                "sender": MANAGER_SENDER,
+                "league_id": harness.league_id,
                 "round_id": fixture.round_id,
                 "match_id": fixture.match_id,
                 "game_type": GAME,
                 "attempt": 1,
                 "player_A.player_id": fixture.a,
                 "player_B.player_id": fixture.b,
-                "player_A.endpoint": scene.members[fixture.a].url,
-                "player_B.endpoint": scene.members[fixture.b].url,
+                "player_A.endpoint": harness.agents[fixture.a].url,
+                "player_B.endpoint": harness.agents[fixture.b].url,
             },
         )
-        for fixture in scene.rounds[1]
-        if (given := scene.assignment_of(fixture)) is not None
+        for fixture in harness.rounds[1]
+        if (given := harness.assignment_of(fixture)) is not None
     ]
-    return evidence(scene.told["assignment"][0].arrived, "MATCH_ASSIGNMENT")
+    return evidence(harness.messages["assignment"][0].request, "MATCH_ASSIGNMENT")
 
 
-judged(
+add_request_checks(
     ASSIGN,
     "assignment",
     m.MatchAssignment,
-    [
-        part._replace(is_required=False)
-        for part in (
-            *envelope(m.MatchAssignment, "league_manager", ["decision 22"] * 5),
-            Part("league_id", "The assignment names the league.", ("decision 22",)),
-            Part("round_id", "The assignment names the round.", ("decision 22",)),
-            Part("game_type", "The assignment names the game.", ("decision 22",)),
-            Part("attempt", "The assignment says which attempt it is.", ("decision 22",)),
-            Part("match_seed", "The assignment has the seed of the draw.", ("decision 22",)),
-            Part("time_limits", "The assignment tells the limits.", ("decision 22",)),
-            Part("player_A.player_id", "The assignment names player A, as announced.", ("decision 22",)),
-            Part("player_B.player_id", "The assignment names player B, as announced.", ("decision 22",)),
-            Part("player_A.endpoint", "The assignment tells where player A listens.", ("decision 22",)),
-            Part("player_B.endpoint", "The assignment tells where player B listens.", ("decision 22",)),
-        )
-    ],
-    needs=[comes],
+    recommended(
+        *envelope(m.MatchAssignment, "league_manager", "decision 22"),
+        *(
+            field._replace(instead=("decision 22",))
+            for field in (
+                *named("The assignment", "league_id", "round_id", "game_type"),
+                Field("attempt", "The assignment says which attempt it is."),
+                Field("match_seed", "The assignment has the seed of the draw."),
+                Field("time_limits", "The assignment tells the limits."),
+                Field("player_A.player_id", "The assignment names player A, as announced."),
+                Field("player_B.player_id", "The assignment names player B, as announced."),
+                Field("player_A.endpoint", "The assignment tells where player A listens."),
+                Field("player_B.endpoint", "The assignment tells where player B listens."),
+            )
+        ),
+    ),
+    needs=[matches_assigned],
 )
 
 
 @ASSIGN.recommended("tokens", "No agent is shown another's token.", "003-L0130c", "decision 19", needs=[announced])
-async def tokens_kept(scene: ManagerScene) -> Evidence:
-    for member in scene.members.values():
-        others = [one.token for one in scene.members.values() if one is not member and one.token]
-        for arrived in member.desk.arrived:
-            if any(token in arrived.body.decode(errors="replace") for token in others):
-                raise Failed(evidence(arrived, "nobody else's token"))
+async def tokens_kept(harness: ManagerHarness) -> Evidence:
+    for agent in harness.agents.values():
+        others = [one.token for one in harness.agents.values() if one is not agent and one.token]
+        for request in agent.inbox.requests:
+            if any(token in request.body.decode(errors="replace") for token in others):
+                raise Failed(evidence(request, "nobody else's token"))
     return Evidence(came="none", expected="nobody else's token")
 
 
@@ -290,13 +287,11 @@ async def tokens_kept(scene: ManagerScene) -> Evidence:
     "A round's first match begins at least 60 seconds after the announcement.",
     "000-L0325",
     "000-L0395",
-    needs=[comes],
+    needs=[matches_assigned],
     full=True,
 )
-async def lead(scene: ManagerScene) -> Evidence:
-    first = min(one.arrived.at for one in scene.told["assignment"])
-    seconds = first - _announcement(scene).at
+async def announcement_lead(harness: ManagerHarness) -> Evidence:
+    first = min(one.request.loop_time for one in harness.messages["assignment"])
+    seconds = first - _announcement(harness).loop_time
     found = Evidence(came=f"{seconds:.1f} s", expected=f"at least {LEAD_SECONDS:g} s")
-    if seconds < LEAD_SECONDS - 0.5:
-        raise Failed(found)
-    return found
+    return fail_if(seconds < LEAD_SECONDS - 0.5, found)

@@ -1,4 +1,4 @@
-"""The checks of a player: the kit is its manager, its referee and its opponent, through a whole small league."""
+"""The checks of a player. The kit is its manager, its referee and its opponent in a whole small league."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game
-from leaguekit.kit.checks import USUAL, Check, CheckSettings, examine
-from leaguekit.kit.exchanges import Ground
+from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings, run_checks
+from leaguekit.kit.exchanges import Network
 from leaguekit.kit.player import errors_and_repeats, limits, matches, registration, robustness
-from leaguekit.kit.player.harness import PlayerScene
+from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.report import Report
 
 AREAS = (
@@ -32,25 +32,25 @@ AREAS = (
     limits.END,
     robustness.OWN,
 )
-# In the order in which they are made.
-CHECKS: list[Check[PlayerScene]] = [check for area in AREAS for check in area.checks]
+# In the order in which they run.
+CHECKS: list[Check[PlayerHarness]] = [check for area in AREAS for check in area.checks]
 
 
 async def check_player(
     world: World,
-    ground: Ground,
+    network: Network,
     game: Game[Any],
     *,
     port: int = 0,
     url: str | None = None,
-    terms: CheckSettings = USUAL,
+    settings: CheckSettings = DEFAULTS,
 ) -> Report:
-    """Check the player that registers at our port, or the one at ``url``, which need not register.
+    """Check the player that registers at ``port``, or the one at ``url``, which does not register.
 
-    The ground is left open, for the player may still need it.
+    The network stays open, because the player may still need it.
     """
-    scene = PlayerScene(world, ground, game, url=url, terms=terms)
-    await scene.open(port)
-    # Its name is known only once it has registered.
-    outcomes = await examine(CHECKS, scene, terms)
-    return Report("player", scene.name, outcomes)
+    harness = PlayerHarness(world, network, game, url=url, settings=settings)
+    await harness.open(port)
+    # The name of the player is known only after its registration.
+    outcomes = await run_checks(CHECKS, harness, settings)
+    return Report("player", harness.name, outcomes)

@@ -1,4 +1,4 @@
-"""What a league brings besides the plain course: errors and another try, repeats, technical losses, large tables."""
+"""Events that are not part of a normal match: errors, repeated requests, technical losses, large tables."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ import msgspec
 from leaguekit.kit.answer_checks import came_in_time
 from leaguekit.kit.checks import Area, Evidence
 from leaguekit.kit.exchanges import Exchange
-from leaguekit.kit.player.harness import PlayerScene
+from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
     CAN_CHOOSE,
     CAN_JOIN,
-    chooses,
-    notice,
-    over_told,
-    plays_on,
-    standings_told,
+    accepts_invitation,
+    add_notice_checks,
+    game_over_notice,
+    makes_legal_choice,
+    standings_notice,
 )
 from leaguekit.protocol import messages as m
 
-# A table of a hundred players is well over the 10 KB that a player may send.
+# A table of that size is much longer than 10 KB, the longest message that a player may send.
 MANY_PLAYERS = 100
 
-ERROR: Area[PlayerScene] = Area("error", "Errors of a match")
-REPEAT: Area[PlayerScene] = Area("repeat", "Repeats")
-LOSS: Area[PlayerScene] = Area("loss", "Technical losses")
-TOLERANCE: Area[PlayerScene] = Area("tolerance", "What may come besides")
+ERROR: Area[PlayerHarness] = Area("error", "Errors of a match")
+REPEAT: Area[PlayerHarness] = Area("repeat", "Repeats")
+LOSS: Area[PlayerHarness] = Area("loss", "Technical losses")
+TOLERANCE: Area[PlayerHarness] = Area("tolerance", "What may come besides")
 
 
-async def _tell_of_wrong_choice(scene: PlayerScene) -> Exchange:
-    scene.other_match = bout = await scene.fresh(side="B")
-    await scene.say("second invitation", bout.invitation())
-    await scene.say("second call", bout.call())
-    return await scene.say("error", bout.error("E004", "The choice was not legal."))
+async def _send_error(harness: PlayerHarness) -> Exchange:
+    harness.other_match = match = await harness.match_in_new_round(side="B")
+    await harness.send("second invitation", match.invitation())
+    await harness.send("second call", match.call())
+    return await harness.send("error", match.error("E004", "The choice was not legal."))
 
 
-notice(
+add_notice_checks(
     ERROR,
     m.GameError,
-    _tell_of_wrong_choice,
+    _send_error,
     limit=("001-L1565", "000-L1578"),
     acknowledged=("001-L1620", "001-L1621"),
     ids=("001-L1622", "001-L1623"),
@@ -53,9 +53,9 @@ notice(
     "decision 31",
     needs=CAN_CHOOSE,
 )
-async def choice_again(scene: PlayerScene) -> Evidence:
-    bout = scene.other_match
-    return chooses(await scene.say("choice after E004", bout.call()), bout)
+async def choice_again(harness: PlayerHarness) -> Evidence:
+    match = harness.other_match
+    return makes_legal_choice(await harness.send("choice after E004", match.call()), match)
 
 
 @ERROR.required(
@@ -66,10 +66,10 @@ async def choice_again(scene: PlayerScene) -> Evidence:
     "001-L1035",
     needs=CAN_JOIN,
 )
-async def invitation_again(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    await scene.say("E001", bout.error("E001", "The invitation was not answered in time.", "WAITING_FOR_PLAYERS"))
-    return plays_on(await scene.say("invitation after E001", bout.invitation()), bout)
+async def invitation_again(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    await harness.send("E001", match.error("E001", "The invitation was not answered in time.", "WAITING_FOR_PLAYERS"))
+    return accepts_invitation(await harness.send("invitation after E001", match.invitation()), match)
 
 
 @ERROR.required(
@@ -79,11 +79,11 @@ async def invitation_again(scene: PlayerScene) -> Evidence:
     "001-L1193",
     needs=[*CAN_JOIN, *CAN_CHOOSE],
 )
-async def timeout_again(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    await scene.say("third invitation", bout.invitation())
-    await scene.say("E001", bout.error("E001", "The call was not answered in time."))
-    return chooses(await scene.say("choice after E001", bout.call()), bout)
+async def timeout_again(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    await harness.send("third invitation", match.invitation())
+    await harness.send("E001", match.error("E001", "The call was not answered in time."))
+    return makes_legal_choice(await harness.send("choice after E001", match.call()), match)
 
 
 @REPEAT.required(
@@ -93,10 +93,10 @@ async def timeout_again(scene: PlayerScene) -> Evidence:
     "000-L0571",
     needs=CAN_JOIN,
 )
-async def same_invitation(scene: PlayerScene) -> Evidence:
-    scene.other_match = bout = await scene.fresh(side="B")
-    await scene.say("invitation", bout.invitation())
-    return plays_on(await scene.say("invitation once more", bout.invitation()), bout)
+async def same_invitation(harness: PlayerHarness) -> Evidence:
+    harness.other_match = match = await harness.match_in_new_round(side="B")
+    await harness.send("invitation", match.invitation())
+    return accepts_invitation(await harness.send("invitation once more", match.invitation()), match)
 
 
 @REPEAT.required(
@@ -106,19 +106,21 @@ async def same_invitation(scene: PlayerScene) -> Evidence:
     "000-L0806",
     needs=[*CAN_JOIN, *CAN_CHOOSE],
 )
-async def same_call(scene: PlayerScene) -> Evidence:
-    bout = scene.other_match
-    await scene.say("call", bout.call())
-    return chooses(await scene.say("call once more", bout.call()), bout)
+async def same_call(harness: PlayerHarness) -> Evidence:
+    match = harness.other_match
+    await harness.send("call", match.call())
+    return makes_legal_choice(await harness.send("call once more", match.call()), match)
 
 
-@REPEAT.required("result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[over_told.answered])
-async def same_result(scene: PlayerScene) -> Evidence:
-    bout = scene.other_match
-    bout.play(bout.options()[0])
-    over = bout.over()
-    await scene.say("result", over)
-    return came_in_time(await scene.say("result once more", over))
+@REPEAT.required(
+    "result", "The player takes GAME_OVER twice.", "000-L0737", "decision 34", needs=[game_over_notice.answered]
+)
+async def same_result(harness: PlayerHarness) -> Evidence:
+    match = harness.other_match
+    match.play(match.options()[0])
+    over = match.game_over()
+    await harness.send("result", over)
+    return came_in_time(await harness.send("result once more", over))
 
 
 @LOSS.required(
@@ -126,12 +128,12 @@ async def same_result(scene: PlayerScene) -> Evidence:
     "The player answers a GAME_OVER that gives it a technical loss, with null for number and parity.",
     "000-L0857",
     "decision 33",
-    needs=[over_told.answered],
+    needs=[game_over_notice.answered],
 )
-async def told_of_loss(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    await scene.say("invitation to a loss", bout.invitation())
-    return came_in_time(await scene.say("loss", bout.lost(bout.side)))
+async def technical_loss(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    await harness.send("invitation to a loss", match.invitation())
+    return came_in_time(await harness.send("loss", match.technical_loss(match.side)))
 
 
 @LOSS.required(
@@ -141,9 +143,9 @@ async def told_of_loss(scene: PlayerScene) -> Evidence:
     "003-L0039",
     needs=CAN_JOIN,
 )
-async def plays_on_after_loss(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    return plays_on(await scene.say("next invitation", bout.invitation()), bout)
+async def plays_on_after_loss(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    return accepts_invitation(await harness.send("next invitation", match.invitation()), match)
 
 
 @LOSS.required(
@@ -151,12 +153,12 @@ async def plays_on_after_loss(scene: PlayerScene) -> Evidence:
     "The player answers a GAME_OVER by which its opponent loses technically.",
     "000-L0878",
     "decision 33",
-    needs=[over_told.answered],
+    needs=[game_over_notice.answered],
 )
-async def told_of_win(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh(side="B")
-    await scene.say("invitation to a win", bout.invitation())
-    return came_in_time(await scene.say("win", bout.lost()))
+async def technical_win(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round(side="B")
+    await harness.send("invitation to a win", match.invitation())
+    return came_in_time(await harness.send("win", match.technical_loss()))
 
 
 @TOLERANCE.required(
@@ -166,9 +168,9 @@ async def told_of_win(scene: PlayerScene) -> Evidence:
     "decision 35",
     needs=CAN_JOIN,
 )
-async def unannounced(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh(announced=False)
-    return plays_on(await scene.say("invitation without announcement", bout.invitation()), bout)
+async def unannounced(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round(announced=False)
+    return accepts_invitation(await harness.send("invitation without announcement", match.invitation()), match)
 
 
 @TOLERANCE.required(
@@ -177,10 +179,10 @@ async def unannounced(scene: PlayerScene) -> Evidence:
     "000-L1594",
     needs=CAN_JOIN,
 )
-async def unknown_fields(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    message = msgspec.to_builtins(bout.invitation()) | {"from_a_later_version": {"of": ["league.v2"]}}
-    return plays_on(await scene.say("invitation with more fields", message), bout)
+async def unknown_fields(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    message = msgspec.to_builtins(match.invitation()) | {"from_a_later_version": {"of": ["league.v2"]}}
+    return accepts_invitation(await harness.send("invitation with more fields", message), match)
 
 
 @TOLERANCE.required(
@@ -188,7 +190,7 @@ async def unknown_fields(scene: PlayerScene) -> Evidence:
     f"The player takes the standings of a league of {MANY_PLAYERS} players.",
     "000-L1567",
     "decision 6",
-    needs=[standings_told.answered],
+    needs=[standings_notice.answered],
 )
-async def large_table(scene: PlayerScene) -> Evidence:
-    return came_in_time(await scene.say("large table", scene.standings_update(MANY_PLAYERS)))
+async def large_table(harness: PlayerHarness) -> Evidence:
+    return came_in_time(await harness.send("large table", harness.standings_update(MANY_PLAYERS)))

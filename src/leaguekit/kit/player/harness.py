@@ -1,7 +1,7 @@
 """The league around a player under test: the kit is its manager, its referee and its opponents.
 
-What the player registers with, and whatever else it sends, arrives at one desk; what the kit asks it is kept in
-``seen``, under a name, for every check that looks at it.
+Every request of the player arrives in one inbox. The kit keeps its calls and their answers in ``answers`` under a
+name, for every check that looks at them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import Game, Side
-from leaguekit.kit.agent_harness import PING_SECONDS, Host
-from leaguekit.kit.checks import USUAL, CheckSettings, NotRun
-from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
-from leaguekit.kit.player.match import LIMITS, Bout
+from leaguekit.kit.agent_harness import PING_SECONDS, AgentHarness
+from leaguekit.kit.checks import DEFAULTS, CheckSettings, NotRun
+from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
+from leaguekit.kit.player.match import LIMITS, RefereedMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import MANAGER, match_id
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, PING
 
-# With --full, the answer to the registration takes so long; the player has to wait for 10 s.
-SLOW_SECONDS = 8.0
-# A number that nobody guesses: a player that calls itself P01 whatever it is told would go unnoticed as P01.
+# With --full, the answer to the registration takes this long. The player must wait for up to 10 s.
+SLOW_ANSWER_SECONDS = 8.0
+# Not P01: a player that ignores its id and always calls itself P01 must fail.
 PLAYER_ID = "P07"
 OPPONENT_ID = "P03"
 REFEREE_ID = "REF01"
@@ -33,65 +33,76 @@ _REGISTRATION = m.message_type(m.LeagueRegisterRequest)
 _POSTED = (m.GameJoinAck, m.ChooseParityResponse, m.GameMoveResponse)
 
 
-class PlayerScene(Host):
-    """Everything the checks of a player need."""
+class PlayerHarness(AgentHarness):
+    """The state of the checks of one player, and the actions that they share."""
 
     role = "player"
     agent_id = PLAYER_ID
 
     def __init__(
-        self, world: World, ground: Ground, game: Game[Any], *, url: str | None = None, terms: CheckSettings = USUAL
+        self,
+        world: World,
+        network: Network,
+        game: Game[Any],
+        *,
+        url: str | None = None,
+        settings: CheckSettings = DEFAULTS,
     ) -> None:
-        super().__init__(world, ground, url, terms)
+        super().__init__(world, network, url, settings)
         self.game = game
-        # Every answer in the order of the questions: what is measured of all of them is measured here.
+        # All exchanges in their order, for checks of all answers.
         self.exchanges: list[Exchange] = []
         self._rounds = itertools.count(1)
         self.round_id = next(self._rounds)
-        # The match of the first round, and of each of its moves what is wrong with it.
-        self.match = self.bout()
+        self.first_match = self.new_match()
+        # The moves of the first match, each with its fault, if any.
         self.moves: list[tuple[str | None, Exchange]] = []
-        # The one that is asked about more than once, and those that the player has not been told the end of.
-        self.other_match = self.match
-        self._open: dict[str, Bout] = {}
+        # A match that several checks use.
+        self.other_match = self.first_match
+        # Matches whose end the player has not been sent.
+        self._open_matches: dict[str, RefereedMatch] = {}
         self._conversations = itertools.count(1)
 
-    # What the player sends
+    # Requests of the player
 
-    def is_registration(self, arrived: Arrived) -> bool:
+    def is_registration(self, request: IncomingRequest) -> bool:
         names = _REGISTER.names
-        return arrived.method in names or arrived.type == _REGISTRATION or "player_meta" in self.introduction(arrived)
+        return (
+            request.method in names
+            or request.type == _REGISTRATION
+            or "player_meta" in self.registration_message(request)
+        )
 
-    def introduction(self, arrived: Arrived) -> Json:
-        """The message of a registration, also where it stands in a place of the player's own choice."""
-        inner = (arrived.message.get(name) for name in ("message", "arguments", "payload"))
-        found = [one for one in (arrived.message, *inner) if isinstance(one, dict) and "player_meta" in one]
-        return found[0] if found else arrived.message
+    def registration_message(self, request: IncomingRequest) -> Json:
+        """Return the message in a registration. It may be nested in another field, which a check reports."""
+        inner = (request.message.get(name) for name in ("message", "arguments", "payload"))
+        found = [one for one in (request.message, *inner) if isinstance(one, dict) and "player_meta" in one]
+        return found[0] if found else request.message
 
-    async def script(self, arrived: Arrived) -> Any:
-        message = arrived.message
-        if arrived.method == PING:
+    async def respond(self, request: IncomingRequest) -> Any:
+        message = request.message
+        if request.method == PING:
             return {"status": "ok", "league_id": self.league_id}
-        if self.is_registration(arrived):
-            return await self.register(arrived)
-        known = BY_NAME.get(arrived.method)
+        if self.is_registration(request):
+            return await self.register(request)
+        known = BY_NAME.get(request.method)
         if known is None:
-            raise Refusal(-32601, f"There is no method {arrived.method!r} here.")
+            raise Refusal(-32601, f"There is no method {request.method!r} here.")
         if known.request is m.LeagueQuery:
             return self.answer_to(message, known.answer) | self._query(message)
         if known.request in _POSTED:
             ids = {"match_id": message.get("match_id"), "player_id": PLAYER_ID}
             return self.answer_to(message, known.answer) | {"status": "ACKNOWLEDGED"} | ids
-        raise Refusal(-32601, f"{arrived.method} is not for a player to call.")
+        raise Refusal(-32601, f"{request.method} is not for a player to call.")
 
-    async def look_at_newcomer(self) -> None:
-        """Call the player as a manager does before it takes anybody: who registers has to be there already."""
+    async def before_first_answer(self) -> None:
+        """Call the player, as a manager does before it accepts an agent: the player must already listen."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         with contextlib.suppress(NotRun):
-            self.seen["early"] = await self.line.call(self.url, PING, {}, PING_SECONDS)
-        if self.terms.full:
-            await asyncio.sleep(began + SLOW_SECONDS - loop.time())
+            self.answers["early"] = await self.client.call(self.url, PING, {}, PING_SECONDS)
+        if self.settings.full:
+            await asyncio.sleep(began + SLOW_ANSWER_SECONDS - loop.time())
 
     def _query(self, message: Json) -> Json:
         query = message.get("query_type")
@@ -121,45 +132,45 @@ class PlayerScene(Host):
             "data": data[query],
         } | flat
 
-    def own_messages(self) -> list[Arrived]:
-        """What the player sent by itself, besides registering."""
-        return [one for one in self.desk.arrived if one.type and not self.is_registration(one)]
+    def own_messages(self) -> list[IncomingRequest]:
+        """Return the messages that the player has sent, without its registration."""
+        return [one for one in self.inbox.requests if one.type and not self.is_registration(one)]
 
-    # What is sent to the player
+    # Messages to the player
 
-    async def say(self, name: str, message: m.Request | Json, *, method: str | None = None) -> Exchange:
-        """Send the player a message as its method says, and keep what comes of it under a name."""
+    async def send(self, name: str, message: m.Request | Json, *, method: str | None = None) -> Exchange:
+        """Send the player a message, and keep the exchange under ``name``. ``method`` replaces the usual method."""
         kind = m.BY_TYPE[message["message_type"]] if isinstance(message, dict) else type(message)
         known = BY_REQUEST[kind]
         if isinstance(message, m.GameOver):
-            self._open.pop(message.match_id, None)
-        exchange = await self.line.call(self.url, method or known.name, message, known.seconds)
-        self.seen[name] = exchange
+            self._open_matches.pop(message.match_id, None)
+        exchange = await self.client.call(self.url, method or known.name, message, known.seconds)
+        self.answers[name] = exchange
         self.exchanges.append(exchange)
         return exchange
 
-    async def fresh(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> Bout:
-        """A match in a round of its own. Those before are ended first: some players wait for that."""
-        await self.finish()
+    async def match_in_new_round(self, *, number: int = 1, side: Side = "A", announced: bool = True) -> RefereedMatch:
+        """Return a match in a new round. Earlier matches are ended first, because some players wait for that."""
+        await self.end_open_matches()
         self.round_id = next(self._rounds)
         if announced:
-            await self.say("announcement", self.announcement(number))
-        return self.opened(self.bout(number=number, side=side))
+            await self.send("announcement", self.announcement(number))
+        return self.keep_open(self.new_match(number=number, side=side))
 
-    def opened(self, bout: Bout) -> Bout:
-        """The same match; the player will be told its end."""
-        self._open[bout.match_id] = bout
-        return bout
+    def keep_open(self, match: RefereedMatch) -> RefereedMatch:
+        """Return the same match, after noting that the player must be sent its end."""
+        self._open_matches[match.match_id] = match
+        return match
 
-    async def finish(self) -> None:
-        """End every match that is still open."""
-        for bout in [*self._open.values()]:
-            await self.say("end of a match", bout.lost())
+    async def end_open_matches(self) -> None:
+        """Send the player the end of every match that is still open."""
+        for match in [*self._open_matches.values()]:
+            await self.send("end of a match", match.technical_loss())
 
-    def bout(self, *, number: int = 1, side: Side = "A") -> Bout:
-        """A match of the player's in this round."""
+    def new_match(self, *, number: int = 1, side: Side = "A") -> RefereedMatch:
+        """Return a match of the player in this round."""
         names = {side: PLAYER_ID}
-        seats = {one: self._seat(names.get(one, OPPONENT_ID), number) for one in ("A", "B")}
+        players = {one: self._assigned_player(names.get(one, OPPONENT_ID), number) for one in ("A", "B")}
         assignment = m.MatchAssignment(
             **m.envelope(MANAGER, self.world.now(), "conv-check"),
             league_id=self.league_id,
@@ -169,25 +180,25 @@ class PlayerScene(Host):
             attempt=1,
             match_seed=self.world.entropy(32).hex(),
             time_limits=LIMITS,
-            player_A=seats["A"],
-            player_B=seats["B"],
+            player_A=players["A"],
+            player_B=players["B"],
         )
-        return Bout(self.world, assignment, REFEREE_ID, self.game, side)
+        return RefereedMatch(self.world, assignment, REFEREE_ID, self.game, side)
 
-    def _seat(self, player_id: str, number: int) -> m.AssignedPlayer:
-        match = match_id(self.round_id, number)
-        shown = tokens.referee_to_player(self.key, self.league_id, match, 1, REFEREE_ID)
+    def _assigned_player(self, player_id: str, number: int) -> m.AssignedPlayer:
+        match_name = match_id(self.round_id, number)
+        token = tokens.referee_to_player(self.key, self.league_id, match_name, 1, REFEREE_ID)
         return m.AssignedPlayer(
             player_id=player_id,
-            endpoint=self.here,
+            endpoint=self.manager_url,
             state="ACTIVE",
             record=m.OwnRecord(wins=0, losses=0, draws=0, points=0),
-            shown_token=shown,
+            shown_token=token,
         )
 
-    def tokens_of(self, match: str) -> tuple[str, str]:
-        """By which tokens the player may be known in a match: its own, and the one made for its referee."""
-        return self.token, tokens.player_to_referee(self.key, self.league_id, match, 1, REFEREE_ID)
+    def tokens_of(self, match_name: str) -> tuple[str, str]:
+        """Return the tokens that the player may show in a match: its own, and the one derived for the referee."""
+        return self.token, tokens.player_to_referee(self.key, self.league_id, match_name, 1, REFEREE_ID)
 
     def announcement(self, matches: int = 1) -> m.RoundAnnouncement:
         announced = [
@@ -196,7 +207,7 @@ class PlayerScene(Host):
                 game_type=self.game.name,
                 player_A_id=PLAYER_ID,
                 player_B_id=OPPONENT_ID,
-                referee_endpoint=self.here,
+                referee_endpoint=self.manager_url,
             )
             for number in range(1, matches + 1)
         ]
@@ -229,7 +240,7 @@ class PlayerScene(Host):
         )
 
     def standings(self, players: int) -> list[m.Standing]:
-        """A table of so many players, the one under test second."""
+        """Return a table with that number of players. The player under test is second."""
         ids = [OPPONENT_ID, PLAYER_ID, *(f"P{number}" for number in range(100, 98 + players))]
         return [
             m.Standing(

@@ -1,4 +1,4 @@
-"""Time: how quick the player is, several matches at once, the limits for real, and the end of the league."""
+"""Speed, several matches at the same time, the time limits of the documents, and the end of the league."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from statistics import median
 
 from leaguekit.kit.agent_harness import PING_SECONDS
 from leaguekit.kit.answer_checks import came_in_time, has_gone
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Exchange, Line
-from leaguekit.kit.player.harness import PlayerScene
-from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, chooses, notice, plays_on
+from leaguekit.kit.checks import Area, Evidence, NotRun, fail_if
+from leaguekit.kit.exchanges import Exchange, RecordingClient
+from leaguekit.kit.player.harness import PlayerHarness
+from leaguekit.kit.player.matches import CAN_CHOOSE, CAN_JOIN, accepts_invitation, add_notice_checks, makes_legal_choice
 from leaguekit.kit.player.registration import ping
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.methods import PING
 
 QUICK_SECONDS = 0.5
-# Less than it takes until a caller gives up a connection that it does not use.
+# Shorter than the time after which a caller closes an idle connection.
 SECOND_CALLER_SECONDS = 2.0
 MATCHES_AT_ONCE = 3
-MANY = 20
-# So long a league waits between the announcement of a round and its first match.
+MANY_REQUESTS = 20
+# The time that a league waits between the announcement of a round and its first match.
 SILENT_SECONDS = 60.0
 END_SECONDS = 10.0
 
-LIMITS: Area[PlayerScene] = Area("time", "Time")
-END: Area[PlayerScene] = Area("end", "End of the league")
+LIMITS: Area[PlayerHarness] = Area("time", "Time")
+END: Area[PlayerHarness] = Area("end", "End of the league")
 
 
 @LIMITS.recommended(
@@ -34,12 +34,10 @@ END: Area[PlayerScene] = Area("end", "End of the league")
     "000-L1552",
     needs=CAN_JOIN,
 )
-async def quick(scene: PlayerScene) -> Evidence:
-    took = [one.seconds for one in scene.exchanges if one.answer is not None]
+async def quick(harness: PlayerHarness) -> Evidence:
+    took = [one.seconds for one in harness.exchanges if one.answer is not None]
     evidence = Evidence(came=f"{median(took):.3f} s, over {len(took)} answers", expected=f"less than {QUICK_SECONDS} s")
-    if median(took) >= QUICK_SECONDS:
-        raise Failed(evidence)
-    return evidence
+    return fail_if(median(took) >= QUICK_SECONDS, evidence)
 
 
 @LIMITS.recommended(
@@ -49,14 +47,14 @@ async def quick(scene: PlayerScene) -> Evidence:
     "000-L1440",
     needs=[*CAN_JOIN, *CAN_CHOOSE],
 )
-async def at_once(scene: PlayerScene) -> Evidence:
-    last = await scene.fresh(number=MATCHES_AT_ONCE)
-    bouts = [*(scene.opened(scene.bout(number=number)) for number in range(1, MATCHES_AT_ONCE)), last]
-    joins = await asyncio.gather(*(scene.say(f"join {bout.match_id}", bout.invitation()) for bout in bouts))
-    for join, bout in zip(joins, bouts, strict=True):
-        plays_on(join, bout)
-    calls = await asyncio.gather(*(scene.say(f"call {bout.match_id}", bout.call()) for bout in bouts))
-    return [chooses(call, bout) for call, bout in zip(calls, bouts, strict=True)][-1]
+async def at_once(harness: PlayerHarness) -> Evidence:
+    last = await harness.match_in_new_round(number=MATCHES_AT_ONCE)
+    matches = [*(harness.keep_open(harness.new_match(number=number)) for number in range(1, MATCHES_AT_ONCE)), last]
+    joins = await asyncio.gather(*(harness.send(f"join {match.match_id}", match.invitation()) for match in matches))
+    for join, match in zip(joins, matches, strict=True):
+        accepts_invitation(join, match)
+    calls = await asyncio.gather(*(harness.send(f"call {match.match_id}", match.call()) for match in matches))
+    return [makes_legal_choice(call, match) for call, match in zip(calls, matches, strict=True)][-1]
 
 
 @LIMITS.recommended(
@@ -66,53 +64,53 @@ async def at_once(scene: PlayerScene) -> Evidence:
     "000-L1578",
     needs=[ping],
 )
-async def second_caller(scene: PlayerScene) -> Evidence:
-    await scene.line.call(scene.url, PING, {}, PING_SECONDS)
-    line = Line(scene.ground.another_caller())
-    return came_in_time(await line.call(scene.url, PING, {}, SECOND_CALLER_SECONDS))
+async def second_caller(harness: PlayerHarness) -> Evidence:
+    await harness.client.call(harness.url, PING, {}, PING_SECONDS)
+    client = RecordingClient(harness.network.another_caller())
+    return came_in_time(await client.call(harness.url, PING, {}, SECOND_CALLER_SECONDS))
 
 
 @LIMITS.required(
     "invitations",
-    f"The player accepts {MANY} invitations one after the other, each within 5 seconds.",
+    f"The player accepts {MANY_REQUESTS} invitations one after the other, each within 5 seconds.",
     "000-L0524",
     "000-L1573",
     needs=CAN_JOIN,
     full=True,
 )
-async def invitations(scene: PlayerScene) -> Evidence:
+async def invitations(harness: PlayerHarness) -> Evidence:
     slowest: Exchange | None = None
-    for number in range(MANY):
-        bout = await scene.fresh()
-        exchange = await scene.say(f"invitation {number}", bout.invitation())
-        plays_on(exchange, bout)
+    for number in range(MANY_REQUESTS):
+        match = await harness.match_in_new_round()
+        exchange = await harness.send(f"invitation {number}", match.invitation())
+        accepts_invitation(exchange, match)
         slowest = exchange if slowest is None or exchange.seconds > slowest.seconds else slowest
-    return _slowest(slowest)
+    return _slowest_evidence(slowest)
 
 
 @LIMITS.required(
     "choices",
-    f"The player answers {MANY} calls one after the other, each within 30 seconds.",
+    f"The player answers {MANY_REQUESTS} calls one after the other, each within 30 seconds.",
     "000-L0752",
     "000-L1574",
     needs=[*CAN_JOIN, *CAN_CHOOSE],
     full=True,
 )
-async def choices(scene: PlayerScene) -> Evidence:
+async def choices(harness: PlayerHarness) -> Evidence:
     slowest: Exchange | None = None
-    for number in range(MANY):
-        bout = await scene.fresh()
-        await scene.say(f"match {number}", bout.invitation())
-        exchange = await scene.say(f"call {number}", bout.call())
-        chooses(exchange, bout)
+    for number in range(MANY_REQUESTS):
+        match = await harness.match_in_new_round()
+        await harness.send(f"match {number}", match.invitation())
+        exchange = await harness.send(f"call {number}", match.call())
+        makes_legal_choice(exchange, match)
         slowest = exchange if slowest is None or exchange.seconds > slowest.seconds else slowest
-    return _slowest(slowest)
+    return _slowest_evidence(slowest)
 
 
-def _slowest(exchange: Exchange | None) -> Evidence:
+def _slowest_evidence(exchange: Exchange | None) -> Evidence:
     if exchange is None:
         raise NotRun("nothing was asked")
-    return exchange.evidence(f"within {exchange.limit:g} s", f"{exchange.seconds:.3f} s for the slowest")
+    return exchange.evidence(f"within {exchange.limit_seconds:g} s", f"{exchange.seconds:.3f} s for the slowest")
 
 
 @LIMITS.required(
@@ -123,22 +121,22 @@ def _slowest(exchange: Exchange | None) -> Evidence:
     needs=CAN_JOIN,
     full=True,
 )
-async def silence(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    scene.terms.tell(f"silence for {SILENT_SECONDS:g} s")
+async def silence(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    harness.settings.on_progress(f"silence for {SILENT_SECONDS:g} s")
     await asyncio.sleep(SILENT_SECONDS)
-    return plays_on(await scene.say("invitation after silence", bout.invitation()), bout)
+    return accepts_invitation(await harness.send("invitation after silence", match.invitation()), match)
 
 
-async def _tell_league_over(scene: PlayerScene) -> Exchange:
-    await scene.finish()
-    return await scene.say("end", scene.league_completed())
+async def _send_league_completed(harness: PlayerHarness) -> Exchange:
+    await harness.end_open_matches()
+    return await harness.send("end", harness.league_completed())
 
 
-over = notice(
+league_completed = add_notice_checks(
     END,
     m.LeagueCompleted,
-    _tell_league_over,
+    _send_league_completed,
     limit=("001-L0751", "000-L1578"),
     acknowledged=("001-L0853", "001-L0854"),
     ids=("001-L0855",),
@@ -150,7 +148,7 @@ over = notice(
     f"The player ends by itself: {END_SECONDS:g} seconds after LEAGUE_COMPLETED it listens no more.",
     "003-L0198c",
     "001-L0890",
-    needs=[over.answered],
+    needs=[league_completed.answered],
 )
-async def ends(scene: PlayerScene) -> Evidence:
-    return has_gone(await scene.pinged(END_SECONDS, until_there=False))
+async def ends(harness: PlayerHarness) -> Evidence:
+    return has_gone(await harness.ping_until(END_SECONDS, until_there=False))

@@ -1,4 +1,4 @@
-"""A match that the kit referees against the player: what it sends at each turn, and where the game stands."""
+"""A match that the kit referees for the player under test: its messages, and the state of the game."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LIMITS = m.TimeLimits(
 )
 
 
-class Bout:
-    """One match. The opponent always takes its first option; ``side`` is the player's."""
+class RefereedMatch:
+    """One match. ``side`` is that of the player. The opponent always takes its first option."""
 
     def __init__(
         self, world: World, assignment: m.MatchAssignment, referee_id: str, game: Game[Any], side: Side
@@ -38,11 +38,9 @@ class Bout:
         self._drawn = game.draw(bytes.fromhex(assignment.match_seed))
         nonce = world.entropy(16)
         opening = (UNSET, UNSET) if self._drawn is None else (commitment(nonce, self._drawn), nonce.hex())
-        seats = {"A": assignment.player_A, "B": assignment.player_B}
-        self._players: dict[Side, str] = {one: seats[one].player_id for one in SIDES}
-        self._messages = MatchMessages(
-            world, assignment, referee_id, *opening, seats={one: seats[one] for one in SIDES}
-        )
+        players: dict[Side, m.AssignedPlayer] = {"A": assignment.player_A, "B": assignment.player_B}
+        self._players: dict[Side, str] = {side: player.player_id for side, player in players.items()}
+        self._messages = MatchMessages(world, assignment, referee_id, *opening, seats=players)
         self._position = game.start(self._drawn)
         self._advance()
 
@@ -54,37 +52,38 @@ class Bout:
         return self._messages.invitation(self.side)
 
     def call(self) -> m.ChooseParityCall | m.GameMoveCall:
-        """The call for the player's choice as the game stands."""
+        """Return the call for the player's next choice."""
         question = self._game.question(self._position, self.side)
         return self._messages.call(self.side, question, LIMITS.choice_seconds, for_parity=self._game.asks_for_parity)
 
     def fault(self, move: Any) -> str | None:
-        """What is wrong with a choice, in a sentence."""
+        """Return what is wrong with a choice, or None."""
         return self._game.fault(self._position, self.side, move)
 
     def options(self) -> list[Any]:
         return self._game.question(self._position, self.side).valid_options
 
     def play(self, move: Any) -> None:
-        """Carry out the player's choice, or its first option if that is not legal."""
+        """Play the player's choice, or its first option if the choice is not legal."""
         legal = move if self.fault(move) is None else self.options()[0]
-        self._played({self.side: legal})
+        self._play_turn({self.side: legal})
         self._advance()
 
     def _advance(self) -> None:
-        """Let the opponent play until the player is asked."""
+        """Let the opponent play until it is the player's turn."""
         while not self.is_over and self.side not in self._game.to_move(self._position):
-            self._played({})
+            self._play_turn({})
 
-    def _played(self, moves: dict[Side, Any]) -> None:
-        for side in self._game.to_move(self._position):
-            moves.setdefault(side, self._game.question(self._position, side).valid_options[0])
-        # In the order of the game's own list, whoever was asked first.
-        ordered = {side: moves[side] for side in self._game.to_move(self._position)}
-        self._position = self._game.play(self._position, ordered)
+    def _play_turn(self, moves: dict[Side, Any]) -> None:
+        """Play one turn. A side without a move takes its first option."""
+        turn = {
+            side: moves[side] if side in moves else self._game.question(self._position, side).valid_options[0]
+            for side in self._game.to_move(self._position)
+        }
+        self._position = self._game.play(self._position, turn)
 
     def error(self, code: str, detail: str, stage: MatchState = "COLLECTING_CHOICES") -> m.GameError:
-        """What a referee says of a wrong or a missing answer that may be given again."""
+        """Return the error about a wrong or a missing answer, which the player may repeat."""
         fault = GameFault(
             code=code,
             detail=detail,
@@ -97,18 +96,18 @@ class Bout:
         )
         return self._messages.game_error(self.side, fault, stage, LIMITS.retry_seconds)
 
-    def over(self) -> m.GameOver:
-        """The end of a match that was played; one that was not is lost by the player."""
+    def game_over(self) -> m.GameOver:
+        """Return the end of the match. If it was not played to its end, the player has lost it."""
         outcome = self._game.outcome(self._position)
         if outcome is None:
-            return self.lost(self.side)
+            return self.technical_loss(self.side)
         choices = self._game.choices(self._position)
-        return self._told(by_play(outcome, self._players, drawn=self._drawn, choices=choices, recall=dict))
+        return self._game_over_message(by_play(outcome, self._players, drawn=self._drawn, choices=choices, recall=dict))
 
-    def lost(self, loser: Side | None = None) -> m.GameOver:
-        """A technical loss: of the opponent, if nobody is named."""
+    def technical_loss(self, loser: Side | None = None) -> m.GameOver:
+        """Return the end of the match by a technical loss, of the opponent if ``loser`` is None."""
         faults = {loser or other(self.side): Ruling.CHOICE_TIMEOUT}
-        return self._told(by_fault(faults, self._players, choices=dict.fromkeys(SIDES), recall=dict))
+        return self._game_over_message(by_fault(faults, self._players, choices=dict.fromkeys(SIDES), recall=dict))
 
-    def _told(self, verdict: Verdict) -> m.GameOver:
+    def _game_over_message(self, verdict: Verdict) -> m.GameOver:
         return self._messages.game_over(verdict, self._game.view(self._position, None))[self.side]

@@ -1,15 +1,15 @@
-"""How the player registers, and whether it can be reached where it says it listens."""
+"""The registration of the player, and whether it can be reached at its endpoint."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from leaguekit.kit.agent_harness import PING_SECONDS
-from leaguekit.kit.answer_checks import came_in_time, wrong_in
-from leaguekit.kit.checks import Area, Evidence, Failed
+from leaguekit.kit.answer_checks import came_in_time, violations_in
+from leaguekit.kit.checks import Area, Evidence, Failed, fail_if
 from leaguekit.kit.exchanges import text_of
 from leaguekit.kit.incoming import MISSING, evidence, values
-from leaguekit.kit.player.harness import PlayerScene
+from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import speaks
@@ -17,11 +17,11 @@ from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_BYTES
 
 CLOCK_SECONDS = 60.0
-# How long a player may take to open its port once it is registered.
+# How long a player may take to listen after its registration.
 OPENING_SECONDS = 10.0
 
-REGISTER: Area[PlayerScene] = Area("register", "Registration")
-REACH: Area[PlayerScene] = Area("reach", "Reaching the player")
+REGISTER: Area[PlayerHarness] = Area("register", "Registration")
+REACH: Area[PlayerHarness] = Area("reach", "Reaching the player")
 
 
 @REGISTER.required(
@@ -31,12 +31,12 @@ REACH: Area[PlayerScene] = Area("reach", "Reaching the player")
     "002-L0183",
     "001-L0008",
 )
-async def comes(scene: PlayerScene) -> Evidence:
-    expected = f"LEAGUE_REGISTER_REQUEST posted to {scene.here} within {scene.terms.patience:g} s"
-    arrived = await scene.registered()
-    if arrived is None:
-        raise scene.desk.nobody(expected)
-    return evidence(arrived, expected)
+async def comes(harness: PlayerHarness) -> Evidence:
+    expected = f"LEAGUE_REGISTER_REQUEST posted to {harness.manager_url} within {harness.settings.timeout_seconds:g} s"
+    request = await harness.wait_for_registration()
+    if request is None:
+        raise harness.inbox.missing(expected)
+    return evidence(request, expected)
 
 
 @REGISTER.required(
@@ -48,19 +48,19 @@ async def comes(scene: PlayerScene) -> Evidence:
     "002-L0057",
     needs=[comes],
 )
-async def request(scene: PlayerScene) -> Evidence:
-    arrived = scene.registration
-    value = arrived.value
+async def is_rpc_request(harness: PlayerHarness) -> Evidence:
+    request = harness.registration
+    value = request.value
     expected = '{"jsonrpc": "2.0", "method": …, "params": {…}, "id": a number or text}'
     wrong = [name for name in ("jsonrpc", "method", "params", "id") if name not in value]
     wrong += [] if value.get("jsonrpc") == "2.0" or "jsonrpc" in wrong else ["jsonrpc"]
-    if scene.introduction(arrived) is not arrived.message:
+    if harness.registration_message(request) is not request.message:
         wrong.append("params (the message is not directly in it)")
     if isinstance(value.get("id"), bool) or not isinstance(value.get("id", 0), int | float | str):
         wrong.append("id")
     if wrong:
-        raise Failed(evidence(arrived, expected, f"{', '.join(wrong)} missing or wrong"))
-    return evidence(arrived, expected)
+        raise Failed(evidence(request, expected, f"{', '.join(wrong)} missing or wrong"))
+    return evidence(request, expected)
 
 
 @REGISTER.required(
@@ -70,24 +70,24 @@ async def request(scene: PlayerScene) -> Evidence:
     "002-L0064",
     needs=[comes],
 )
-async def method(scene: PlayerScene) -> Evidence:
+async def method(harness: PlayerHarness) -> Evidence:
     names = BY_REQUEST[m.LeagueRegisterRequest].names
     expected = f"the method {' or '.join(names)}"
-    if scene.registration.method not in names:
-        raise Failed(evidence(scene.registration, expected, f"the method {scene.registration.method!r}"))
-    return evidence(scene.registration, expected)
+    if harness.registration.method not in names:
+        raise Failed(evidence(harness.registration, expected, f"the method {harness.registration.method!r}"))
+    return evidence(harness.registration, expected)
 
 
-def _right(scene: PlayerScene, *paths: str) -> Evidence:
-    arrived = scene.registration
-    message = scene.introduction(arrived)
-    found = [one for path in paths for one in wrong_in(message, m.LeagueRegisterRequest, path)]
+def _fields_are_valid(harness: PlayerHarness, *paths: str) -> Evidence:
+    request = harness.registration
+    message = harness.registration_message(request)
+    found = [one for path in paths for one in violations_in(message, m.LeagueRegisterRequest, path)]
     if "message_type" in paths and message.get("message_type") != "LEAGUE_REGISTER_REQUEST":
-        raise Failed(evidence(arrived, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
+        raise Failed(evidence(request, "message_type: LEAGUE_REGISTER_REQUEST", str(message.get("message_type"))))
     if found:
         expected = "; ".join(f"{one.path}: {one.expected}" for one in found)
-        raise Failed(evidence(arrived, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
-    return evidence(arrived, f"{', '.join(paths)} as the schema says")
+        raise Failed(evidence(request, expected, "; ".join(f"{one.path}: {one.came}" for one in found)))
+    return evidence(request, f"{', '.join(paths)} as the schema says")
 
 
 @REGISTER.required(
@@ -99,16 +99,16 @@ def _right(scene: PlayerScene, *paths: str) -> Evidence:
     "000-L0066",
     needs=[comes],
 )
-async def envelope(scene: PlayerScene) -> Evidence:
-    return _right(scene, "message_type", "protocol", "conversation_id")
+async def envelope(harness: PlayerHarness) -> Evidence:
+    return _fields_are_valid(harness, "message_type", "protocol", "conversation_id")
 
 
 @REGISTER.required(
     "sender", "The registration's sender is player: and a name.", "000-L0064", "003-L0127", needs=[comes]
 )
-async def sender(scene: PlayerScene) -> Evidence:
-    found = _right(scene, "sender")
-    if not str(scene.introduction(scene.registration)["sender"]).startswith("player:"):
+async def sender(harness: PlayerHarness) -> Evidence:
+    found = _fields_are_valid(harness, "sender")
+    if not str(harness.registration_message(harness.registration)["sender"]).startswith("player:"):
         raise Failed(found._replace(expected="sender: player: and a name"))
     return found
 
@@ -116,8 +116,8 @@ async def sender(scene: PlayerScene) -> Evidence:
 @REGISTER.required(
     "timestamp", "The registration's timestamp is ISO 8601 in UTC.", "000-L1406", "003-L0099", needs=[comes]
 )
-async def timestamp(scene: PlayerScene) -> Evidence:
-    return _right(scene, "timestamp")
+async def timestamp(harness: PlayerHarness) -> Evidence:
+    return _fields_are_valid(harness, "timestamp")
 
 
 @REGISTER.recommended(
@@ -126,13 +126,13 @@ async def timestamp(scene: PlayerScene) -> Evidence:
     "000-L0065",
     needs=[timestamp],
 )
-async def clock(scene: PlayerScene) -> Evidence:
-    arrived = scene.registration
-    seconds = abs((times.read(scene.introduction(arrived)["timestamp"]) - arrived.when).total_seconds())
-    found = evidence(arrived, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
-    if seconds > CLOCK_SECONDS:
-        raise Failed(found)
-    return found
+async def clock(harness: PlayerHarness) -> Evidence:
+    request = harness.registration
+    seconds = abs(
+        (times.read(harness.registration_message(request)["timestamp"]) - request.received_at).total_seconds()
+    )
+    found = evidence(request, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
+    return fail_if(seconds > CLOCK_SECONDS, found)
 
 
 @REGISTER.required(
@@ -143,57 +143,53 @@ async def clock(scene: PlayerScene) -> Evidence:
     "000-L1510",
     needs=[comes],
 )
-async def name(scene: PlayerScene) -> Evidence:
-    return _right(scene, "player_meta.display_name", "player_meta.version")
+async def name(harness: PlayerHarness) -> Evidence:
+    return _fields_are_valid(harness, "player_meta.display_name", "player_meta.version")
 
 
 @REGISTER.required(
     "games", "The player lists the game of this league in its game_types.", "000-L0239", "000-L0240", needs=[comes]
 )
-async def games(scene: PlayerScene) -> Evidence:
-    found = _right(scene, "player_meta.game_types")
-    if scene.game.name not in scene.introduction(scene.registration)["player_meta"]["game_types"]:
-        raise Failed(found._replace(expected=f"game_types with {scene.game.name} among them (or another --game)"))
+async def games(harness: PlayerHarness) -> Evidence:
+    found = _fields_are_valid(harness, "player_meta.game_types")
+    if harness.game.name not in harness.registration_message(harness.registration)["player_meta"]["game_types"]:
+        raise Failed(found._replace(expected=f"game_types with {harness.game.name} among them (or another --game)"))
     return found
 
 
 @REGISTER.required(
     "endpoint", "The player says where it listens: contact_endpoint is a URL.", "000-L0243", "001-L0259", needs=[comes]
 )
-async def endpoint(scene: PlayerScene) -> Evidence:
-    return _right(scene, "player_meta.contact_endpoint")
+async def endpoint(harness: PlayerHarness) -> Evidence:
+    return _fields_are_valid(harness, "player_meta.contact_endpoint")
 
 
 @REGISTER.required(
     "version", "If the player states a protocol_version, it is 2.0.0 or a later 2.x.", "003-L0288", needs=[comes]
 )
-async def version(scene: PlayerScene) -> Evidence:
-    arrived = scene.registration
-    stated = _version(scene)
+async def version(harness: PlayerHarness) -> Evidence:
+    request = harness.registration
+    stated = _version(harness)
     if stated is not MISSING and not (isinstance(stated, str) and speaks(stated)):
-        raise Failed(evidence(arrived, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
-    return evidence(arrived, "protocol_version: 2.0.0 or a later 2.x, or none")
+        raise Failed(evidence(request, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
+    return evidence(request, "protocol_version: 2.0.0 or a later 2.x, or none")
 
 
 @REGISTER.recommended("declares", "The player declares its protocol_version.", "003-L0279", needs=[version])
-async def declares(scene: PlayerScene) -> Evidence:
-    found = evidence(scene.registration, "protocol_version in player_meta")
-    if _version(scene) is MISSING:
-        raise Failed(found)
-    return found
+async def declares(harness: PlayerHarness) -> Evidence:
+    found = evidence(harness.registration, "protocol_version in player_meta")
+    return fail_if(_version(harness) is MISSING, found)
 
 
-def _version(scene: PlayerScene) -> Any:
-    return values(scene.introduction(scene.registration), "player_meta.protocol_version")[0]
+def _version(harness: PlayerHarness) -> Any:
+    return values(harness.registration_message(harness.registration), "player_meta.protocol_version")[0]
 
 
 @REGISTER.required("size", f"The registration has at most {MAX_BYTES:,} bytes.", "000-L1566", needs=[comes])
-async def size(scene: PlayerScene) -> Evidence:
-    came = len(scene.registration.body)
-    found = evidence(scene.registration, f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
-    if came > MAX_BYTES:
-        raise Failed(found)
-    return found
+async def size(harness: PlayerHarness) -> Evidence:
+    came = len(harness.registration.body)
+    found = evidence(harness.registration, f"at most {MAX_BYTES:,} bytes", f"{came:,} bytes")
+    return fail_if(came > MAX_BYTES, found)
 
 
 @REGISTER.required(
@@ -204,11 +200,11 @@ async def size(scene: PlayerScene) -> Evidence:
     needs=[comes],
     full=True,
 )
-async def waits(scene: PlayerScene) -> Evidence:
-    came = [one for one in scene.desk.arrived if scene.is_registration(one)]
+async def waits(harness: PlayerHarness) -> Evidence:
+    came = [one for one in harness.inbox.requests if harness.is_registration(one)]
     expected = "one registration, and patience: a manager has 10 s to answer"
     if len(came) > 1:
-        after = came[1].at - came[0].at
+        after = came[1].loop_time - came[0].loop_time
         raise Failed(evidence(came[1], expected, f"another registration after {after:.1f} s"))
     return evidence(came[0], expected)
 
@@ -220,19 +216,19 @@ async def waits(scene: PlayerScene) -> Evidence:
     "000-L0245",
     needs=[endpoint],
 )
-async def early(scene: PlayerScene) -> Evidence:
-    arrived = scene.registration
-    exchange = scene.seen["early"]
+async def early(harness: PlayerHarness) -> Evidence:
+    request = harness.registration
+    exchange = harness.answers["early"]
     if exchange.answer is None:
         hint = f"an HTTP answer within {PING_SECONDS:g} s (a league with --profile open calls only later)"
         raise exchange.failed(hint)
-    return came_in_time(exchange)._replace(sent=f"{text_of(exchange.sent)} while it registers by {arrived.method}")
+    return came_in_time(exchange)._replace(sent=f"{text_of(exchange.sent)} while it registers by {request.method}")
 
 
 @REACH.required(
     "ping", "The player answers a ping: any HTTP answer will do.", "000-L1454", "000-L0258", needs=[endpoint]
 )
-async def ping(scene: PlayerScene) -> Evidence:
-    # Its port may be opened only now.
-    seconds = min(OPENING_SECONDS, scene.terms.patience)
-    return came_in_time(await scene.pinged(seconds, until_there=True))
+async def ping(harness: PlayerHarness) -> Evidence:
+    # The player may begin to listen only now.
+    seconds = min(OPENING_SECONDS, harness.settings.timeout_seconds)
+    return came_in_time(await harness.ping_until(seconds, until_there=True))

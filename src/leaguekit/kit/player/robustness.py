@@ -1,40 +1,38 @@
-"""JSON-RPC to the letter, wrong tokens, and whether the player survives what nobody should send."""
+"""JSON-RPC in detail, wrong tokens, and whether the player goes on working after invalid requests."""
 
 from __future__ import annotations
-
-import json
 
 import msgspec
 
 from leaguekit.kit.answer_checks import came_in_time, is_refusal, is_result
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Arrived, Exchange, encode, request, text_of
-from leaguekit.kit.player.harness import PlayerScene
+from leaguekit.kit.exchanges import Exchange, IncomingRequest, encode_request, text_of
+from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.kit.player.matches import (
     CAN_JOIN,
+    accepts_invitation,
     given_id,
     join_result,
     joined,
-    plays_on,
-    round_told,
-    standings_told,
+    round_notice,
+    standings_notice,
 )
 from leaguekit.kit.player.registration import ping
+from leaguekit.kit.rpc_checks import SECONDS, STRING_ID, answers_batch, answers_notification
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE
 
-SECONDS = 10.0
+FORGED_AUTH = "drv-made-by-nobody"
 NOTIFY_ROUND = BY_REQUEST[m.RoundAnnouncement].name
-STRING_ID = "check-7f3a"
 
-RPC: Area[PlayerScene] = Area("rpc", "JSON-RPC 2.0")
-TOKENS: Area[PlayerScene] = Area("tokens", "Tokens")
+RPC: Area[PlayerHarness] = Area("rpc", "JSON-RPC 2.0")
+TOKENS: Area[PlayerHarness] = Area("tokens", "Tokens")
 
 
-async def _post(scene: PlayerScene, body: bytes, call_id: int | str | None = None) -> Exchange:
-    return await scene.line.post(scene.url, body, SECONDS, call_id)
+async def _post(harness: PlayerHarness, body: bytes, call_id: int | str | None = None) -> Exchange:
+    return await harness.client.post(harness.url, body, SECONDS, call_id)
 
 
 @RPC.recommended(
@@ -42,11 +40,11 @@ async def _post(scene: PlayerScene, body: bytes, call_id: int | str | None = Non
     "The player repeats an id that is text.",
     "001-L0045",
     "decision 2",
-    needs=[join_result, round_told.answered],
+    needs=[join_result, round_notice.answered],
 )
-async def string_id(scene: PlayerScene) -> Evidence:
-    body = request(NOTIFY_ROUND, scene.announcement(), STRING_ID)
-    return is_result(await _post(scene, body, STRING_ID))
+async def string_id(harness: PlayerHarness) -> Evidence:
+    body = encode_request(NOTIFY_ROUND, harness.announcement(), STRING_ID)
+    return is_result(await _post(harness, body, STRING_ID))
 
 
 @RPC.recommended(
@@ -56,17 +54,17 @@ async def string_id(scene: PlayerScene) -> Evidence:
     "decision 1",
     needs=CAN_JOIN,
 )
-async def type_as_method(scene: PlayerScene) -> Evidence:
-    bout = await scene.fresh()
-    exchange = await scene.say("invitation by its type", bout.invitation(), method="GAME_INVITATION")
-    return plays_on(exchange, bout)
+async def type_as_method(harness: PlayerHarness) -> Evidence:
+    match = await harness.match_in_new_round()
+    exchange = await harness.send("invitation by its type", match.invitation(), method="GAME_INVITATION")
+    return accepts_invitation(exchange, match)
 
 
 @RPC.recommended(
     "unknown_method", "The player refuses a method that it does not have with -32601.", "001-L0051", needs=[ping]
 )
-async def unknown_method(scene: PlayerScene) -> Evidence:
-    return is_refusal(await scene.line.call(scene.url, "no_such_method", {}, SECONDS), -32601)
+async def unknown_method(harness: PlayerHarness) -> Evidence:
+    return is_refusal(await harness.client.call(harness.url, "no_such_method", {}, SECONDS), -32601)
 
 
 @RPC.recommended(
@@ -76,20 +74,22 @@ async def unknown_method(scene: PlayerScene) -> Evidence:
     "000-L1430",
     needs=CAN_JOIN,
 )
-async def invalid_params(scene: PlayerScene) -> Evidence:
-    message = msgspec.to_builtins(scene.bout(number=3).invitation())
+async def invalid_params(harness: PlayerHarness) -> Evidence:
+    message = msgspec.to_builtins(harness.new_match(number=3).invitation())
     del message["match_id"]
-    return is_refusal(await scene.line.call(scene.url, BY_REQUEST[m.GameInvitation].name, message, SECONDS), -32602)
+    return is_refusal(
+        await harness.client.call(harness.url, BY_REQUEST[m.GameInvitation].name, message, SECONDS), -32602
+    )
 
 
 @RPC.recommended("no_json", "The player refuses a body that is no JSON with -32700.", "001-L0009", needs=[ping])
-async def no_json(scene: PlayerScene) -> Evidence:
-    return is_refusal(await _post(scene, b'{"jsonrpc": "2.0", "method": '), -32700)
+async def no_json(harness: PlayerHarness) -> Evidence:
+    return is_refusal(await _post(harness, b'{"jsonrpc": "2.0", "method": '), -32700)
 
 
 @RPC.recommended("no_request", "The player refuses JSON that is no request with -32600.", "001-L0009", needs=[ping])
-async def no_request(scene: PlayerScene) -> Evidence:
-    return is_refusal(await _post(scene, b'"league.v2"'), -32600)
+async def no_request(harness: PlayerHarness) -> Evidence:
+    return is_refusal(await _post(harness, b'"league.v2"'), -32600)
 
 
 @RPC.recommended(
@@ -97,17 +97,10 @@ async def no_request(scene: PlayerScene) -> Evidence:
     "The player answers a batch with a list of answers, each with its id.",
     "001-L0009",
     "decision 2",
-    needs=[join_result, round_told.answered],
+    needs=[join_result, round_notice.answered],
 )
-async def batch(scene: PlayerScene) -> Evidence:
-    calls = [json.loads(request(NOTIFY_ROUND, scene.announcement(), number)) for number in (901, 902)]
-    exchange = await _post(scene, encode(calls))
-    value = exchange.value
-    ids = [one.get("id") for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-    expected = "a list of two answers, with the ids 901 and 902"
-    if sorted(map(str, ids)) != ["901", "902"]:
-        raise exchange.failed(expected)
-    return exchange.evidence(expected)
+async def batch(harness: PlayerHarness) -> Evidence:
+    return await answers_batch(harness, NOTIFY_ROUND, harness.announcement())
 
 
 @RPC.recommended(
@@ -115,14 +108,10 @@ async def batch(scene: PlayerScene) -> Evidence:
     "The player takes a notification, a request without an id, and answers it with no JSON-RPC answer.",
     "001-L0038",
     "decision 2",
-    needs=[round_told.answered],
+    needs=[round_notice.answered],
 )
-async def notification(scene: PlayerScene) -> Evidence:
-    exchange = await _post(scene, request(NOTIFY_ROUND, scene.announcement(), None))
-    expected = "an HTTP answer with an empty body"
-    if exchange.answer is None or exchange.answer.body.strip():
-        raise exchange.failed(expected)
-    return exchange.evidence(expected)
+async def notification(harness: PlayerHarness) -> Evidence:
+    return await answers_notification(harness, NOTIFY_ROUND, harness.announcement())
 
 
 @RPC.recommended(
@@ -131,16 +120,16 @@ async def notification(scene: PlayerScene) -> Evidence:
     "001-L0008",
     needs=[joined],
 )
-async def status(scene: PlayerScene) -> Evidence:
+async def status(harness: PlayerHarness) -> Evidence:
     expected = "HTTP 200 and content-type: application/json"
-    for exchange in scene.exchanges:
+    for exchange in harness.exchanges:
         answer = exchange.answer
         if answer is None:
             continue
         kind = answer.content_type.partition(";")[0].strip().lower()
         if answer.status != 200 or kind != "application/json":
             raise exchange.failed(expected, f"HTTP {answer.status}, content-type: {answer.content_type or 'none'}")
-    return scene.exchanges[-1].evidence(expected)
+    return harness.exchanges[-1].evidence(expected)
 
 
 @RPC.recommended(
@@ -150,12 +139,12 @@ async def status(scene: PlayerScene) -> Evidence:
     "001-L0051",
     needs=[join_result],
 )
-async def no_error(scene: PlayerScene) -> Evidence:
-    for exchange in scene.exchanges:
+async def no_error(harness: PlayerHarness) -> Evidence:
+    for exchange in harness.exchanges:
         value = exchange.value
         if isinstance(value, dict) and "result" in value and "error" in value:
             raise exchange.failed("either result or error")
-    return scene.exchanges[-1].evidence("either result or error")
+    return harness.exchanges[-1].evidence("either result or error")
 
 
 @RPC.recommended(
@@ -163,13 +152,13 @@ async def no_error(scene: PlayerScene) -> Evidence:
     "The player takes a message of 1 MB from its manager.",
     "000-L1566",
     "decision 6",
-    needs=[standings_told.acknowledged],
+    needs=[standings_notice.acknowledged],
 )
-async def megabyte(scene: PlayerScene) -> Evidence:
-    message = msgspec.to_builtins(scene.standings_update()) | {"from_a_later_version": ""}
-    room = MAX_BYTES_FROM_ABOVE - len(request("update_standings", message, 1_000_000))
+async def megabyte(harness: PlayerHarness) -> Evidence:
+    message = msgspec.to_builtins(harness.standings_update()) | {"from_a_later_version": ""}
+    room = MAX_BYTES_FROM_ABOVE - len(encode_request("update_standings", message, 1_000_000))
     message["from_a_later_version"] = "x" * room
-    exchange = await scene.line.call(scene.url, "update_standings", message, SECONDS)
+    exchange = await harness.client.call(harness.url, "update_standings", message, SECONDS)
     if exchange.error is not None:
         raise exchange.failed("no error")
     return came_in_time(exchange)
@@ -181,11 +170,11 @@ async def megabyte(scene: PlayerScene) -> Evidence:
     "001-L0471",
     "003-L0130c",
     "decision 19",
-    needs=[round_told.acknowledged],
+    needs=[round_notice.acknowledged],
 )
-async def stranger_as_manager(scene: PlayerScene) -> Evidence:
-    message = msgspec.to_builtins(scene.announcement()) | {"auth_token": "drv-made-by-nobody"}
-    return _refused(scene, await scene.line.call(scene.url, NOTIFY_ROUND, message, SECONDS))
+async def stranger_as_manager(harness: PlayerHarness) -> Evidence:
+    message = msgspec.to_builtins(harness.announcement()) | {"auth_token": FORGED_AUTH}
+    return _refused(harness, await harness.client.call(harness.url, NOTIFY_ROUND, message, SECONDS))
 
 
 @TOKENS.recommended(
@@ -196,50 +185,50 @@ async def stranger_as_manager(scene: PlayerScene) -> Evidence:
     "decision 19",
     needs=CAN_JOIN,
 )
-async def stranger_as_referee(scene: PlayerScene) -> Evidence:
-    # A player that takes it waits for its end.
-    bout = scene.opened(scene.bout(number=4))
-    message = msgspec.to_builtins(bout.invitation()) | {"auth_token": "drv-made-by-nobody"}
+async def stranger_as_referee(harness: PlayerHarness) -> Evidence:
+    # A player that accepts it waits for the end of the match.
+    match = harness.keep_open(harness.new_match(number=4))
+    message = msgspec.to_builtins(match.invitation()) | {"auth_token": FORGED_AUTH}
     method = BY_REQUEST[m.GameInvitation].name
-    return _refused(scene, await scene.line.call(scene.url, method, message, SECONDS))
+    return _refused(harness, await harness.client.call(harness.url, method, message, SECONDS))
 
 
-def _refused(scene: PlayerScene, exchange: Exchange) -> Evidence:
-    if not scene.registers:
-        raise NotRun("the player was not told how tokens are made: it does not register")
+def _refused(harness: PlayerHarness, exchange: Exchange) -> Evidence:
+    if not harness.expects_registration:
+        raise NotRun("the player was not given a token scheme: it does not register")
     return is_refusal(exchange)
 
 
-OWN: Area[PlayerScene] = Area("own", "What the player sends by itself")
+OWN: Area[PlayerHarness] = Area("own", "What the player sends by itself")
 
 
 @OWN.required("valid", "What the player sends by itself is valid league.v2.", "000-L1542", needs=[ping])
-async def valid(scene: PlayerScene) -> Evidence:
-    for arrived in _sent(scene):
-        if found := violations(arrived.message):
+async def valid(harness: PlayerHarness) -> Evidence:
+    for request in _sent(harness):
+        if found := violations(request.message):
             raise Failed(
-                Evidence(came=f"{'; '.join(map(str, found))} in {text_of(arrived.body)}", expected="nothing wrong")
+                Evidence(came=f"{'; '.join(map(str, found))} in {text_of(request.body)}", expected="nothing wrong")
             )
-    return Evidence(came=f"{len(_sent(scene))} messages", expected="nothing wrong")
+    return Evidence(came=f"{len(_sent(harness))} messages", expected="nothing wrong")
 
 
 @OWN.required("token", "What the player sends by itself carries its token.", "000-L1377b", "003-L0130b", needs=[ping])
-async def token(scene: PlayerScene) -> Evidence:
-    given_id(scene)
+async def token(harness: PlayerHarness) -> Evidence:
+    given_id(harness)
     expected = "auth_token: the player's own"
-    for arrived in _sent(scene):
-        if arrived.message.get("auth_token") not in scene.tokens_of(str(arrived.message.get("match_id"))):
-            raise Failed(Evidence(came=text_of(arrived.body), expected=expected))
-    return Evidence(came=f"{len(_sent(scene))} messages", expected=expected)
+    for request in _sent(harness):
+        if request.message.get("auth_token") not in harness.tokens_of(str(request.message.get("match_id"))):
+            raise Failed(Evidence(came=text_of(request.body), expected=expected))
+    return Evidence(came=f"{len(_sent(harness))} messages", expected=expected)
 
 
-def _sent(scene: PlayerScene) -> list[Arrived]:
-    if not (sent := scene.own_messages()):
+def _sent(harness: PlayerHarness) -> list[IncomingRequest]:
+    if not (sent := harness.own_messages()):
         raise NotRun("the player sent nothing by itself but its registration")
     return sent
 
 
-ALIVE: Area[PlayerScene] = Area("alive", "After all that")
+ALIVE: Area[PlayerHarness] = Area("alive", "After all that")
 
 
 @ALIVE.required(
@@ -249,24 +238,20 @@ ALIVE: Area[PlayerScene] = Area("alive", "After all that")
     "003-L0039",
     needs=CAN_JOIN,
 )
-async def alive(scene: PlayerScene) -> Evidence:
-    # Unheard-of bodies, of which no answer is expected but that the player lives.
-    for body in RUBBISH:
-        await _post(scene, body)
-    bout = await scene.fresh()
-    return plays_on(await scene.say("invitation after rubbish", bout.invitation()), bout)
+async def alive(harness: PlayerHarness) -> Evidence:
+    # The player may answer these as it likes, but it must go on working.
+    for body in HOSTILE_BODIES:
+        await _post(harness, body)
+    match = await harness.match_in_new_round()
+    return accepts_invitation(await harness.send("invitation after rubbish", match.invitation()), match)
 
 
-def _deep(levels: int) -> bytes:
-    return b"[" * levels + b"]" * levels
-
-
-RUBBISH: tuple[bytes, ...] = (
+HOSTILE_BODIES: tuple[bytes, ...] = (
     b"",
     b"\xff\xfe\x00league",
     b"[]",
     b"null",
-    _deep(5_000),
+    b"[" * 5_000 + b"]" * 5_000,
     b'{"jsonrpc":"2.0","method":null,"params":7,"id":{}}',
     b'{"jsonrpc":"2.0","method":"handle_game_invitation","params":[],"id":1}',
     b'{"jsonrpc":"2.0","method":"handle_game_invitation","params":{"match_id":{}},"id":1}',

@@ -1,12 +1,12 @@
-"""The checks of a referee: the kit is its manager and its players, through matches that go well and others."""
+"""The checks of a referee. The kit is its manager and its players, with and without faults."""
 
 from __future__ import annotations
 
 from leaguekit.agents.world import World
-from leaguekit.kit.checks import USUAL, Check, CheckSettings, examine
-from leaguekit.kit.exchanges import Ground
+from leaguekit.kit.checks import DEFAULTS, Check, CheckSettings, run_checks
+from leaguekit.kit.exchanges import Network
 from leaguekit.kit.referee import faults, matches, posts, registration, reliability, results, retries
-from leaguekit.kit.referee.harness import RefereeScene
+from leaguekit.kit.referee.harness import RefereeHarness
 from leaguekit.kit.report import Report
 
 AREAS = (
@@ -30,19 +30,19 @@ AREAS = (
     retries.LIMITS,
     reliability.END,
 )
-# In the order in which they are made.
-CHECKS: list[Check[RefereeScene]] = [check for area in AREAS for check in area.checks]
+# In the order in which they run.
+CHECKS: list[Check[RefereeHarness]] = [check for area in AREAS for check in area.checks]
 
 
 async def check_referee(
-    world: World, ground: Ground, *, port: int = 0, url: str | None = None, terms: CheckSettings = USUAL
+    world: World, network: Network, *, port: int = 0, url: str | None = None, settings: CheckSettings = DEFAULTS
 ) -> Report:
-    """Check the referee that registers at our port, or the one at ``url``, which need not register.
+    """Check the referee that registers at ``port``, or the one at ``url``, which does not register.
 
-    The ground is left open, for the referee may still need it.
+    The network stays open, because the referee may still need it.
     """
-    scene = RefereeScene(world, ground, url=url, terms=terms)
-    await scene.open(port)
-    # Its name is known only once it has registered.
-    outcomes = await examine(CHECKS, scene, terms)
-    return Report("referee", scene.name, outcomes)
+    harness = RefereeHarness(world, network, url=url, settings=settings)
+    await harness.open(port)
+    # The name of the referee is known only after its registration.
+    outcomes = await run_checks(CHECKS, harness, settings)
+    return Report("referee", harness.name, outcomes)

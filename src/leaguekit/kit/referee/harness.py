@@ -1,7 +1,7 @@
 """The league around a referee under test: the kit is its manager and its players.
 
-Each match has players of its own, at addresses of their own: who was meant is known by where a message arrives, and
-never only by what it says. Limits are short wherever the referee can be told so.
+Each match has its own players, each with its own address. So the address at which a message arrives tells for whom it
+was meant, whatever the message says. Time limits are short where the assignment can set them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
-from leaguekit.kit.agent_harness import Host
-from leaguekit.kit.checks import USUAL, CheckSettings, NotRun
-from leaguekit.kit.exchanges import Arrived, Exchange, Ground, Json, Refusal
-from leaguekit.kit.incoming import Beginning, Told, is_a, kind_of
-from leaguekit.kit.referee.kit_players import Plan, Seat
+from leaguekit.kit.agent_harness import AgentHarness
+from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, Failed, NotRun
+from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
+from leaguekit.kit.incoming import MessagesByName, StartsWith, is_a, kind_of
+from leaguekit.kit.referee.kit_players import KitPlayer, Plan
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.ids import match_conversation, match_id, player_id
@@ -26,196 +26,205 @@ from leaguekit.protocol.methods import BY_REQUEST, PING
 
 REFEREE_ID = "REF07"
 GAME = "even_odd"
-# The limits of the documents, and the short ones of most matches here.
-REAL = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
-QUICK = m.TimeLimits(join_seconds=0.6, choice_seconds=0.8, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
-# What somebody shows who has been given nothing.
-STRANGER = "drv-made-by-nobody"
-# Where nobody listens: a port of the referee's own machine that the system keeps for something long gone.
-NOWHERE = "http://127.0.0.1:9/mcp"
-# How long a referee may take to start by the announcement alone, for a report to follow, and for what comes after it.
+# The limits of the documents, and the short limits of most matches here.
+REAL_LIMITS = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
+SHORT_LIMITS = m.TimeLimits(join_seconds=0.6, choice_seconds=0.8, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
+# A token that nobody was given.
+FORGED_AUTH = "drv-made-by-nobody"
+# Nobody listens here: port 9 of the referee's own machine is reserved for the discard protocol.
+NO_LISTENER = "http://127.0.0.1:9/mcp"
+# How long a referee may take to start a match after the announcement, to report it, and to send messages after that.
 STARTING_SECONDS = 1.5
 SLACK_SECONDS = 12.0
 AFTER_SECONDS = 1.0
-PLAYED_BEFORE = m.OwnRecord(wins=2, losses=1, draws=3, points=9)
+RECORD = m.OwnRecord(wins=2, losses=1, draws=3, points=9)
 
-# How a referee learns that a match is to begin.
-Manner = Literal["assignment", "announcement"]
-# What the manager does with the nth report of a match before it takes it; raises Refusal for an error.
-Answered = Callable[[int], Awaitable[None]]
+# The message because of which a referee starts a match.
+StartMode = Literal["assignment", "announcement"]
+# Is called with the number of reports of a match before the manager answers one. Raises Refusal for an error.
+ReportHook = Callable[[int], Awaitable[None]]
 
 
-class Bout:
-    """One match that the referee is given, and what came of it."""
+class AssignedMatch:
+    """One match that the referee is given, with its players and its reports."""
 
-    def __init__(self, assignment: m.MatchAssignment, seats: dict[Side, Seat], answered: Answered | None) -> None:
+    def __init__(
+        self, assignment: m.MatchAssignment, players: dict[Side, KitPlayer], before_report_answer: ReportHook | None
+    ) -> None:
         self.assignment = assignment
         self.match_id = assignment.match_id
-        self.seats = seats
-        self.answered = answered
-        self.began = asyncio.get_running_loop().time()
-        self.reports: list[Arrived] = []
+        self.players = players
+        self.before_report_answer = before_report_answer
+        self.reports: list[IncomingRequest] = []
 
     @property
-    def report(self) -> Arrived:
-        """Its first report. Raises NotRun if there is none."""
+    def report(self) -> IncomingRequest:
+        """The first report of the match. Raises NotRun if there is none."""
         if not self.reports:
             raise NotRun(f"there is no report of {self.match_id} to look at")
         return self.reports[0]
 
+    def check_reported(self, expected: str) -> None:
+        """Raise Failed if the match was not reported."""
+        if not self.reports:
+            raise Failed(Evidence(came="no report", expected=expected))
+
     @property
     def result(self) -> Json:
-        """What the report says of the result; empty if it says nothing."""
+        """The result in the report; empty if it has none."""
         result = self.report.message.get("result")
         return result if isinstance(result, dict) else {}
 
-    def got(self, side: Side, kind: type[Message]) -> list[Arrived]:
-        return self.seats[side].got(kind)
+    def received(self, side: Side, kind: type[Message]) -> list[IncomingRequest]:
+        """Return the requests of a kind that a player has received."""
+        return self.players[side].received(kind)
 
-    def overs(self) -> dict[Side, Arrived]:
-        """The first GAME_OVER of each side that has one."""
-        return {side: got[0] for side in SIDES if (got := self.got(side, m.GameOver))}
+    def game_overs(self) -> dict[Side, IncomingRequest]:
+        """Return the first GAME_OVER of each side that has received one."""
+        return {side: got[0] for side in SIDES if (got := self.received(side, m.GameOver))}
 
 
-class Bouts(dict[str, Bout]):
-    """Matches by name, for all checks that look at the same one; in the order in which they began."""
+class MatchesByName(dict[str, AssignedMatch]):
+    """Matches that several checks look at, in their order. A missing one means that the check cannot run."""
 
-    def __missing__(self, name: str) -> Bout:
+    def __missing__(self, name: str) -> AssignedMatch:
         raise NotRun(f"the match to look at ({name}) was not played")
 
 
-class RefereeScene(Host):
-    """Everything the checks of a referee need."""
+class RefereeHarness(AgentHarness):
+    """The state of the checks of one referee, and the actions that they share."""
 
     role = "referee"
     agent_id = REFEREE_ID
 
-    def __init__(self, world: World, ground: Ground, *, url: str | None = None, terms: CheckSettings = USUAL) -> None:
-        super().__init__(world, ground, url, terms)
-        self.told = Told()
-        if not self.registers:
-            self.told.why["registration"] = self.never
-        self.manner: Manner | None = None
-        self.bouts = Bouts()
-        self._rounds = itertools.count(1)
-        self._players = itertools.count(1)
+    def __init__(
+        self, world: World, network: Network, *, url: str | None = None, settings: CheckSettings = DEFAULTS
+    ) -> None:
+        super().__init__(world, network, url, settings)
+        self.messages = MessagesByName()
+        if not self.expects_registration:
+            self.messages.reasons["registration"] = self.why_not_registered
+        self.start_mode: StartMode | None = None
+        self.matches = MatchesByName()
+        self._round_numbers = itertools.count(1)
+        self._player_numbers = itertools.count(1)
 
     @property
     def sender(self) -> str:
-        """What the referee must call itself; one that was given no id has one of its own."""
-        return f"referee:{REFEREE_ID}" if self.registers else Beginning("referee:")
+        """The sender that the referee must name. A referee that did not register may have any id."""
+        return f"referee:{REFEREE_ID}" if self.expects_registration else StartsWith("referee:")
 
     @property
     def capacity(self) -> int:
-        """How many matches it says that it can play at once."""
-        stated = self.stated(self.registration, "max_concurrent_matches")
-        return stated if type(stated) is int else 1
+        """How many matches the referee can play at the same time, according to its registration."""
+        value = self.meta_value(self.registration, "max_concurrent_matches")
+        return value if type(value) is int else 1
 
-    # What the referee sends to its manager
+    # Requests of the referee
 
-    def is_registration(self, arrived: Arrived) -> bool:
-        return kind_of(arrived) is m.RefereeRegisterRequest
+    def is_registration(self, request: IncomingRequest) -> bool:
+        return kind_of(request) is m.RefereeRegisterRequest
 
-    async def script(self, arrived: Arrived) -> Any:
-        kind = kind_of(arrived)
-        if self.is_registration(arrived):
-            return await self.register(arrived)
+    async def respond(self, request: IncomingRequest) -> Any:
+        kind = kind_of(request)
+        if self.is_registration(request):
+            return await self.register(request)
         if kind is m.MatchResultReport:
-            return await self._take_report(arrived)
+            return await self._accept_report(request)
         if kind in (m.MatchProgress, m.MatchVoidReport):
-            named = {name: arrived.message.get(name) for name in ("match_id", "attempt")}
+            named = {name: request.message.get(name) for name in ("match_id", "attempt")}
             status = "ACKNOWLEDGED" if kind is m.MatchProgress else "ACCEPTED"
-            return self.answer_to(arrived.message, BY_REQUEST[kind].answer) | named | {"status": status}
-        if arrived.method == PING:
+            return self.answer_to(request.message, BY_REQUEST[kind].answer) | named | {"status": status}
+        if request.method == PING:
             return {"status": "ok", "league_id": self.league_id}
-        raise Refusal(-32601, f"This manager has no method {arrived.method!r}.")
+        raise Refusal(-32601, f"This manager has no method {request.method!r}.")
 
-    async def _take_report(self, arrived: Arrived) -> Json:
-        bout = self._bout_of(arrived)
-        if bout is None:
+    async def _accept_report(self, request: IncomingRequest) -> Json:
+        match = self._match_of(request)
+        if match is None:
             raise Refusal(5002, "Match not found")
-        bout.reports.append(arrived)
-        if bout.answered is not None:
-            await bout.answered(len(bout.reports))
-        ids = {"status": "ACCEPTED", "match_id": bout.match_id, "round_id": bout.assignment.round_id}
-        return self.answer_to(arrived.message, m.MatchResultAck) | ids
+        match.reports.append(request)
+        if match.before_report_answer is not None:
+            await match.before_report_answer(len(match.reports))
+        ids = {"status": "ACCEPTED", "match_id": match.match_id, "round_id": match.assignment.round_id}
+        return self.answer_to(request.message, m.MatchResultAck) | ids
 
-    def _bout_of(self, report: Arrived) -> Bout | None:
-        """The match of a report: the one that it names, or the last one that was begun."""
-        named = {bout.match_id: bout for bout in self.bouts.values()}
+    def _match_of(self, report: IncomingRequest) -> AssignedMatch | None:
+        """Return the match of a report: the one that it names, or else the last one."""
+        named = {match.match_id: match for match in self.matches.values()}
         return named.get(str(report.message.get("match_id"))) or next(reversed(named.values()), None)
 
-    # What the manager sends to the referee
+    # Messages to the referee
 
-    async def say(self, name: str, message: m.Request) -> Exchange:
-        """Send the referee a message, and keep what comes of it under a name."""
+    async def send(self, name: str, message: m.Request) -> Exchange:
+        """Send the referee a message, and keep the exchange under ``name``."""
         method = BY_REQUEST[type(message)]
-        self.seen[name] = await self.line.call(self.url, method.name, message, method.seconds)
-        return self.seen[name]
+        self.answers[name] = await self.client.call(self.url, method.name, message, method.seconds)
+        return self.answers[name]
 
     def good_call(self) -> m.Request:
-        """A call that changes nothing."""
+        """Return a message that changes nothing."""
         return m.RoundCompleted(
             **self.envelope("conv-round-999-complete"), round_id=999, next_round_id=None, matches_completed=1
         )
 
-    def league_over(self) -> m.LeagueCompleted:
+    def league_completed(self) -> m.LeagueCompleted:
         rows = [
             m.FinalStanding(rank=rank, player_id=player_id(rank), points=3 - rank, display_name=f"Player {rank}")
             for rank in (1, 2)
         ]
         return m.LeagueCompleted(
             **self.envelope("conv-league-complete"),
-            total_rounds=len(self.bouts),
-            total_matches=len(self.bouts),
+            total_rounds=len(self.matches),
+            total_matches=len(self.matches),
             champion=m.Champion(player_id=rows[0].player_id, display_name="Player 1", points=rows[0].points),
             final_standings=rows,
         )
 
     # Matches
 
-    async def bout(
+    async def new_match(
         self,
         name: str,
         a: Plan,
         b: Plan,
         *,
-        limits: m.TimeLimits = QUICK,
+        limits: m.TimeLimits = SHORT_LIMITS,
         absent: Side | None = None,
-        answered: Answered | None = None,
+        before_report_answer: ReportHook | None = None,
         number: int = 1,
         round_id: int | None = None,
-    ) -> Bout:
-        """Make a match under a name; ``absent`` is a side that nobody can reach."""
-        played_in = next(self._rounds) if round_id is None else round_id
-        match = match_id(played_in, number)
-        ids: dict[Side, str] = {side: player_id(next(self._players)) for side in SIDES}
+    ) -> AssignedMatch:
+        """Prepare a match, and keep it under ``name``. The player of the side ``absent`` cannot be reached."""
+        round_number = next(self._round_numbers) if round_id is None else round_id
+        match_name = match_id(round_number, number)
+        ids: dict[Side, str] = {side: player_id(next(self._player_numbers)) for side in SIDES}
         given = {one: tokens.new_token(one, self.world.entropy(tokens.ENTROPY_BYTES)) for one in ids.values()}
-        purpose = (self.league_id, match, 1, REFEREE_ID)
-        seats: dict[Side, Seat] = {}
+        purpose = (self.league_id, match_name, 1, REFEREE_ID)
+        players: dict[Side, KitPlayer] = {}
         plans: dict[Side, Plan] = {"A": a, "B": b}
         for side, plan in plans.items():
             one = ids[side]
             token = tokens.player_to_referee(tokens.signing_key(given[one]), *purpose)
-            seats[side] = Seat(self.world, one, match, token, plan)
-            seats[side].url = NOWHERE if side == absent else await self.ground.open(seats[side].desk)
+            players[side] = KitPlayer(self.world, one, match_name, token, plan)
+            players[side].url = NO_LISTENER if side == absent else await self.network.open(players[side].inbox)
         assigned = {
             side: m.AssignedPlayer(
-                player_id=seat.player_id,
-                endpoint=seat.url,
+                player_id=player.player_id,
+                endpoint=player.url,
                 state="ACTIVE",
-                record=PLAYED_BEFORE,
-                display_name=f"Player {seat.player_id}",
-                shown_token=tokens.referee_to_player(tokens.signing_key(given[seat.player_id]), *purpose),
-                expected_token=seat.token,
-                verifier=tokens.verifier(given[seat.player_id]).hex(),
+                record=RECORD,
+                display_name=f"Player {player.player_id}",
+                shown_token=tokens.referee_to_player(tokens.signing_key(given[player.player_id]), *purpose),
+                expected_token=player.token,
+                verifier=tokens.verifier(given[player.player_id]).hex(),
             )
-            for side, seat in seats.items()
+            for side, player in players.items()
         }
         assignment = m.MatchAssignment(
-            **self.envelope(match_conversation(match)),
-            round_id=played_in,
-            match_id=match,
+            **self.envelope(match_conversation(match_name)),
+            round_id=round_number,
+            match_id=match_name,
             game_type=GAME,
             attempt=1,
             match_seed=self.world.entropy(32).hex(),
@@ -223,63 +232,70 @@ class RefereeScene(Host):
             player_A=assigned["A"],
             player_B=assigned["B"],
         )
-        self.bouts[name] = Bout(assignment, seats, answered)
-        return self.bouts[name]
+        self.matches[name] = AssignedMatch(assignment, players, before_report_answer)
+        return self.matches[name]
 
-    def announcement(self, *bouts: Bout) -> m.RoundAnnouncement:
-        """The referees' copy: with their ids, and where the players are."""
+    def announcement(self, *matches: AssignedMatch) -> m.RoundAnnouncement:
+        """Return the announcement as referees get it, with the ids of referees and the addresses of players."""
         return m.RoundAnnouncement(
-            **self.envelope(f"conv-round-{bouts[0].assignment.round_id}-announce"),
-            round_id=bouts[0].assignment.round_id,
+            **self.envelope(f"conv-round-{matches[0].assignment.round_id}-announce"),
+            round_id=matches[0].assignment.round_id,
             matches=[
                 m.AnnouncedMatch(
-                    match_id=bout.match_id,
+                    match_id=match.match_id,
                     game_type=GAME,
-                    player_A_id=bout.seats["A"].player_id,
-                    player_B_id=bout.seats["B"].player_id,
+                    player_A_id=match.players["A"].player_id,
+                    player_B_id=match.players["B"].player_id,
                     referee_endpoint=self.url,
                     referee_id=REFEREE_ID,
-                    player_A_endpoint=bout.seats["A"].url,
-                    player_B_endpoint=bout.seats["B"].url,
+                    player_A_endpoint=match.players["A"].url,
+                    player_B_endpoint=match.players["B"].url,
                 )
-                for bout in bouts
+                for match in matches
             ],
         )
 
-    async def begin(self, *bouts: Bout) -> None:
-        """Let the referee begin matches of one round, by the manner in which it begins them."""
-        if self.manner != "assignment":
-            await self.say("announcement", self.announcement(*bouts))
-        if self.manner is None:
-            self.manner = "announcement" if await self._is_invited(bouts[0], STARTING_SECONDS) else "assignment"
-        if self.manner == "assignment":
-            await asyncio.gather(*(self.say(f"assignment of {bout.match_id}", bout.assignment) for bout in bouts))
+    async def start(self, *matches: AssignedMatch) -> None:
+        """Have the referee start matches of one round. The first call finds out which message starts them."""
+        if self.start_mode != "assignment":
+            await self.send("announcement", self.announcement(*matches))
+        if self.start_mode is None:
+            self.start_mode = (
+                "announcement" if await self._has_invitation(matches[0], STARTING_SECONDS) else "assignment"
+            )
+        if self.start_mode == "assignment":
+            await asyncio.gather(*(self.send(f"assignment of {match.match_id}", match.assignment) for match in matches))
 
-    async def play(self, name: str, a: Plan, b: Plan, *, slow: bool = False, **more: Any) -> Bout:
-        """Play a match to its report, or for as long as one could take; ``slow`` if a limit has to pass in it."""
+    def require_assignments(self) -> None:
+        """Raise NotRun for a referee that starts its matches by the announcement."""
+        if self.start_mode != "assignment":
+            raise NotRun("it starts its matches by the announcement")
+
+    async def play(self, name: str, a: Plan, b: Plan, *, slow: bool = False, **more: Any) -> AssignedMatch:
+        """Play a match until its report, or for as long as a match can take. In a ``slow`` match a limit must pass."""
         if not self.url:
-            raise NotRun("nobody knows where the referee listens")
-        if slow and self.manner == "announcement" and not self.terms.full:
-            raise NotRun("it begins by the announcement and cannot be told of short limits: use --full")
-        bout = await self.bout(name, a, b, **more)
-        await self.begin(bout)
-        await self.ended(bout, longest(REAL) if slow else 0.0)
-        return bout
+            raise NotRun("the URL of the referee is not known")
+        if slow and self.start_mode == "announcement" and not self.settings.full:
+            raise NotRun("it starts its matches by the announcement, which has no time limits: use --full")
+        match = await self.new_match(name, a, b, **more)
+        await self.start(match)
+        await self.wait_for_end(match, max_duration(REAL_LIMITS) if slow else 0.0)
+        return match
 
-    async def ended(self, bout: Bout, seconds: float = 0.0) -> None:
-        """Wait for the report of a match, at the most so long and a little more, and for what may follow it."""
-        await self.desk.until(lambda _one: bool(bout.reports), seconds + SLACK_SECONDS)
-        for side, seat in bout.seats.items():
-            if bout.got(side, m.GameInvitation):
-                await seat.desk.until(is_a(m.GameOver), AFTER_SECONDS)
+    async def wait_for_end(self, match: AssignedMatch, seconds: float = 0.0) -> None:
+        """Wait for the report of a match and for GAME_OVER. Give up a little later than ``seconds``."""
+        await self.inbox.wait_for(lambda _one: bool(match.reports), seconds + SLACK_SECONDS)
+        for side, player in match.players.items():
+            if match.received(side, m.GameInvitation):
+                await player.inbox.wait_for(is_a(m.GameOver), AFTER_SECONDS)
 
-    async def _is_invited(self, bout: Bout, seconds: float) -> bool:
-        first = [seat.desk.until(is_a(m.GameInvitation), seconds) for seat in bout.seats.values()]
+    async def _has_invitation(self, match: AssignedMatch, seconds: float) -> bool:
+        first = [player.inbox.wait_for(is_a(m.GameInvitation), seconds) for player in match.players.values()]
         return any(await asyncio.gather(*first))
 
 
-def longest(limits: m.TimeLimits) -> float:
-    """How long a match takes at the most."""
+def max_duration(limits: m.TimeLimits) -> float:
+    """Return how long a match can take."""
     tries = 1 + limits.max_retries
     pauses = limits.max_retries * limits.retry_seconds
     return tries * (limits.join_seconds + limits.choice_seconds) + 2 * pauses

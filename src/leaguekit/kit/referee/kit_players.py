@@ -1,4 +1,4 @@
-"""The kit's players: each sits in one match, and answers its referee as its plan says."""
+"""The players of the kit. Each plays one match, and answers its referee as its plan says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from leaguekit.agents.world import World
-from leaguekit.kit.exchanges import Arrived, Desk, Json, Refusal
+from leaguekit.kit.exchanges import Inbox, IncomingRequest, Json, Refusal
 from leaguekit.kit.incoming import kind_of
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
@@ -15,41 +15,41 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
-# What a player answers a request with; raises Refusal for an error.
-Reply = Callable[["Seat", Arrived], Awaitable[Any]]
+# Returns the answer of a player to a request. Raises Refusal for an error.
+Reply = Callable[["KitPlayer", IncomingRequest], Awaitable[Any]]
 Plan = Mapping[type[Message], Reply]
 
 
-class Seat:
-    """One player in one match. Its desk has what it is sent; it answers under its own ids, whatever a message says."""
+class KitPlayer:
+    """One player in one match. It answers under its own ids, whatever ids a message has."""
 
     def __init__(self, world: World, player_id: str, match_id: str, token: str, plan: Plan) -> None:
         self.player_id = player_id
         self.match_id = match_id
         self.token = token
-        self.desk = Desk(self._script, world.now)
+        self.inbox = Inbox(self._respond, world.now)
         self.url = ""
-        # When it first answered each kind of request.
-        self.answered: dict[type[Message], float] = {}
+        # The loop time at which it first answered each kind of request.
+        self.answer_times: dict[type[Message], float] = {}
         self._now = world.now
         self._plan = plan
 
-    def got(self, kind: type[Message]) -> list[Arrived]:
-        """The messages of a kind that have come."""
-        return [one for one in self.desk.arrived if kind_of(one) is kind]
+    def received(self, kind: type[Message]) -> list[IncomingRequest]:
+        """Return the requests of a kind that it has received."""
+        return [one for one in self.inbox.requests if kind_of(one) is kind]
 
-    async def _script(self, arrived: Arrived) -> Any:
-        kind = kind_of(arrived)
+    async def _respond(self, request: IncomingRequest) -> Any:
+        kind = kind_of(request)
         if kind is None or "player" not in BY_REQUEST[kind].receivers:
-            if arrived.method == PING:
+            if request.method == PING:
                 return {"status": "ok"}
-            raise Refusal(-32601, f"a player has no method {arrived.method!r}")
-        result = await self._plan.get(kind, _good)(self, arrived)
-        self.answered.setdefault(kind, asyncio.get_running_loop().time())
+            raise Refusal(-32601, f"a player has no method {request.method!r}")
+        result = await self._plan.get(kind, _default_reply)(self, request)
+        self.answer_times.setdefault(kind, asyncio.get_running_loop().time())
         return result
 
     def answer(self, kind: type[Message], **fields: Any) -> Json:
-        """An answer of this player's."""
+        """Return an answer of this player."""
         return {
             **m.envelope(sender_of("player", self.player_id), self._now(), "conv-check"),
             "message_type": message_type(kind),
@@ -67,62 +67,62 @@ class Seat:
         return self.answer(m.ChooseParityResponse, parity_choice=choice, **fields)
 
 
-async def _good(seat: Seat, arrived: Arrived) -> Json:
-    """Takes every invitation, chooses even, and acknowledges whatever else comes."""
-    kind = kind_of(arrived)
+async def _default_reply(player: KitPlayer, request: IncomingRequest) -> Json:
+    """Accept every invitation, choose even, and acknowledge all other messages."""
+    kind = kind_of(request)
     if kind is m.GameInvitation:
-        return seat.join()
+        return player.join()
     if kind is m.ChooseParityCall:
-        return seat.choice("even")
-    return seat.answer(BY_REQUEST[kind].answer, status="ACKNOWLEDGED") if kind is not None else {}
+        return player.choice("even")
+    return player.answer(BY_REQUEST[kind].answer, status="ACKNOWLEDGED") if kind is not None else {}
 
 
-# What plans are made of
+# The parts of a plan
 
 
 def joins(*, after: float = 0.0, accept: bool = True) -> Reply:
-    async def reply(seat: Seat, _arrived: Arrived) -> Json:
+    async def reply(player: KitPlayer, _request: IncomingRequest) -> Json:
         await asyncio.sleep(after)
-        return seat.join(accept=accept)
+        return player.join(accept=accept)
 
     return reply
 
 
 def chooses(*choices: Any, after: float = 0.0) -> Reply:
-    """Answers the first call with the first choice and so on, and further ones with the last."""
+    """Return a reply that gives the first choice to the first call, and so on. Further calls get the last choice."""
 
-    async def reply(seat: Seat, _arrived: Arrived) -> Json:
-        number = len(seat.got(m.ChooseParityCall))
+    async def reply(player: KitPlayer, _request: IncomingRequest) -> Json:
+        number = len(player.received(m.ChooseParityCall))
         await asyncio.sleep(after)
-        return seat.choice(choices[min(number, len(choices)) - 1])
+        return player.choice(choices[min(number, len(choices)) - 1])
 
     return reply
 
 
 def in_turn(*replies: Reply) -> Reply:
-    """Answers the first request of its kind by the first reply and so on, and further ones by the last."""
+    """Return a reply that uses the first reply for the first request, and so on. Further requests get the last."""
 
-    async def reply(seat: Seat, arrived: Arrived) -> Any:
-        kind = kind_of(arrived)
-        number = 0 if kind is None else len(seat.got(kind))
-        return await replies[min(number, len(replies)) - 1](seat, arrived)
+    async def reply(player: KitPlayer, request: IncomingRequest) -> Any:
+        kind = kind_of(request)
+        number = 0 if kind is None else len(player.received(kind))
+        return await replies[min(number, len(replies)) - 1](player, request)
 
     return reply
 
 
-def says(body: bytes) -> Reply:
-    async def reply(_seat: Seat, _arrived: Arrived) -> bytes:
+def answers_with(body: bytes) -> Reply:
+    async def reply(_player: KitPlayer, _request: IncomingRequest) -> bytes:
         return body
 
     return reply
 
 
-async def never(_seat: Seat, _arrived: Arrived) -> Any:
-    """Leaves the request unanswered."""
+async def no_answer(_player: KitPlayer, _request: IncomingRequest) -> Any:
+    """Do not answer."""
     await asyncio.Event().wait()
 
 
 def plan(choice: str = "even", **replies: Reply) -> Plan:
-    """A plan by the names of what is asked: ``join`` and ``choose``."""
+    """Return a plan. The replies are ``join``, to an invitation, and ``choose``, to a call."""
     kinds: dict[str, type[Message]] = {"join": m.GameInvitation, "choose": m.ChooseParityCall}
     return {m.ChooseParityCall: chooses(choice)} | {kinds[name]: reply for name, reply in replies.items()}

@@ -1,54 +1,67 @@
-"""How a match begins: the round's announcement and the assignment, the invitations, and the calls for a choice."""
+"""The start of a match: the announcement of the round, the assignment, the invitations, the calls for a choice."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from leaguekit.games.base import SIDES, Side, other
-from leaguekit.kit.answer_checks import ANYTHING, Field, came_in_time
-from leaguekit.kit.answer_checks import judged as judged_answer
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
+from leaguekit.kit.answer_checks import add_answer_checks, came_in_time
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
 from leaguekit.kit.exchanges import Json
-from leaguekit.kit.incoming import Came, Part, envelope, evidence, has, judged
-from leaguekit.kit.referee.harness import GAME, PLAYED_BEFORE, REAL, REFEREE_ID, Bout, RefereeScene
+from leaguekit.kit.field_checks import ANYTHING, Field, envelope, named, recommended
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, has
+from leaguekit.kit.referee.harness import GAME, REAL_LIMITS, RECORD, REFEREE_ID, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import chooses, joins, plan
 from leaguekit.kit.referee.registration import ping
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 
-ROUND: Area[RefereeScene] = Area("round", "Round and assignment")
-INVITATION: Area[RefereeScene] = Area("invitation", "Invitations")
-CALL: Area[RefereeScene] = Area("call", "Calls for a choice")
+ROUND: Area[RefereeHarness] = Area("round", "Round and assignment")
+INVITATION: Area[RefereeHarness] = Area("invitation", "Invitations")
+CALL: Area[RefereeHarness] = Area("call", "Calls for a choice")
 
-# In the first match B comes later than A, so that a call before both are there is seen.
-LATE_SECONDS = 0.3
-# And it chooses later, so that an end before both have chosen is seen.
-SLOW_SECONDS = 0.2
-# Timestamps have whole seconds.
+# In the first match B joins later than A, so that the kit notices a call before both have joined.
+JOIN_DELAY_SECONDS = 0.3
+# B also chooses later, so that the kit notices an end before both have chosen.
+CHOICE_DELAY_SECONDS = 0.2
+# How far a deadline may differ: timestamps have whole seconds.
 ROUNDING_SECONDS = 2.0
 # The match that most checks look at.
 FIRST = "first"
 
 
-def of_match(bout: Bout) -> Json:
-    """What every message of a match must say; a referee that was not registered may have any id."""
-    return {"match_id": bout.match_id, "game_type": GAME}
+def match_values(match: AssignedMatch) -> Json:
+    """Return the values that every message of a match must have."""
+    return {"match_id": match.match_id, "game_type": GAME}
 
 
-def came(scene: RefereeScene, name: str, kind: type[m.Message], more: dict[Side, Json]) -> Evidence:
-    """Keep the first message of a kind to each side for the checks that look at it, if both have one."""
-    bout = scene.bouts[FIRST]
-    wanted = {"message_type": m.message_type(kind), "sender": scene.sender} | of_match(bout)
-    found = {side: got[0] for side in SIDES if (got := bout.got(side, kind))}
-    expected = f"{m.message_type(kind)} to {bout.seats['A'].player_id} and {bout.seats['B'].player_id}"
+def keep_first_messages(harness: RefereeHarness, name: str, kind: type[m.Message], more: dict[Side, Json]) -> Evidence:
+    """Check that both players received a message of a kind, and keep the first of each for other checks.
+
+    ``more`` has the values that the message to each side must have, besides those of all messages.
+    """
+    match = harness.matches[FIRST]
+    wanted = {"sender": harness.sender} | match_values(match)
+    found = {side: got[0] for side in SIDES if (got := match.received(side, kind))}
+    expected = f"{m.message_type(kind)} to {match.players['A'].player_id} and {match.players['B'].player_id}"
     if len(found) < len(SIDES):
-        names = ", ".join(bout.seats[side].player_id for side in found) or "nobody"
+        names = ", ".join(match.players[side].player_id for side in found) or "nobody"
         raise Failed(Evidence(came=f"it came to {names}", expected=expected))
-    scene.told[name] = [Came(found[side], wanted | more[side]) for side in SIDES]
+    harness.messages[name] = [ReceivedMessage(found[side], wanted | more[side]) for side in SIDES]
     return evidence(found["A"], expected)
 
 
 # Round and assignment
+
+
+def referee_id_field(answer: type[m.Message]) -> Field:
+    """Return the field of an answer with the id of the referee. A referee that did not register may have any id."""
+    return Field(
+        "referee_id",
+        f"{m.message_type(answer)} carries the referee's id.",
+        instead=("decision 22",),
+        value_in=lambda harness: REFEREE_ID if harness.expects_registration else ANYTHING,
+    )
 
 
 @ROUND.required(
@@ -59,14 +72,16 @@ def came(scene: RefereeScene, name: str, kind: type[m.Message], more: dict[Side,
     "decision 22",
     needs=[ping],
 )
-async def begins(scene: RefereeScene) -> Evidence:
-    bout = await scene.play(
-        FIRST, plan("even"), plan(join=joins(after=LATE_SECONDS), choose=chooses("odd", after=SLOW_SECONDS))
+async def begins(harness: RefereeHarness) -> Evidence:
+    match = await harness.play(
+        FIRST,
+        plan("even"),
+        plan(join=joins(after=JOIN_DELAY_SECONDS), choose=chooses("odd", after=CHOICE_DELAY_SECONDS)),
     )
-    invited = [one for side in SIDES for one in bout.got(side, m.GameInvitation)]
+    invited = [one for side in SIDES for one in match.received(side, m.GameInvitation)]
     expected = "GAME_INVITATION to a player of the match"
     if not invited:
-        sent = scene.seen.get(f"assignment of {bout.match_id}") or scene.seen["announcement"]
+        sent = harness.answers.get(f"assignment of {match.match_id}") or harness.answers["announcement"]
         raise sent.failed(expected, "no invitation")
     return evidence(invited[0], expected)
 
@@ -78,37 +93,27 @@ async def begins(scene: RefereeScene) -> Evidence:
     "decision 24",
     needs=[ping, begins],
 )
-async def announcement(scene: RefereeScene) -> Evidence:
-    return came_in_time(scene.seen["announcement"])
+async def announcement(harness: RefereeHarness) -> Evidence:
+    return came_in_time(harness.answers["announcement"])
 
 
-judged_answer(
+add_answer_checks(
     ROUND,
     "announcement",
-    lambda _scene: m.RoundAnnouncementAck,
-    [
+    m.RoundAnnouncementAck,
+    recommended(
         Field(
             "message_type",
             "The answer to ROUND_ANNOUNCEMENT is ROUND_ANNOUNCEMENT_ACK.",
-            ("001-L0445",),
-            lambda _scene: "ROUND_ANNOUNCEMENT_ACK",
-            is_required=False,
+            instead=("001-L0445",),
         ),
         Field(
             "round_id",
             "ROUND_ANNOUNCEMENT_ACK repeats the round_id.",
-            ("001-L0441",),
-            lambda scene: scene.bouts[FIRST].assignment.round_id,
-            is_required=False,
+            value_in=lambda harness: harness.matches[FIRST].assignment.round_id,
         ),
-        Field(
-            "referee_id",
-            "ROUND_ANNOUNCEMENT_ACK carries the referee's id.",
-            ("decision 22",),
-            lambda scene: REFEREE_ID if scene.registers else ANYTHING,
-            is_required=False,
-        ),
-    ],
+        referee_id_field(m.RoundAnnouncementAck),
+    ),
     needs=[announcement],
 )
 
@@ -119,60 +124,49 @@ judged_answer(
     "decision 22",
     needs=[begins],
 )
-async def accepted(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    return takes(scene, bout, f"assignment of {bout.match_id}")
+async def accepted(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    return accepts_assignment(harness, match, f"assignment of {match.match_id}")
 
 
-def takes(scene: RefereeScene, bout: Bout, name: str) -> Evidence:
-    """That an assignment was accepted."""
-    if scene.manner != "assignment":
-        raise NotRun("it begins its matches by the announcement")
-    exchange = scene.seen[name]
-    wanted = {"message_type": "MATCH_ASSIGNMENT_ACK", "status": "ACCEPTED", "match_id": bout.match_id, "attempt": 1}
+def accepts_assignment(harness: RefereeHarness, match: AssignedMatch, name: str) -> Evidence:
+    """Check that an assignment was accepted."""
+    harness.require_assignments()
+    exchange = harness.answers[name]
+    wanted = {"message_type": "MATCH_ASSIGNMENT_ACK", "status": "ACCEPTED", "match_id": match.match_id, "attempt": 1}
     expected = ", ".join(f"{name}: {one}" for name, one in wanted.items())
-    if not has(exchange.result, wanted):
-        raise exchange.failed(expected)
-    return exchange.evidence(expected)
+    return exchange.fail_if(not has(exchange.result, wanted), expected)
 
 
 # Invitations
 
 
 @INVITATION.required("both", "Both players are invited.", "000-L0568", "001-L0903", needs=[begins])
-async def both_invited(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
+async def both_invited(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
     more = {
         side: {
-            "league_id": scene.league_id,
-            "round_id": bout.assignment.round_id,
+            "league_id": harness.league_id,
+            "round_id": match.assignment.round_id,
             "role_in_match": f"PLAYER_{side}",
-            "opponent_id": bout.seats[other(side)].player_id,
-            "player_id": bout.seats[side].player_id,
+            "opponent_id": match.players[other(side)].player_id,
+            "player_id": match.players[side].player_id,
         }
         for side in SIDES
     }
-    return came(scene, "invitation", m.GameInvitation, more)
+    return keep_first_messages(harness, "invitation", m.GameInvitation, more)
 
 
-judged(
+add_request_checks(
     INVITATION,
     "invitation",
     m.GameInvitation,
     [
-        *envelope(
-            m.GameInvitation,
-            "referee: and its id",
-            ("001-L0913", "001-L0912", "001-L0914", "001-L0915", "001-L0916"),
-            "001-L0917",
-        ),
-        Part("league_id", "The invitation names the league.", ("000-L0543",)),
-        Part("round_id", "The invitation names the round.", ("000-L0544",)),
-        Part("match_id", "The invitation names the match.", ("000-L0545",)),
-        Part("game_type", "The invitation names the game.", ("000-L0546",)),
-        Part("role_in_match", "The invitation tells each player its side.", ("000-L0548",)),
-        Part("opponent_id", "The invitation names the opponent.", ("000-L0552", "000-L0569")),
-        Part("player_id", "The invitation names the player invited.", ("000-L1379",), is_required=False),
+        *envelope(m.GameInvitation, "referee: and its id", "001-L0912", has_token=True),
+        *named("The invitation", "league_id", "round_id", "match_id", "game_type"),
+        Field("role_in_match", "The invitation tells each player its side."),
+        Field("opponent_id", "The invitation names the opponent.", also=("000-L0569",)),
+        *recommended(Field("player_id", "The invitation names the player invited.")),
     ],
     needs=[both_invited],
     methods=("001-L0904",),
@@ -183,54 +177,49 @@ judged(
 
 
 @CALL.required("both", "Both players are called to choose.", "001-L1044", "000-L0749", needs=[both_invited])
-async def both_called(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    record = {name: getattr(PLAYED_BEFORE, name) for name in ("wins", "losses", "draws")}
+async def both_called(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    record = {name: getattr(RECORD, name) for name in ("wins", "losses", "draws")}
     known = {f"context.your_standings.{name}": count for name, count in record.items()}
     more = {
         side: {
-            "player_id": bout.seats[side].player_id,
-            "context.opponent_id": bout.seats[other(side)].player_id,
-            "context.round_id": bout.assignment.round_id,
-            # The announcement alone does not tell.
-            **(known if scene.manner == "assignment" else {}),
+            "player_id": match.players[side].player_id,
+            "context.opponent_id": match.players[other(side)].player_id,
+            "context.round_id": match.assignment.round_id,
+            # The announcement does not have the record.
+            **(known if harness.start_mode == "assignment" else {}),
         }
         for side in SIDES
     }
-    return came(scene, "call", m.ChooseParityCall, more)
+    return keep_first_messages(harness, "call", m.ChooseParityCall, more)
 
 
-judged(
+add_request_checks(
     CALL,
     "call",
     m.ChooseParityCall,
     [
-        *envelope(
-            m.ChooseParityCall,
-            "referee: and its id",
-            ("001-L1054", "001-L1053", "001-L1055", "001-L1056", "001-L1057"),
-            "001-L1058",
-        ),
-        Part("match_id", "The call names the match.", ("000-L0777",)),
-        Part("player_id", "The call names the player that is asked.", ("000-L0778",)),
-        Part("game_type", "The call names the game.", ("000-L0779",)),
-        Part("deadline", "The call says until when it can be answered.", ("000-L0789", "000-L0804")),
-        Part("context.opponent_id", "The call's context names the opponent.", ("000-L0782",), is_required=False),
-        Part("context.round_id", "The call's context names the round.", ("000-L0783",), is_required=False),
-        *(
-            Part(
-                f"context.your_standings.{name}",
-                f"The call's context tells the player its {name}, as the assignment gave them.",
-                (line, "decision 22"),
-                is_required=False,
-            )
-            for name, line in (("wins", "000-L0785"), ("losses", "000-L0786"), ("draws", "000-L0787"))
-        ),
-        Part(
-            "context.draw_commitment",
-            "The call's context commits the referee to the number that it has drawn.",
-            ("decision 22",),
-            is_required=False,
+        *envelope(m.ChooseParityCall, "referee: and its id", "001-L1053", has_token=True),
+        *named("The call", "match_id"),
+        Field("player_id", "The call names the player that is asked."),
+        *named("The call", "game_type"),
+        Field("deadline", "The call says until when it can be answered.", also=("000-L0804",)),
+        *recommended(
+            Field("context.opponent_id", "The call's context names the opponent."),
+            Field("context.round_id", "The call's context names the round."),
+            *(
+                Field(
+                    f"context.your_standings.{name}",
+                    f"The call's context tells the player its {name}, as the assignment gave them.",
+                    also=("decision 22",),
+                )
+                for name in ("wins", "losses", "draws")
+            ),
+            Field(
+                "context.draw_commitment",
+                "The call's context commits the referee to the number that it has drawn.",
+                instead=("decision 22",),
+            ),
         ),
     ],
     needs=[both_called],
@@ -241,25 +230,21 @@ judged(
 @CALL.required(
     "after_both", "Nobody is called before both players have joined.", "000-L0802", "001-L1046", needs=[both_called]
 )
-async def called_after_both(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    joined = max(bout.seats[side].answered.get(m.GameInvitation, float("inf")) for side in SIDES)
-    first = min((bout.got(side, m.ChooseParityCall)[0] for side in SIDES), key=lambda one: one.at)
-    if first.at < joined:
-        raise Failed(evidence(first, "no call before both had joined"))
-    return evidence(first, "no call before both had joined")
+async def called_after_both(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    joined = max(match.players[side].answer_times.get(m.GameInvitation, float("inf")) for side in SIDES)
+    first = min((match.received(side, m.ChooseParityCall)[0] for side in SIDES), key=lambda one: one.loop_time)
+    return fail_if(first.loop_time < joined, evidence(first, "no call before both had joined"))
 
 
 @CALL.recommended(
     "same_time", "Both players are called at the same time.", "000-L0803", needs=[both_called, called_after_both]
 )
-async def same_time(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    at = [bout.got(side, m.ChooseParityCall)[0].at for side in SIDES]
+async def same_time(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    at = [match.received(side, m.ChooseParityCall)[0].loop_time for side in SIDES]
     found = Evidence(came=f"{abs(at[0] - at[1]):.2f} s between the calls", expected="less than 0.2 s")
-    if abs(at[0] - at[1]) >= 0.2:
-        raise Failed(found)
-    return found
+    return fail_if(abs(at[0] - at[1]) >= 0.2, found)
 
 
 @CALL.recommended(
@@ -270,16 +255,16 @@ async def same_time(scene: RefereeScene) -> Evidence:
     "decision 22",
     needs=[both_called],
 )
-async def deadline_fits(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    limits = bout.assignment.time_limits if scene.manner == "assignment" else REAL
+async def deadline_fits(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    limits = match.assignment.time_limits if harness.start_mode == "assignment" else REAL_LIMITS
     for side in SIDES:
-        arrived = bout.got(side, m.ChooseParityCall)[0]
+        request = match.received(side, m.ChooseParityCall)[0]
         try:
-            deadline = times.read(arrived.message["deadline"])
+            deadline = times.read(request.message["deadline"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise NotRun("there is no deadline that can be read") from None
-        away = deadline - arrived.when - timedelta(seconds=limits.choice_seconds)
+        away = deadline - request.received_at - timedelta(seconds=limits.choice_seconds)
         if abs(away.total_seconds()) > ROUNDING_SECONDS:
-            raise Failed(evidence(arrived, f"a deadline {limits.choice_seconds:g} s away"))
-    return evidence(arrived, f"a deadline {limits.choice_seconds:g} s away")
+            raise Failed(evidence(request, f"a deadline {limits.choice_seconds:g} s away"))
+    return evidence(request, f"a deadline {limits.choice_seconds:g} s away")

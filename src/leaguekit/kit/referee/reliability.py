@@ -1,4 +1,4 @@
-"""The referee and its manager: repeats, reports that are lost or refused, several matches at once, and the end."""
+"""Repeated assignments, lost or refused reports, several matches at the same time, and the end of the league."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from typing import Any
 from msgspec import structs
 
 from leaguekit.games.base import SIDES
-from leaguekit.kit.answer_checks import ANYTHING, Field, came_in_time, has_gone, is_refusal
-from leaguekit.kit.answer_checks import judged as judged_answer
+from leaguekit.kit.answer_checks import add_answer_checks, came_in_time, has_gone, is_refusal
 from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Refusal
+from leaguekit.kit.field_checks import Field, recommended
 from leaguekit.kit.incoming import evidence, is_a, value
-from leaguekit.kit.referee.harness import REFEREE_ID, SLACK_SECONDS, STRANGER, Bout, RefereeScene
+from leaguekit.kit.referee.harness import FORGED_AUTH, SLACK_SECONDS, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import joins, plan
-from leaguekit.kit.referee.matches import accepted, takes
+from leaguekit.kit.referee.matches import accepted, accepts_assignment, referee_id_field
 from leaguekit.kit.referee.registration import ping
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.methods import BY_REQUEST
 
-REPEAT: Area[RefereeScene] = Area("repeat", "Repeats and lost reports")
-SEVERAL: Area[RefereeScene] = Area("several", "Several matches at once")
-END: Area[RefereeScene] = Area("end", "End of the league")
+REPEAT: Area[RefereeHarness] = Area("repeat", "Repeats and lost reports")
+SEVERAL: Area[RefereeHarness] = Area("several", "Several matches at once")
+END: Area[RefereeHarness] = Area("end", "End of the league")
 
-# How long a referee may take to report again, and how long is waited for what must not come.
-AGAIN_SECONDS = 30.0
+# How long a referee may take to report again, and how long the kit waits for messages that must not arrive.
+REPEAT_SECONDS = 30.0
 QUIET_SECONDS = 4.0
 END_SECONDS = 10.0
-START_MATCH = BY_REQUEST[m.MatchAssignment]
 
 
 @REPEAT.recommended(
@@ -38,27 +36,26 @@ START_MATCH = BY_REQUEST[m.MatchAssignment]
     "decision 22",
     needs=[*CAN_PLAY, accepted],
 )
-async def assignment(scene: RefereeScene) -> Evidence:
-    if scene.manner != "assignment":
-        raise NotRun("it begins its matches by the announcement")
-    bout = await scene.bout("repeated", plan("even", join=joins(after=0.3)), plan("odd"))
-    await scene.begin(bout)
-    await bout.seats["A"].desk.until(is_a(m.GameInvitation), SLACK_SECONDS)
-    await scene.say("assignment once more", bout.assignment)
-    await scene.ended(bout)
-    await scene.say("assignment after the end", bout.assignment)
-    await _never_again(scene, bout)
+async def assignment(harness: RefereeHarness) -> Evidence:
+    harness.require_assignments()
+    match = await harness.new_match("repeated", plan("even", join=joins(after=0.3)), plan("odd"))
+    await harness.start(match)
+    await match.players["A"].inbox.wait_for(is_a(m.GameInvitation), SLACK_SECONDS)
+    await harness.send("assignment once more", match.assignment)
+    await harness.wait_for_end(match)
+    await harness.send("assignment after the end", match.assignment)
+    await _check_played_once(harness, match)
     for name in ("assignment once more", "assignment after the end"):
-        found = takes(scene, bout, name)
+        found = accepts_assignment(harness, match, name)
     return found
 
 
-async def _never_again(scene: RefereeScene, bout: Bout) -> None:
-    """That a match is played once, and reported once."""
-    await scene.desk.until(lambda _one: len(bout.reports) > 1, QUIET_SECONDS)
-    counts = [len(bout.got(side, kind)) for side in SIDES for kind in (m.GameInvitation, m.GameOver)]
-    if max(counts) > 1 or len(bout.reports) != 1:
-        came = f"{counts[0]} and {counts[2]} invitations, {len(bout.reports)} reports"
+async def _check_played_once(harness: RefereeHarness, match: AssignedMatch) -> None:
+    """Check that a match is played once and reported once."""
+    await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, QUIET_SECONDS)
+    counts = [len(match.received(side, kind)) for side in SIDES for kind in (m.GameInvitation, m.GameOver)]
+    if max(counts) > 1 or len(match.reports) != 1:
+        came = f"{counts[0]} and {counts[2]} invitations, {len(match.reports)} reports"
         raise Failed(Evidence(came=came, expected="one invitation to each, and one report"))
 
 
@@ -69,23 +66,23 @@ async def _never_again(scene: RefereeScene, bout: Bout) -> None:
     "001-L0202",
     needs=CAN_PLAY,
 )
-async def report(scene: RefereeScene) -> Evidence:
+async def report(harness: RefereeHarness) -> Evidence:
     async def fails_once(number: int) -> None:
         if number == 1:
             raise Refusal(-32603, "Internal error", {"error_code": "E060"})
 
-    bout = await scene.play("refused report", plan("even"), plan("odd"), answered=fails_once)
-    return await _comes_again(scene, bout)
+    match = await harness.play("refused report", plan("even"), plan("odd"), before_report_answer=fails_once)
+    return await _is_reported_again(harness, match)
 
 
-async def _comes_again(scene: RefereeScene, bout: Bout) -> Evidence:
-    await scene.desk.until(lambda _one: len(bout.reports) > 1, AGAIN_SECONDS)
+async def _is_reported_again(harness: RefereeHarness, match: AssignedMatch) -> Evidence:
+    await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, REPEAT_SECONDS)
     expected = "the same report once more"
-    if len(bout.reports) < 2:
-        raise Failed(Evidence(came=f"{len(bout.reports)} report in {AGAIN_SECONDS:g} s", expected=expected))
-    if bout.reports[1].message.get("result") != bout.report.message.get("result"):
-        raise Failed(evidence(bout.reports[1], expected, "another result"))
-    return evidence(bout.reports[1], expected)
+    if len(match.reports) < 2:
+        raise Failed(Evidence(came=f"{len(match.reports)} report in {REPEAT_SECONDS:g} s", expected=expected))
+    if match.reports[1].message.get("result") != match.report.message.get("result"):
+        raise Failed(evidence(match.reports[1], expected, "another result"))
+    return evidence(match.reports[1], expected)
 
 
 @REPEAT.recommended(
@@ -96,13 +93,13 @@ async def _comes_again(scene: RefereeScene, bout: Bout) -> Evidence:
     needs=CAN_PLAY,
     full=True,
 )
-async def lost_report(scene: RefereeScene) -> Evidence:
+async def lost_report(harness: RefereeHarness) -> Evidence:
     async def silent_once(number: int) -> None:
         if number == 1:
             await asyncio.Event().wait()
 
-    bout = await scene.play("lost report", plan("even"), plan("odd"), answered=silent_once)
-    return await _comes_again(scene, bout)
+    match = await harness.play("lost report", plan("even"), plan("odd"), before_report_answer=silent_once)
+    return await _is_reported_again(harness, match)
 
 
 @REPEAT.recommended(
@@ -111,15 +108,15 @@ async def lost_report(scene: RefereeScene) -> Evidence:
     "001-L1441",
     needs=CAN_PLAY,
 )
-async def duplicate(scene: RefereeScene) -> Evidence:
+async def duplicate(harness: RefereeHarness) -> Evidence:
     async def has_it(_number: int) -> None:
         raise Refusal(5003, "Duplicate report", {"error_code": "E054"})
 
-    bout = await scene.play("duplicate report", plan("even"), plan("odd"), answered=has_it)
-    await scene.desk.until(lambda _one: len(bout.reports) > 1, QUIET_SECONDS)
-    if len(bout.reports) != 1:
-        raise Failed(Evidence(came=f"{len(bout.reports)} reports", expected="one"))
-    return evidence(bout.report, "no further report")
+    match = await harness.play("duplicate report", plan("even"), plan("odd"), before_report_answer=has_it)
+    await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, QUIET_SECONDS)
+    if len(match.reports) != 1:
+        raise Failed(Evidence(came=f"{len(match.reports)} reports", expected="one"))
+    return evidence(match.report, "no further report")
 
 
 @REPEAT.recommended(
@@ -129,17 +126,16 @@ async def duplicate(scene: RefereeScene) -> Evidence:
     "decision 19",
     needs=CAN_PLAY,
 )
-async def stranger(scene: RefereeScene) -> Evidence:
-    if not scene.registers:
-        raise NotRun("the referee was not told how tokens are made: it does not register")
-    if scene.manner != "assignment":
-        raise NotRun("it begins its matches by the announcement")
-    bout = await scene.bout("by a stranger", plan("even"), plan("odd"))
-    wrong = structs.replace(bout.assignment, auth_token=STRANGER)
-    exchange = await scene.say("assignment by a stranger", wrong)
-    invited = await bout.seats["A"].desk.until(is_a(m.GameInvitation), QUIET_SECONDS)
+async def stranger(harness: RefereeHarness) -> Evidence:
+    if not harness.expects_registration:
+        raise NotRun("the referee was not given a token scheme: it does not register")
+    harness.require_assignments()
+    match = await harness.new_match("by a stranger", plan("even"), plan("odd"))
+    wrong = structs.replace(match.assignment, auth_token=FORGED_AUTH)
+    exchange = await harness.send("assignment by a stranger", wrong)
+    invited = await match.players["A"].inbox.wait_for(is_a(m.GameInvitation), QUIET_SECONDS)
     if invited is not None:
-        await scene.ended(bout)
+        await harness.wait_for_end(match)
         raise Failed(evidence(invited, "a refusal, and no invitation"))
     return is_refusal(exchange)
 
@@ -151,74 +147,57 @@ async def stranger(scene: RefereeScene) -> Evidence:
     "000-L1439",
     needs=CAN_PLAY,
 )
-async def two(scene: RefereeScene) -> Evidence:
-    if scene.capacity < 2:
+async def two(harness: RefereeHarness) -> Evidence:
+    if harness.capacity < 2:
         raise NotRun("the referee says that it plays one match at a time")
     slow = plan("even", join=joins(after=0.4))
-    one = await scene.bout("one of two", slow, plan("odd"))
-    other = await scene.bout("two of two", slow, plan("odd"), number=2, round_id=one.assignment.round_id)
-    await scene.begin(one, other)
-    for bout in (one, other):
-        await scene.ended(bout)
+    one = await harness.new_match("one of two", slow, plan("odd"))
+    other = await harness.new_match("two of two", slow, plan("odd"), number=2, round_id=one.assignment.round_id)
+    await harness.start(one, other)
+    for match in (one, other):
+        await harness.wait_for_end(match)
     expected = "both matches in play at the same time, each with its own ids"
-    for bout in (one, other):
-        if not bout.reports:
-            raise Failed(Evidence(came=f"no report of {bout.match_id}", expected=expected))
+    for match in (one, other):
+        if not match.reports:
+            raise Failed(Evidence(came=f"no report of {match.match_id}", expected=expected))
         for side in SIDES:
-            mixed = [got for got in bout.seats[side].desk.arrived if _names_another(got.message, bout)]
+            mixed = [got for got in match.players[side].inbox.requests if _names_another(got.message, match)]
             if mixed:
-                raise Failed(evidence(mixed[0], f"the match_id {bout.match_id}"))
-    invited = max(bout.got("B", m.GameInvitation)[0].at for bout in (one, other))
-    if invited >= min(bout.report.at for bout in (one, other)):
+                raise Failed(evidence(mixed[0], f"the match_id {match.match_id}"))
+    invited = max(match.received("B", m.GameInvitation)[0].loop_time for match in (one, other))
+    if invited >= min(match.report.loop_time for match in (one, other)):
         raise Failed(Evidence(came="one match after the other", expected=expected))
     return evidence(other.report, expected)
 
 
-def _names_another(message: dict[str, Any], bout: Bout) -> bool:
-    return value(message, "match_id") != bout.match_id and "match_id" in message
+def _names_another(message: dict[str, Any], match: AssignedMatch) -> bool:
+    return value(message, "match_id") != match.match_id and "match_id" in message
 
 
 @END.required(
     "answer", "The referee answers LEAGUE_COMPLETED, in whatever words.", "000-L1578", "decision 24", needs=[ping]
 )
-async def answer(scene: RefereeScene) -> Evidence:
-    await scene.say("end of a round", scene.good_call())
-    return came_in_time(await scene.say("end", scene.league_over()))
+async def answer(harness: RefereeHarness) -> Evidence:
+    await harness.send("end of a round", harness.good_call())
+    return came_in_time(await harness.send("end", harness.league_completed()))
 
 
-def _acknowledges(area: Area[RefereeScene], name: str, kind: type[m.Message], lines: tuple[str, str]) -> None:
-    judged_answer(
-        area,
-        name,
-        lambda _scene: kind,
-        [
-            Field(
-                "message_type",
-                f"The answer to LEAGUE_COMPLETED is {m.message_type(kind)}.",
-                (lines[0],),
-                lambda _scene: m.message_type(kind),
-                is_required=False,
-            ),
-            Field(
-                "status",
-                f"{m.message_type(kind)} has the status ACKNOWLEDGED.",
-                (lines[1],),
-                lambda _scene: "ACKNOWLEDGED",
-                is_required=False,
-            ),
-            Field(
-                "referee_id",
-                f"{m.message_type(kind)} carries the referee's id.",
-                ("decision 22",),
-                lambda scene: REFEREE_ID if scene.registers else ANYTHING,
-                is_required=False,
-            ),
-        ],
-        needs=[answer],
-    )
-
-
-_acknowledges(END, "end", m.LeagueCompletedAck, ("001-L0859", "001-L0854"))
+add_answer_checks(
+    END,
+    "end",
+    m.LeagueCompletedAck,
+    recommended(
+        Field("message_type", "The answer to LEAGUE_COMPLETED is LEAGUE_COMPLETED_ACK.", instead=("001-L0859",)),
+        Field(
+            "status",
+            "LEAGUE_COMPLETED_ACK has the status ACKNOWLEDGED.",
+            instead=("001-L0854",),
+            value="ACKNOWLEDGED",
+        ),
+        referee_id_field(m.LeagueCompletedAck),
+    ),
+    needs=[answer],
+)
 
 
 @END.recommended(
@@ -228,5 +207,5 @@ _acknowledges(END, "end", m.LeagueCompletedAck, ("001-L0859", "001-L0854"))
     "003-L0194",
     needs=[answer],
 )
-async def exits(scene: RefereeScene) -> Evidence:
-    return has_gone(await scene.pinged(END_SECONDS, until_there=False))
+async def exits(harness: RefereeHarness) -> Evidence:
+    return has_gone(await harness.ping_until(END_SECONDS, until_there=False))

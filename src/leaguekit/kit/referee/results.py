@@ -1,4 +1,4 @@
-"""How a match ends: what both players are told, what the manager is told, and a match that is drawn."""
+"""The end of a match: GAME_OVER to both players, the report to the manager, and a draw."""
 
 from __future__ import annotations
 
@@ -7,52 +7,47 @@ from typing import Any
 from leaguekit.games import game
 from leaguekit.games.base import SIDES, Side, settled
 from leaguekit.games.even_odd import HIGHEST, number_parity
-from leaguekit.kit.checks import Area, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Arrived, Json
-from leaguekit.kit.incoming import Came, Part, envelope, evidence, judged, value
-from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, Bout, RefereeScene
+from leaguekit.kit.checks import Area, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.exchanges import Json
+from leaguekit.kit.field_checks import Field, envelope, named, recommended
+from leaguekit.kit.incoming import ReceivedMessage, add_request_checks, evidence, have_value, value
+from leaguekit.kit.referee.harness import AFTER_SECONDS, GAME, AssignedMatch, RefereeHarness
 from leaguekit.kit.referee.kit_players import plan
-from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, came, of_match
+from leaguekit.kit.referee.matches import FIRST, begins, both_called, both_invited, keep_first_messages, match_values
 from leaguekit.match.draw import opens
 from leaguekit.protocol import messages as m
 
-OVER: Area[RefereeScene] = Area("over", "The end of a match")
-REPORT: Area[RefereeScene] = Area("report", "Reports")
-DRAW: Area[RefereeScene] = Area("draw", "A drawn match")
+OVER: Area[RefereeHarness] = Area("over", "The end of a match")
+REPORT: Area[RefereeHarness] = Area("report", "Reports")
+DRAW: Area[RefereeHarness] = Area("draw", "A drawn match")
 
-# What is chosen in the first match.
+# The choices in the first match.
 CHOICES: dict[Side, str] = {"A": "even", "B": "odd"}
 POINTS = {True: 3, False: 0}
-# Messages on two connections may overtake each other by so much.
+# Messages on two connections may arrive in another order. This is the largest difference allowed.
 JITTER_SECONDS = 0.05
 
 
 @OVER.required("both", "Both players are told the end by GAME_OVER.", "000-L0630", "001-L1202", needs=[both_called])
-async def both_told(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    choices = {bout.seats[side].player_id: CHOICES[side] for side in SIDES}
+async def over_sent(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    choices = {match.players[side].player_id: CHOICES[side] for side in SIDES}
     wanted = {"game_result.status": "WIN", "game_result.choices": choices}
-    return came(scene, "over", m.GameOver, dict.fromkeys(SIDES, wanted))
+    return keep_first_messages(harness, "over", m.GameOver, dict.fromkeys(SIDES, wanted))
 
 
-judged(
+add_request_checks(
     OVER,
     "over",
     m.GameOver,
     [
-        *envelope(
-            m.GameOver,
-            "referee: and its id",
-            ("001-L1212", "001-L1211", "001-L1213", "001-L1214", "001-L1215"),
-            "001-L1216",
-        ),
-        Part("match_id", "GAME_OVER names the match.", ("000-L0699",)),
-        Part("game_type", "GAME_OVER names the game.", ("000-L0700",)),
-        Part("game_result.status", "The status is WIN when one player alone was right.", ("000-L0703", "000-L0741")),
-        Part("game_result.choices", "GAME_OVER shows what both players chose.", ("000-L0718", "000-L0739")),
-        Part("game_result.reason", "GAME_OVER gives a reason in words.", ("000-L0723", "000-L0740")),
+        *envelope(m.GameOver, "referee: and its id", "001-L1211", has_token=True),
+        *named("GAME_OVER", "match_id", "game_type"),
+        Field("game_result.status", "The status is WIN when one player alone was right.", also=("000-L0741",)),
+        Field("game_result.choices", "GAME_OVER shows what both players chose.", also=("000-L0739",)),
+        Field("game_result.reason", "GAME_OVER gives a reason in words.", also=("000-L0740",)),
     ],
-    needs=[both_told],
+    needs=[over_sent],
     methods=("001-L1203",),
 )
 
@@ -62,46 +57,44 @@ def _number(message: Json, path: str) -> int | None:
     return drawn if type(drawn) is int and 1 <= drawn <= HIGHEST else None
 
 
-def drawn_in(scene: RefereeScene) -> int:
-    """The number that GAME_OVER gives. Raises NotRun if it gives none."""
-    number = _number(scene.told["over"][0].arrived.message, "game_result.drawn_number")
+def _both_have_value(harness: RefereeHarness, path: str, wanted: Any) -> Evidence:
+    return have_value(path, wanted, *(request for request, _ in harness.messages["over"]))
+
+
+def number_in_game_over(harness: RefereeHarness) -> int:
+    """Return the number in GAME_OVER. Raises NotRun if there is none."""
+    number = _number(harness.messages["over"][0].request.message, "game_result.drawn_number")
     if number is None:
         raise NotRun("GAME_OVER gives no number from 1 to 10")
     return number
 
 
-def _check(arrived: Arrived, path: str, wanted: Any) -> Evidence:
-    found = value(arrived.message, path)
-    if found != wanted or type(found) is not type(wanted):
-        raise Failed(evidence(arrived, f"{path}: {wanted}", f"{path}: {found}"))
-    return evidence(arrived, f"{path}: {wanted}")
-
-
-def _check_both(scene: RefereeScene, path: str, wanted: Any) -> Evidence:
-    _, two = (_check(arrived, path, wanted) for arrived, _ in scene.told["over"])
-    return two
-
-
-def winner_of(bout: Bout, number: int) -> str | None:
-    """Who wins by the rules of the game."""
+def winner_of(match: AssignedMatch, number: int) -> str | None:
+    """Return the winner by the rules of the game, or None."""
     outcome = settled(game(GAME), number, {side: CHOICES[side] for side in SIDES})
-    return None if outcome is None or outcome.winner is None else bout.seats[outcome.winner].player_id
+    return None if outcome is None or outcome.winner is None else match.players[outcome.winner].player_id
 
 
 @OVER.required(
-    "drawn_number", "GAME_OVER gives the number drawn, from 1 to 10.", "000-L0710", "000-L0712", needs=[both_told]
+    "drawn_number",
+    "GAME_OVER gives the number drawn, from 1 to 10.",
+    "000-L0710",
+    "000-L0712",
+    needs=[over_sent],
 )
-async def drawn_number(scene: RefereeScene) -> Evidence:
-    for arrived, _ in scene.told["over"]:
-        if _number(arrived.message, "game_result.drawn_number") is None:
-            raise Failed(evidence(arrived, "game_result.drawn_number: a whole number from 1 to 10"))
-    return evidence(arrived, "game_result.drawn_number: a whole number from 1 to 10")
+async def drawn_number(harness: RefereeHarness) -> Evidence:
+    for request, _ in harness.messages["over"]:
+        found = fail_if(
+            _number(request.message, "game_result.drawn_number") is None,
+            evidence(request, "game_result.drawn_number: a whole number from 1 to 10"),
+        )
+    return found
 
 
-@OVER.required("number_parity", "number_parity is that of the number.", "000-L0714", needs=[both_told, drawn_number])
-async def right_parity(scene: RefereeScene) -> Evidence:
-    parity = number_parity(drawn_in(scene))
-    return _check_both(scene, "game_result.number_parity", parity)
+@OVER.required("number_parity", "number_parity is that of the number.", "000-L0714", needs=[over_sent, drawn_number])
+async def right_parity(harness: RefereeHarness) -> Evidence:
+    parity = number_parity(number_in_game_over(harness))
+    return _both_have_value(harness, "game_result.number_parity", parity)
 
 
 @OVER.required(
@@ -109,46 +102,47 @@ async def right_parity(scene: RefereeScene) -> Evidence:
     "The winner is who alone chose the number's parity.",
     "000-L0706",
     "001-L1189",
-    needs=[both_told, drawn_number],
+    needs=[over_sent, drawn_number],
 )
-async def right_winner(scene: RefereeScene) -> Evidence:
-    winner = winner_of(scene.bouts[FIRST], drawn_in(scene))
-    return _check_both(scene, "game_result.winner_player_id", winner)
+async def right_winner(harness: RefereeHarness) -> Evidence:
+    winner = winner_of(harness.matches[FIRST], number_in_game_over(harness))
+    return _both_have_value(harness, "game_result.winner_player_id", winner)
 
 
-@OVER.required("after_both", "GAME_OVER comes only when both players have chosen.", "001-L1204", needs=[both_told])
-async def over_after_both(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    chosen = max(bout.seats[side].answered.get(m.ChooseParityCall, float("inf")) for side in SIDES)
-    first = min(bout.overs().values(), key=lambda one: one.at)
-    if first.at < chosen:
-        raise Failed(evidence(first, "no GAME_OVER before both had chosen"))
-    return evidence(first, "no GAME_OVER before both had chosen")
+@OVER.required("after_both", "GAME_OVER comes only when both players have chosen.", "001-L1204", needs=[over_sent])
+async def over_after_both(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    chosen = max(match.players[side].answer_times.get(m.ChooseParityCall, float("inf")) for side in SIDES)
+    first = min(match.game_overs().values(), key=lambda one: one.loop_time)
+    return fail_if(first.loop_time < chosen, evidence(first, "no GAME_OVER before both had chosen"))
 
 
-@OVER.required("same", "Both players are told the same end.", "000-L0737", needs=[both_told])
-async def same_end(scene: RefereeScene) -> Evidence:
-    one, two = (arrived.message.get("game_result") for arrived, _ in scene.told["over"])
-    found = scene.told["over"][1].arrived
+@OVER.required("same", "Both players are told the same end.", "000-L0737", needs=[over_sent])
+async def same_end(harness: RefereeHarness) -> Evidence:
+    one, two = (request.message.get("game_result") for request, _ in harness.messages["over"])
+    found = harness.messages["over"][1].request
     if one != two:
         raise Failed(evidence(found, f"the same game_result as the other player's: {one}"))
     return evidence(found, "the same game_result to both")
 
 
-@OVER.recommended("once", "Each player is told the end once.", "000-L0737", needs=[both_told])
-async def told_once(scene: RefereeScene) -> Evidence:
-    counts = [len(scene.bouts[FIRST].got(side, m.GameOver)) for side in SIDES]
+@OVER.recommended("once", "Each player is told the end once.", "000-L0737", needs=[over_sent])
+async def sent_once(harness: RefereeHarness) -> Evidence:
+    counts = [len(harness.matches[FIRST].received(side, m.GameOver)) for side in SIDES]
     if counts != [1, 1]:
         raise Failed(Evidence(came=f"{counts[0]} and {counts[1]} GAME_OVER", expected="one to each"))
     return Evidence(came="one to each", expected="one to each")
 
 
 @OVER.recommended(
-    "opens", "What GAME_OVER reveals opens the commitment of the call.", "decision 22", needs=[both_called, both_told]
+    "opens",
+    "What GAME_OVER reveals opens the commitment of the call.",
+    "decision 22",
+    needs=[both_called, over_sent],
 )
-async def opens_commitment(scene: RefereeScene) -> Evidence:
-    number = drawn_in(scene)
-    for (call, _), (over, _) in zip(scene.told["call"], scene.told["over"], strict=True):
+async def opens_commitment(harness: RefereeHarness) -> Evidence:
+    number = number_in_game_over(harness)
+    for (call, _), (over, _) in zip(harness.messages["call"], harness.messages["over"], strict=True):
         promised = value(call.message, "context.draw_commitment")
         if not isinstance(promised, str):
             raise NotRun("the referee committed itself to no number")
@@ -159,24 +153,24 @@ async def opens_commitment(scene: RefereeScene) -> Evidence:
     return evidence(over, "the nonce that opens the commitment")
 
 
-@OVER.recommended("seed", "The number is the one that the assignment's seed gives.", "decision 22", needs=[both_told])
-async def from_seed(scene: RefereeScene) -> Evidence:
-    if scene.manner != "assignment":
-        raise NotRun("the referee was given no seed: it begins its matches by the announcement")
-    drawn_in(scene)
-    drawn = game(GAME).draw(bytes.fromhex(scene.bouts[FIRST].assignment.match_seed))
-    return _check(scene.told["over"][0].arrived, "game_result.drawn_number", drawn)
+@OVER.recommended("seed", "The number is the one that the assignment's seed gives.", "decision 22", needs=[over_sent])
+async def from_seed(harness: RefereeHarness) -> Evidence:
+    if harness.start_mode != "assignment":
+        raise NotRun("the referee was given no seed: it starts its matches by the announcement")
+    number_in_game_over(harness)
+    drawn = game(GAME).draw(bytes.fromhex(harness.matches[FIRST].assignment.match_seed))
+    return have_value("game_result.drawn_number", drawn, harness.messages["over"][0].request)
 
 
 @OVER.required(
     "conversation",
     "All messages of a match carry the conversation_id of its invitation.",
     "000-L0557",
-    needs=[both_invited, both_called, both_told],
+    needs=[both_invited, both_called, over_sent],
 )
-async def one_conversation(scene: RefereeScene) -> Evidence:
+async def one_conversation(harness: RefereeHarness) -> Evidence:
     for number, _ in enumerate(SIDES):
-        messages = [scene.told[name][number].arrived for name in ("invitation", "call", "over")]
+        messages = [harness.messages[name][number].request for name in ("invitation", "call", "over")]
         ids = [one.message.get("conversation_id") for one in messages]
         if any(one != ids[0] for one in ids if isinstance(one, str)) and isinstance(ids[0], str):
             raise Failed(evidence(messages[-1], f"conversation_id: {ids[0]}", " and ".join(map(str, ids))))
@@ -190,14 +184,14 @@ async def one_conversation(scene: RefereeScene) -> Evidence:
     "decision 19",
     needs=[both_invited],
 )
-async def token_kept(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    sent = [one for seat in bout.seats.values() for one in seat.desk.arrived]
-    if not scene.registers:
+async def token_kept(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    sent = [one for player in match.players.values() for one in player.inbox.requests]
+    if not harness.expects_registration:
         raise NotRun("the referee has no token of ours")
-    for arrived in sent:
-        if scene.token in arrived.body.decode(errors="replace"):
-            raise Failed(evidence(arrived, "the shown_token of the assignment, and not the referee's own"))
+    for request in sent:
+        if harness.token in request.body.decode(errors="replace"):
+            raise Failed(evidence(request, "the shown_token of the assignment, and not the referee's own"))
     return evidence(sent[0], "the shown_token of the assignment")
 
 
@@ -207,48 +201,41 @@ async def token_kept(scene: RefereeScene) -> Evidence:
 @REPORT.required(
     "comes", "The referee reports the result to the manager.", "000-L0886", "003-L0161c", needs=[begins, both_called]
 )
-async def reported(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    expected = f"MATCH_RESULT_REPORT of {bout.match_id}"
-    if not bout.reports:
-        raise Failed(Evidence(came="no report", expected=expected))
-    chosen = {bout.seats[side].player_id: CHOICES[side] for side in SIDES}
-    known = {"auth_token": scene.token} if scene.registers else {}
+async def reported(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    expected = f"MATCH_RESULT_REPORT of {match.match_id}"
+    match.check_reported(expected)
+    chosen = {match.players[side].player_id: CHOICES[side] for side in SIDES}
+    known = {"auth_token": harness.token} if harness.expects_registration else {}
     wanted = (
-        of_match(bout)
+        match_values(match)
         | known
         | {
-            "message_type": "MATCH_RESULT_REPORT",
-            "sender": scene.sender,
-            "league_id": scene.league_id,
-            "round_id": bout.assignment.round_id,
+            "sender": harness.sender,
+            "league_id": harness.league_id,
+            "round_id": match.assignment.round_id,
             "result.details.choices": chosen,
             "result.details.status": "WIN",
             "attempt": 1,
         }
     )
-    scene.told["report"] = [Came(bout.report, wanted)]
-    return evidence(bout.report, expected)
+    harness.messages["report"] = [ReceivedMessage(match.report, wanted)]
+    return evidence(match.report, expected)
 
 
-judged(
+add_request_checks(
     REPORT,
     "report",
     m.MatchResultReport,
     [
-        *envelope(
-            m.MatchResultReport,
-            "referee: and its id",
-            ("001-L1334", "001-L1333", "001-L1335", "001-L1336", "001-L1337"),
+        *envelope(m.MatchResultReport, "referee: and its id", "001-L1333"),
+        Field("auth_token", "The report carries the referee's own token.", instead=("001-L1338", "000-L1377b")),
+        *named("The report", "league_id", "round_id", "match_id", "game_type"),
+        Field("result.details.choices", "The report tells what each player chose."),
+        *recommended(
+            Field("result.details.status", "The report says how the match ended: WIN."),
+            Field("attempt", "The report says which attempt it is of.", instead=("decision 22",)),
         ),
-        Part("auth_token", "The report carries the referee's own token.", ("001-L1338", "000-L1377b")),
-        Part("league_id", "The report names the league.", ("000-L0919",)),
-        Part("round_id", "The report names the round.", ("000-L0920",)),
-        Part("match_id", "The report names the match.", ("000-L0921",)),
-        Part("game_type", "The report names the game.", ("000-L0922",)),
-        Part("result.details.choices", "The report tells what each player chose.", ("000-L0937",)),
-        Part("result.details.status", "The report says how the match ended: WIN.", ("001-L1357",), is_required=False),
-        Part("attempt", "The report says which attempt it is of.", ("decision 22",), is_required=False),
     ],
     needs=[reported],
     methods=("001-L1325",),
@@ -261,13 +248,13 @@ judged(
     "000-L0936",
     needs=[reported, drawn_number],
 )
-async def reported_number(scene: RefereeScene) -> Evidence:
-    return _check(scene.bouts[FIRST].report, "result.details.drawn_number", drawn_in(scene))
+async def reported_number(harness: RefereeHarness) -> Evidence:
+    return have_value("result.details.drawn_number", number_in_game_over(harness), harness.matches[FIRST].report)
 
 
-def _winner(scene: RefereeScene) -> tuple[Bout, str | None]:
-    bout = scene.bouts[FIRST]
-    return bout, winner_of(bout, drawn_in(scene))
+def _first_match_and_winner(harness: RefereeHarness) -> tuple[AssignedMatch, str | None]:
+    match = harness.matches[FIRST]
+    return match, winner_of(match, number_in_game_over(harness))
 
 
 @REPORT.required(
@@ -277,9 +264,9 @@ def _winner(scene: RefereeScene) -> tuple[Bout, str | None]:
     "000-L0927",
     needs=[reported, drawn_number],
 )
-async def reported_winner(scene: RefereeScene) -> Evidence:
-    bout, winner = _winner(scene)
-    return _check(bout.report, "result.winner", winner)
+async def reported_winner(harness: RefereeHarness) -> Evidence:
+    match, winner = _first_match_and_winner(harness)
+    return have_value("result.winner", winner, match.report)
 
 
 @REPORT.required(
@@ -289,10 +276,10 @@ async def reported_winner(scene: RefereeScene) -> Evidence:
     "000-L0929",
     needs=[reported, drawn_number],
 )
-async def reported_score(scene: RefereeScene) -> Evidence:
-    bout, winner = _winner(scene)
-    points = {seat.player_id: POINTS[seat.player_id == winner] for seat in bout.seats.values()}
-    return _check(bout.report, "result.score", points)
+async def reported_score(harness: RefereeHarness) -> Evidence:
+    match, winner = _first_match_and_winner(harness)
+    points = {player.player_id: POINTS[player.player_id == winner] for player in match.players.values()}
+    return have_value("result.score", points, match.report)
 
 
 @REPORT.required(
@@ -300,27 +287,27 @@ async def reported_score(scene: RefereeScene) -> Evidence:
     "GAME_OVER has gone to both players before the report.",
     "001-L1326",
     "decision 34",
-    needs=[reported, both_told],
+    needs=[reported, over_sent],
 )
-async def report_after_over(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    last = max(over.at for over in bout.overs().values())
-    late = last - bout.report.at
+async def report_after_over(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    last = max(over.loop_time for over in match.game_overs().values())
+    late = last - match.report.loop_time
     if late > JITTER_SECONDS:
-        raise Failed(evidence(bout.report, "GAME_OVER to both, then the report", f"a report {late:.2f} s too early"))
-    return evidence(bout.report, "GAME_OVER to both, then the report")
+        raise Failed(evidence(match.report, "GAME_OVER to both, then the report", f"a report {late:.2f} s too early"))
+    return evidence(match.report, "GAME_OVER to both, then the report")
 
 
 @REPORT.required("once", "A report that was accepted is not sent again.", "001-L1471", "001-L1441", needs=[reported])
-async def reported_once(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts[FIRST]
-    await scene.desk.until(lambda _one: len(bout.reports) > 1, AFTER_SECONDS)
-    if len(bout.reports) > 1:
-        raise Failed(evidence(bout.reports[1], "one report", f"{len(bout.reports)} reports"))
-    return evidence(bout.report, "one report")
+async def reported_once(harness: RefereeHarness) -> Evidence:
+    match = harness.matches[FIRST]
+    await harness.inbox.wait_for(lambda _one: len(match.reports) > 1, AFTER_SECONDS)
+    if len(match.reports) > 1:
+        raise Failed(evidence(match.reports[1], "one report", f"{len(match.reports)} reports"))
+    return evidence(match.report, "one report")
 
 
-# What every other match needs: a referee that plays one to its report.
+# Checks that must pass before other matches can be played: the referee plays one match and reports it.
 CAN_PLAY = [begins, both_invited, both_called, reported]
 
 
@@ -329,23 +316,22 @@ CAN_PLAY = [begins, both_invited, both_called, reported]
     "When both chose the same, GAME_OVER says DRAW, and no winner.",
     "000-L0707",
     "000-L0703",
-    needs=[*CAN_PLAY, both_told],
+    needs=[*CAN_PLAY, over_sent],
 )
-async def drawn_over(scene: RefereeScene) -> Evidence:
-    bout = await scene.play("draw", plan("odd"), plan("odd"))
-    overs = bout.overs()
-    if not overs:
+async def draw_in_game_over(harness: RefereeHarness) -> Evidence:
+    match = await harness.play("draw", plan("odd"), plan("odd"))
+    game_overs = match.game_overs()
+    if not game_overs:
         raise Failed(Evidence(came="no GAME_OVER", expected="GAME_OVER with status DRAW"))
-    for arrived in overs.values():
-        _check(arrived, "game_result.status", "DRAW")
-        found = _check(arrived, "game_result.winner_player_id", None)
+    for request in game_overs.values():
+        have_value("game_result.status", "DRAW", request)
+        found = have_value("game_result.winner_player_id", None, request)
     return found
 
 
 @DRAW.required("report", "A draw is reported with a point for each.", "000-L0926", "000-L0933", needs=CAN_PLAY)
-async def drawn_report(scene: RefereeScene) -> Evidence:
-    bout = scene.bouts["draw"]
-    if not bout.reports:
-        raise Failed(Evidence(came="no report", expected=f"MATCH_RESULT_REPORT of {bout.match_id}"))
-    _check(bout.report, "result.winner", None)
-    return _check(bout.report, "result.score", {seat.player_id: 1 for seat in bout.seats.values()})
+async def draw_reported(harness: RefereeHarness) -> Evidence:
+    match = harness.matches["draw"]
+    match.check_reported(f"MATCH_RESULT_REPORT of {match.match_id}")
+    have_value("result.winner", None, match.report)
+    return have_value("result.score", {player.player_id: 1 for player in match.players.values()}, match.report)

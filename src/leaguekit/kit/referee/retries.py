@@ -1,82 +1,84 @@
-"""Players that do not answer: how often they are asked again, how long they are waited for, and how that ends."""
+"""Players that do not answer: how often the referee asks again, how long it waits, and how it decides."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun
-from leaguekit.kit.exchanges import Arrived
+from leaguekit.kit.checks import Area, Check, Evidence, Failed, NotRun, fail_if
+from leaguekit.kit.exchanges import IncomingRequest
 from leaguekit.kit.incoming import evidence
-from leaguekit.kit.referee.faults import is_technical, lost_by, told_of
-from leaguekit.kit.referee.harness import QUICK, REAL, RefereeScene
-from leaguekit.kit.referee.kit_players import Plan, chooses, joins, never, plan
+from leaguekit.kit.referee.faults import error_was_sent, is_technical, lost_by
+from leaguekit.kit.referee.harness import REAL_LIMITS, SHORT_LIMITS, RefereeHarness
+from leaguekit.kit.referee.kit_players import Plan, chooses, joins, no_answer, plan
 from leaguekit.kit.referee.results import CAN_PLAY
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages import Message, message_type
 
-RETRY: Area[RefereeScene] = Area("retry", "Retries")
-LIMITS: Area[RefereeScene] = Area("limits", "The documents' limits for real")
+RETRY: Area[RefereeHarness] = Area("retry", "Retries")
+LIMITS: Area[RefereeHarness] = Area("limits", "The documents' limits for real")
 
-# How far from the time that it should be a retry may come.
-PAUSE_SLACK = 0.25
+# How much earlier or later than the right time a retry may come.
+PAUSE_TOLERANCE_SECONDS = 0.25
 
 
-def _asks(area_name: str, kind: type[Message], silent: Plan, lines: dict[str, tuple[str, ...]]) -> Check[RefereeScene]:
-    """Add the checks of how a referee asks a player again that never answers one kind of request."""
-    name, match = message_type(kind), f"silent {area_name}"
-    limit = QUICK.join_seconds if kind is m.GameInvitation else QUICK.choice_seconds
+def _add_retry_checks(
+    request_name: str, kind: type[Message], silent: Plan, requirements: dict[str, tuple[str, ...]]
+) -> Check[RefereeHarness]:
+    """Add the checks of the retries to a player that never answers one kind of request."""
+    name, match_name = message_type(kind), f"silent {request_name}"
+    limit = SHORT_LIMITS.join_seconds if kind is m.GameInvitation else SHORT_LIMITS.choice_seconds
 
     @RETRY.required(
-        f"{area_name}_loss", f"Who never answers {name} has a technical loss.", *lines["loss"], needs=CAN_PLAY
+        f"{request_name}_loss", f"Who never answers {name} has a technical loss.", *requirements["loss"], needs=CAN_PLAY
     )
-    async def loss(scene: RefereeScene) -> Evidence:
-        return lost_by(await scene.play(match, silent, plan("odd"), slow=True), "A")
+    async def loss(harness: RefereeHarness) -> Evidence:
+        return lost_by(await harness.play(match_name, silent, plan("odd"), slow=True), "A")
 
     @RETRY.required(
-        f"{area_name}_count",
+        f"{request_name}_count",
         f"{name} is sent again 3 times, and no more, to a player that does not answer.",
-        *lines["count"],
+        *requirements["count"],
         "000-L1581",
         needs=[*CAN_PLAY, loss],
     )
-    async def count(scene: RefereeScene) -> Evidence:
-        asked = scene.bouts[match].got("A", kind)
-        if len(asked) != 1 + QUICK.max_retries:
+    async def count(harness: RefereeHarness) -> Evidence:
+        asked = harness.matches[match_name].received("A", kind)
+        if len(asked) != 1 + SHORT_LIMITS.max_retries:
             raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
         return evidence(asked[-1], "one and 3 retries")
 
     @RETRY.recommended(
-        f"{area_name}_pause",
+        f"{request_name}_pause",
         f"Each try has the whole limit, and the next comes 2 seconds later, or what the assignment says ({name}).",
         "000-L1582",
         "003-L0262",
         "decision 30",
         needs=[*CAN_PLAY, loss, count],
     )
-    async def pause(scene: RefereeScene) -> Evidence:
-        if scene.manner != "assignment":
-            raise NotRun("it cannot be told of limits; see the check of the real ones (--full)")
-        return spaced(scene.bouts[match].got("A", kind), limit + QUICK.retry_seconds)
+    async def pause(harness: RefereeHarness) -> Evidence:
+        if harness.start_mode != "assignment":
+            raise NotRun("the announcement has no time limits; --full checks those of the documents")
+        return are_spaced(harness.matches[match_name].received("A", kind), limit + SHORT_LIMITS.retry_seconds)
 
     @RETRY.required(
-        f"{area_name}_told",
+        f"{request_name}_told",
         f"A player that does not answer {name} is told so by GAME_ERROR with E001.",
-        *lines["told"],
+        *requirements["error"],
         "003-L0300",
         needs=[*CAN_PLAY, loss],
     )
-    async def told_of_timeout(scene: RefereeScene) -> Evidence:
-        return told_of(scene.bouts[match], "E001")
+    async def timeout_error_sent(harness: RefereeHarness) -> Evidence:
+        return error_was_sent(harness.matches[match_name], "E001")
 
     @RETRY.recommended(
-        f"{area_name}_other",
+        f"{request_name}_other",
         f"The other player, which has answered, is not sent {name} again.",
         "000-L0568",
         "decision 30",
         needs=[*CAN_PLAY, loss],
     )
-    async def other_player(scene: RefereeScene) -> Evidence:
-        asked = scene.bouts[match].got("B", kind)
+    async def other_player(harness: RefereeHarness) -> Evidence:
+        asked = harness.matches[match_name].received("B", kind)
         if len(asked) > 1:
             raise Failed(evidence(asked[1], "one only", f"{len(asked)} of them"))
         return Evidence(came=f"{len(asked)}", expected="one only")
@@ -84,27 +86,25 @@ def _asks(area_name: str, kind: type[Message], silent: Plan, lines: dict[str, tu
     return loss
 
 
-_asks(
+_add_retry_checks(
     "invitation",
     m.GameInvitation,
-    plan(join=never),
-    {"loss": ("000-L0624", "001-L1036"), "count": ("001-L1035",), "told": ("001-L1037",)},
+    plan(join=no_answer),
+    {"loss": ("000-L0624", "001-L1036"), "count": ("001-L1035",), "error": ("001-L1037",)},
 )
-silent_call = _asks(
+silent_call = _add_retry_checks(
     "call",
     m.ChooseParityCall,
-    plan(choose=never),
-    {"loss": ("000-L0878", "001-L1194"), "count": ("001-L1193",), "told": ("001-L1195",)},
+    plan(choose=no_answer),
+    {"loss": ("000-L0878", "001-L1194"), "count": ("001-L1193",), "error": ("001-L1195",)},
 )
 
 
-def spaced(asked: list[Arrived], seconds: float) -> Evidence:
-    """That requests came so many seconds apart."""
-    pauses = [after.at - before.at for before, after in pairwise(asked)]
+def are_spaced(asked: list[IncomingRequest], seconds: float) -> Evidence:
+    """Check that the time between two requests is always ``seconds``."""
+    pauses = [after.loop_time - before.loop_time for before, after in pairwise(asked)]
     found = Evidence(came=", ".join(f"{one:.2f} s" for one in pauses), expected=f"{seconds:g} s between them")
-    if any(abs(one - seconds) > PAUSE_SLACK for one in pauses):
-        raise Failed(found)
-    return found
+    return fail_if(any(abs(one - seconds) > PAUSE_TOLERANCE_SECONDS for one in pauses), found)
 
 
 @LIMITS.required(
@@ -117,35 +117,36 @@ def spaced(asked: list[Arrived], seconds: float) -> Evidence:
     needs=CAN_PLAY,
     full=True,
 )
-async def slow_player(scene: RefereeScene) -> Evidence:
+async def slow_player(harness: RefereeHarness) -> Evidence:
     slow = plan(join=joins(after=4.0), choose=chooses("even", after=28.0))
-    bout = await scene.play("slow player", slow, plan("odd"), limits=REAL, slow=True)
+    match = await harness.play("slow player", slow, plan("odd"), limits=REAL_LIMITS, slow=True)
     expected = "a match that was played"
-    if not bout.reports:
-        raise Failed(Evidence(came="no report", expected=expected))
-    if is_technical(bout):
-        raise Failed(evidence(bout.report, expected))
-    return evidence(bout.report, expected)
+    match.check_reported(expected)
+    return fail_if(is_technical(match), evidence(match.report, expected))
 
 
-def _real(name: str, kind: type[Message], silent: Plan, seconds: float, *lines: str) -> None:
-    wait = seconds + REAL.retry_seconds
+def _add_limit_check(name: str, kind: type[Message], silent: Plan, seconds: float, *requirements: str) -> None:
+    wait = seconds + REAL_LIMITS.retry_seconds
 
     @LIMITS.required(
         name,
         f"{message_type(kind)} waits {seconds:g} seconds for its answer, and comes again 2 seconds later, 3 times.",
-        *lines,
+        *requirements,
         "000-L1582",
         needs=CAN_PLAY,
         full=True,
     )
-    async def real(scene: RefereeScene) -> Evidence:
-        bout = await scene.play(f"real {name}", silent, plan("odd"), limits=REAL, slow=True)
-        asked = bout.got("A", kind)
-        if len(asked) != 1 + REAL.max_retries:
+    async def real(harness: RefereeHarness) -> Evidence:
+        match = await harness.play(f"real {name}", silent, plan("odd"), limits=REAL_LIMITS, slow=True)
+        asked = match.received("A", kind)
+        if len(asked) != 1 + REAL_LIMITS.max_retries:
             raise Failed(Evidence(came=f"{len(asked)} in all", expected="one and 3 retries"))
-        return spaced(asked, wait)
+        return are_spaced(asked, wait)
 
 
-_real("invitation", m.GameInvitation, plan(join=never), REAL.join_seconds, "001-L0078", "001-L1001")
-_real("call", m.ChooseParityCall, plan(choose=never), REAL.choice_seconds, "001-L0079", "001-L1158")
+_add_limit_check(
+    "invitation", m.GameInvitation, plan(join=no_answer), REAL_LIMITS.join_seconds, "001-L0078", "001-L1001"
+)
+_add_limit_check(
+    "call", m.ChooseParityCall, plan(choose=no_answer), REAL_LIMITS.choice_seconds, "001-L0079", "001-L1158"
+)
