@@ -55,7 +55,7 @@ from leaguekit.transport.eager import in_a_task
 from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
-from leaguekit.transport.wait_limits import TooManyWaiting, WaitLimits
+from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +213,7 @@ class Gateway:
             known = seat.agent.caller(body[:FREE_BYTES], peer)
             with self._calls.one(place) if known is None else self._calls_of_known.one((place, known.id)):
                 return await seat.answer(request, peer)
-        except TooManyWaiting:
+        except WaitLimitReached:
             raise NoAnswer from None
         except TooManyStrangers as many:
             return await refuse_too_many(request, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
@@ -281,7 +281,7 @@ class Gateway:
                     line.belongs_to(str(seat.agent.player_id))
                     line.release()
                 yield
-        except TooManyWaiting:
+        except WaitLimitReached:
             raise TooMany("Too many requests wait for this seat's news already. Use one at a time.") from None
 
     @contextmanager
@@ -289,7 +289,7 @@ class Gateway:
         try:
             with self._waits_for_manager.one(address_block(host)):
                 yield
-        except TooManyWaiting:
+        except WaitLimitReached:
             raise TooMany("Too many requests wait for the league's manager. Try again in a while.") from None
 
     async def _check_seats(self, host: str) -> None:

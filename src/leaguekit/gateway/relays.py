@@ -41,7 +41,7 @@ from leaguekit.transport.eager import in_a_task
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from leaguekit.transport.token_buckets import TokenBuckets
-from leaguekit.transport.wait_limits import TooManyWaiting, WaitLimits
+from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
 # Between one question for calls and the next.
 GRACE_SECONDS = 3.0
@@ -186,7 +186,7 @@ class Relays:
         try:
             with self._counted(relay, place, body):
                 return await self._forward(relay, body)
-        except TooManyWaiting:
+        except WaitLimitReached:
             raise NoAnswer from None
 
     @contextmanager
@@ -199,7 +199,7 @@ class Relays:
             try:
                 with self._strangers.one(relay):
                     yield
-            except TooManyWaiting:
+            except WaitLimitReached:
                 raise TooManyStrangers(1.0) from None
             return
         with (
@@ -218,12 +218,12 @@ class Relays:
     @contextmanager
     def _counted_bytes(self, relay: _Relay, size: int) -> Iterator[None]:
         if size + sum(len(call.body) for call in relay.calls.values()) > MAX_BYTES:
-            raise TooManyWaiting
+            raise WaitLimitReached
         if size <= FREE_BYTES:
             yield
             return
         if size + self._bytes[relay.address] > MAX_BYTES_AN_ADDRESS or size + self._bytes.total() > MAX_BYTES_OF_ALL:
-            raise TooManyWaiting
+            raise WaitLimitReached
         self._bytes[relay.address] += size
         try:
             yield
@@ -256,7 +256,7 @@ class Relays:
         try:
             with self._one(self._pings, relay):
                 return await self._next_pong(relay)
-        except TooManyWaiting:
+        except WaitLimitReached:
             return self._last_pong(relay)
 
     def _last_pong(self, relay: _Relay) -> bytes | None:

@@ -44,7 +44,7 @@ from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
 from leaguekit.transport.eager import in_a_task
 from leaguekit.transport.server.origin_headers import address_block, peer_address
 from leaguekit.transport.token_buckets import TokenBuckets
-from leaguekit.transport.wait_limits import TooManyWaiting, WaitLimits
+from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
 # Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
 # a seat code, are counted by themselves.
@@ -216,7 +216,7 @@ class Admission:
             else:
                 with self._checks_of_agents.one(agent):
                     yield
-        except (TooManyWaiting, TimeoutError):
+        except (WaitLimitReached, TimeoutError):
             raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None
 
     @asynccontextmanager

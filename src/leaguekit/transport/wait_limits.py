@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 
-class TooManyWaiting(Exception):
+class WaitLimitReached(Exception):
     """As many requests wait as may."""
 
 
@@ -28,7 +28,7 @@ class WaitLimits:
     def one(self, name: Hashable) -> Iterator[None]:
         """Count one for as long as this lasts. Raises TooManyWait."""
         if self._total >= self._most or self._counts[name] >= self._max_each:
-            raise TooManyWaiting
+            raise WaitLimitReached
         self._total += 1
         self._counts[name] += 1
         try:
