@@ -10,7 +10,7 @@ import pytest
 from leaguekit.cli import main
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     """How a command ended."""
 
     code: int
@@ -19,14 +19,14 @@ class Said(NamedTuple):
 
 
 @pytest.fixture
-def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
     """Carries out a command in this process."""
 
-    def carry_out(*arguments: object) -> Said:
+    def carry_out(*arguments: object) -> CommandResult:
         try:
             code = main([str(argument) for argument in arguments])
         except SystemExit as ended:
             code = int(ended.code or 0)
-        return Said(code, *capfd.readouterr())
+        return CommandResult(code, *capfd.readouterr())
 
     return carry_out

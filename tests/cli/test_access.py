@@ -17,12 +17,12 @@ import psutil
 import pytest
 
 from leaguekit.protocol.codes import new_code
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
 CODE = r"[0-9A-HJKMNP-TV-Z]{4}(?:-[0-9A-HJKMNP-TV-Z]{4}){3}"
 OWN_CODE = new_code(b"ten bytes.")
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 
 
 def free_port() -> int:

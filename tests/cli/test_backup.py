@@ -20,11 +20,11 @@ from leaguekit.cli import stores
 from leaguekit.store import backups, sqlite_schema
 from leaguekit.store.head import head_path, read_head
 from leaguekit.store.sqlite import SqliteLog
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.played import Played, played
 from tests.programs import Program
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 LEAGUE = "league_2025_even_odd"
 CONTENTS = (
     rf"{LEAGUE}, 28 events and 7 texts beside them \(0\.\d MB\), "

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from leaguekit.transport.server.server import listen
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 
 
 def test_a_player_is_checked_by_starting_it_with_the_url_that_is_printed(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 TOKEN = "adm-" + "0123456789abcdef" * 4
 NO_TOKEN = (
     "holds no admin token: that is 20 printable characters or more, without spaces. Write it there again. If it is "

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.played import Played, played
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 COMMANDS = ("verify", "log", "export", "report", "backup", "restore")
 
 
@@ -26,7 +26,7 @@ def _damage(store: Path, statement: str) -> None:
         connection.execute(statement)
 
 
-def _said(command: Command, name: str, store: Path) -> Said:
+def _said(command: Command, name: str, store: Path) -> CommandResult:
     more = {
         "report": ("--out", store.with_name("report.html")),
         "backup": ("--out", store.with_name("copy.db")),

@@ -13,7 +13,7 @@ from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.examples import TOPICS, examples
 from leaguekit.protocol.explain import explain
 from leaguekit.protocol.messages import ACKNOWLEDGEMENTS, SPECIFIED, message_type
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.documents.forms import EXCEPTIONS, MORE_EXCEPTIONS, departures, message_types
 from tests.programs import league
 from tests.requirements import DOCUMENTS
@@ -30,7 +30,7 @@ def message_in(body: bytes) -> dict[str, Any]:
 
 @pytest.mark.proves("002-L0338", "002-L0340", "002-L0341", "002-L0342")
 def test_the_installed_program_writes_the_folders_of_the_appendix_and_explain_finds_nothing_wrong(
-    tmp_path: Path, command: Callable[..., Said]
+    tmp_path: Path, command: Callable[..., CommandResult]
 ) -> None:
     out = tmp_path / "messageexamples"
     program = league("examples", "--out", out)
@@ -74,13 +74,13 @@ def test_an_answer_has_the_id_of_its_request_and_no_two_requests_share_one() -> 
     assert all("method" not in one for one in bodies[1::2])
 
 
-def test_without_a_folder_the_names_are_listed(command: Callable[..., Said]) -> None:
+def test_without_a_folder_the_names_are_listed(command: Callable[..., CommandResult]) -> None:
     said = command("examples")
     assert said.out.splitlines() == [f"{example.topic}/{example.name}.json" for example in examples()]
     assert len(set(said.out.splitlines())) == len(examples())
 
 
-def test_nothing_that_is_there_is_overwritten(tmp_path: Path, command: Callable[..., Said]) -> None:
+def test_nothing_that_is_there_is_overwritten(tmp_path: Path, command: Callable[..., CommandResult]) -> None:
     (tmp_path / "gameflow").mkdir()
     said = command("examples", "--out", tmp_path)
     assert said.code == 2
@@ -90,7 +90,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, command: Callable[
     assert [path.name for path in tmp_path.iterdir()] == ["gameflow"]
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, command: Callable[..., Said]) -> None:
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, command: Callable[..., CommandResult]) -> None:
     (tmp_path / "file").write_text("")
     said = command("examples", "--out", tmp_path / "file")
     assert said.code == 2

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pytest
 
 from leaguekit.cli import operate
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 PLAYERS = 12
 
 

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import os, socket, subprocess, sys, tempfile
-from leaguekit.cli.forks import Fork, can_fork
+from leaguekit.cli.forked_process import Fork, can_fork
 
 assert can_fork()
 kept, closed = socket.socket(), socket.socket()

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from leaguekit.protocol.plain_text import UNSEEN
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 EVIL = "\x1b[2J\x9b31m\x1b]0;owned\x07\u202e\U000e0041\r"
 ROW = {"rank": 1, "player_id": EVIL, "display_name": EVIL, "played": 0, "wins": 0, "draws": 0, "losses": 0, "points": 0}
 RESULT = {"winner": EVIL, "details": {"status": EVIL, "choices": {}}}

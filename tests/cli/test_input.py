@@ -11,9 +11,9 @@ from typing import NoReturn
 
 import pytest
 
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 NOT_TEXT = "a\udcff"
 NOWHERE = ("--manager", "http://127.0.0.1:9/mcp")
 

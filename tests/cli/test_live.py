@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leaguekit.cli import screen as screens
-from leaguekit.cli.live import news_text, picture
+from leaguekit.cli.live_view import news_text, picture
 from leaguekit.cli.screen import Cell, Screen, can_show, drawn, right
 from leaguekit.cli.tables import MARK, clipped, kept_in_place, table, width
 from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.llm_stand_in import StandIn, forget_settings
 from tests.programs import Program, league
 
@@ -89,7 +89,7 @@ def test_two_models_and_two_others_play_a_league_and_the_tokens_are_told(
     ],
 )
 def test_what_cannot_work_is_said_before_it_registers(
-    command: Callable[..., Said], arguments: list[str], told: str
+    command: Callable[..., CommandResult], arguments: list[str], told: str
 ) -> None:
     said = command(*PLAYER, "http://127.0.0.1:1/mcp", *arguments)
     assert (said.code, said.out) == (2, "")
@@ -97,7 +97,7 @@ def test_what_cannot_work_is_said_before_it_registers(
     assert KEY not in said.err
 
 
-def test_a_simulation_asks_no_model(command: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulation_asks_no_model(command: Callable[..., CommandResult], monkeypatch: pytest.MonkeyPatch) -> None:
     assert "needs a model" in command("simulate", "--strategies", "llm").err
     monkeypatch.setenv("LEAGUE_LLM_MODEL", "m")
     monkeypatch.setenv("LEAGUE_LLM_BASE_URL", "http://127.0.0.1:1/v1")

@@ -151,7 +151,7 @@ def test_a_program_takes_as_many_files_as_the_system_lets_it_have() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
-        program.make_room()
+        program.raise_file_limit()
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(before[1], program.MAX_FILES)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -14,10 +14,10 @@ import pytest
 from leaguekit.cli import host, manager
 from leaguekit.cli.operate import _as_text
 from leaguekit.transport.server.server import listen
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.programs import Program, league
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import IO
 
 import pytest
 
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.played import played
 
 TOO_LONG = "a" * 300
@@ -89,7 +89,7 @@ def test_a_league_whose_streams_are_closed_is_played_to_its_end(tmp_path: Path) 
     ids=lambda arguments: arguments[0],
 )
 def test_a_name_that_is_too_long_is_an_error_of_one_line(
-    arguments: tuple[str, ...], command: Callable[..., Said], store: Path
+    arguments: tuple[str, ...], command: Callable[..., CommandResult], store: Path
 ) -> None:
     done = command(*(store if one == "STORE" else one for one in arguments))
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -97,6 +97,8 @@ def test_a_name_that_is_too_long_is_an_error_of_one_line(
 
 
 @pytest.mark.parametrize("arguments", [("explain", "/dev/zero"), ("manager", "--config", "/dev/zero")])
-def test_a_file_without_an_end_is_not_read_for_ever(arguments: tuple[str, ...], command: Callable[..., Said]) -> None:
+def test_a_file_without_an_end_is_not_read_for_ever(
+    arguments: tuple[str, ...], command: Callable[..., CommandResult]
+) -> None:
     why = f"league {arguments[0]}: cannot read /dev/zero: it is larger than 67,108,864 bytes\n"
     assert command(*arguments) == (2, "", why)

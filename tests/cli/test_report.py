@@ -21,12 +21,12 @@ from leaguekit.protocol.plain_text import harmless
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.web import report
 from leaguekit.web.markup import told
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.league.play import Play, drawn, failed, player_meta, won
 from tests.played import Played, by_hand, played, troubled
 from tests.security.hostile_names import NAMES
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 FILES = {"index.html", "standings.csv", "results.csv", "cross-table.csv", "points.csv", "figures.json"}
 # What makes a browser fetch something, or run something.
 FETCHING = {"src", "srcset", "data", "poster", "action", "formaction", "background", "manifest", "ping"}
@@ -166,7 +166,7 @@ def test_a_league_in_progress_is_reported_beside_its_manager(command: Command, t
     play = Play(players=4, referees=2).begin()
     play.record("R1M1")
 
-    async def main() -> tuple[Said, Said]:
+    async def main() -> tuple[CommandResult, CommandResult]:
         log = await SqliteLog.open(tmp_path / "league.db")
         log.append(play.log)
         await log.keep("run", b"{}")

@@ -22,11 +22,11 @@ import pytest
 
 from leaguekit.cli import CommandError
 from leaguekit.cli.operate import call
-from leaguekit.cli.plans import RUN, RunPlan
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.run import _sockets, _start_all
+from leaguekit.cli.stored_plans import RUN, RunPlan
 from tests.agents.leagues import LEAGUE
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.played import Played, by_hand
 from tests.programs import Program, league
 
@@ -116,7 +116,7 @@ def test_a_league_of_another_game_has_strategies_that_fit_it(tmp_path: Path) -> 
 
 
 def test_a_league_that_was_begun_with_a_strategy_that_does_not_fit_is_not_resumed(
-    command: Callable[..., Said], tmp_path: Path
+    command: Callable[..., CommandResult], tmp_path: Path
 ) -> None:
     store = tmp_path / "league.db"
     plan = RunPlan(
@@ -178,7 +178,7 @@ def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
 
 @pytest.mark.proves("001-L1879", "001-L1896", "003-L0023", "003-L0034a", "003-L0034b", "003-L0043", "001-L1910")
 def test_plain_lines_tell_of_rounds_matches_the_table_and_the_champion(
-    command: Callable[..., Said], tmp_path: Path
+    command: Callable[..., CommandResult], tmp_path: Path
 ) -> None:
     base = _free_block()
     seeded = ["--strategies", "always_even,always_odd", "--seed", "2"]
@@ -336,7 +336,7 @@ def test_when_the_parent_is_killed_every_process_ends(small: Running) -> None:
     _all_end(connections)
 
 
-def test_status_tells_where_the_league_stands(shared: Running, command: Callable[..., Said]) -> None:
+def test_status_tells_where_the_league_stands(shared: Running, command: Callable[..., CommandResult]) -> None:
     told = command("status", *shared.here).out.splitlines()
     assert re.fullmatch(r"league_\w+: RUNNING_LEAGUE", told[0])
     assert told[1] == "round 1 of 3, 0 of 6 matches played, 4 players, 2 referees"
@@ -344,7 +344,7 @@ def test_status_tells_where_the_league_stands(shared: Running, command: Callable
     assert (status["state"], status["paused"], status["waits_for"]) == ("RUNNING_LEAGUE", False, [])
 
 
-def test_standings_and_schedule_are_tables(shared: Running, command: Callable[..., Said]) -> None:
+def test_standings_and_schedule_are_tables(shared: Running, command: Callable[..., CommandResult]) -> None:
     assert command("standings", *shared.here).out.splitlines()[0].split()[:3] == ["rank", "player", "name"]
     standings = json.loads(command("standings", *shared.here, "--json").out)["standings"]
     # Nothing is played yet, so only the lot decides.
@@ -357,7 +357,9 @@ def test_standings_and_schedule_are_tables(shared: Running, command: Callable[..
     assert [one["match_id"] for one in second] == ["R2M1", "R2M2"]
 
 
-def test_agents_and_query_tell_the_operator_what_agents_may_know(shared: Running, command: Callable[..., Said]) -> None:
+def test_agents_and_query_tell_the_operator_what_agents_may_know(
+    shared: Running, command: Callable[..., CommandResult]
+) -> None:
     lines = command("agents", *shared.here).out.splitlines()
     assert {line.split()[0] for line in lines[2:]} == {"P01", "P02", "P03", "P04", "REF01", "REF02"}
     agents = json.loads(command("agents", *shared.here, "--json").out)["agents"]
@@ -369,7 +371,7 @@ def test_agents_and_query_tell_the_operator_what_agents_may_know(shared: Running
 
 
 def test_the_operators_deeds_need_the_leagues_admin_token(
-    shared: Running, command: Callable[..., Said], tmp_path: Path
+    shared: Running, command: Callable[..., CommandResult], tmp_path: Path
 ) -> None:
     nowhere = command("pause", "--manager", shared.manager, "--data-dir", tmp_path)
     why = f"league pause: there is no admin token under {tmp_path}; name its file: --admin-token-file\n"
@@ -382,7 +384,7 @@ def test_the_operators_deeds_need_the_leagues_admin_token(
 
 @pytest.mark.parametrize("arguments", [["withdraw", "P99"], ["rematch", "R9M9"], ["correct", "R1M1", "P09"], ["start"]])
 def test_a_deed_that_cannot_be_done_is_refused_with_the_reason(
-    shared: Running, command: Callable[..., Said], arguments: list[str]
+    shared: Running, command: Callable[..., CommandResult], arguments: list[str]
 ) -> None:
     done = command(*arguments, *shared.here)
     assert (done.code, done.out) == (2, "")
@@ -390,7 +392,7 @@ def test_a_deed_that_cannot_be_done_is_refused_with_the_reason(
     assert done.err.count("\n") == 1
 
 
-def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Callable[..., Said]) -> None:
+def test_the_operator_pauses_resumes_and_withdraws(shared: Running, command: Callable[..., CommandResult]) -> None:
     paused = league("pause", "--reason", "lunch", *map(str, shared.here))
     assert (paused.process.returncode, paused.stderr) == (0, "")
     assert paused.stdout.splitlines()[0].endswith(": RUNNING_LEAGUE (paused)")
@@ -446,7 +448,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_done_is_said_in_one_line(
-    command: Callable[..., Said], arguments: list[str], why: str, tmp_path: Path
+    command: Callable[..., CommandResult], arguments: list[str], why: str, tmp_path: Path
 ) -> None:
     done = command(*arguments, "--data-dir", tmp_path)
     assert (done.code, done.out) == (2, "")
@@ -466,7 +468,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     ],
 )
 def test_limits_with_which_no_match_can_be_played_are_refused_before_a_store_is_made(
-    command: Callable[..., Said], setting: str, bounds: str, tmp_path: Path
+    command: Callable[..., CommandResult], setting: str, bounds: str, tmp_path: Path
 ) -> None:
     (tmp_path / "league.toml").write_text(setting)
     for name in ("manager", "host"):

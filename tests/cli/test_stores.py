@@ -21,11 +21,11 @@ from leaguekit.sim import loop
 from leaguekit.store.opening import open_log
 from leaguekit.store.sqlite import SqliteLog
 from tests.agents.leagues import Hall
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.played import Log, Played, Transcripts, by_hand, played, troubled
 from tests.programs import Program
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 SEED = "5e" * 32
 
 
@@ -397,7 +397,7 @@ def test_a_replay_speaks_json_to_programs(command: Command, store: Path, eventfu
 def test_a_match_that_there_is_not_is_answered_with_those_that_there_are(
     command: Command, store: Path, tmp_path: Path
 ) -> None:
-    assert command("replay", store, "R9M1") == Said(
+    assert command("replay", store, "R9M1") == CommandResult(
         2, "", "league replay: there is no match R9M1 in this league; there are R1M1, R1M2, R2M1, R2M2, R3M1 …\n"
     )
     new = Played(played().log[:3], {}).store(tmp_path / "new.db")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.cli.plans import RunPlan
 from leaguekit.cli.run import _League, _Show, _show_waits
+from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.league import commands
 from leaguekit.league.events import Event, decode, encode
 from leaguekit.league.results import MAX_VOIDS

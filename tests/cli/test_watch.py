@@ -22,7 +22,7 @@ import pytest
 from leaguekit.cli import stream
 from leaguekit.cli.stream import Broken, Follower, StreamEvent, applied, events_url, streamed
 from leaguekit.web.api_types import Change, Gone, Live, Parts
-from tests.cli.conftest import Said
+from tests.cli.conftest import CommandResult
 from tests.cli.test_live import league, live, row
 from tests.programs import Program
 from tests.programs import league as carried_out
@@ -214,7 +214,7 @@ def test_a_stream_that_breaks_off_is_taken_up_again_where_it_was(monkeypatch: py
 # The commands
 
 
-def test_a_manager_that_is_not_there_is_named(command: Callable[..., Said]) -> None:
+def test_a_manager_that_is_not_there_is_named(command: Callable[..., CommandResult]) -> None:
     said = command("watch", "--manager", "http://127.0.0.1:9/mcp")
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith("league watch: no league can be watched at http://127.0.0.1:9/mcp: nobody answers there")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.cli.operate import whole_schedule
+from leaguekit.cli.operate import fetch_schedule
 from leaguekit.league import queries
 from leaguekit.league.events import LeaguePaused, MatchReplayed, PlayerWithdrawn, ResultCorrected, decode
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Scripted, in_virtual_time, won
@@ -85,7 +85,7 @@ async def test_a_long_schedule_is_shown_to_anybody_in_parts_of_64_kb(tmp_path: P
             sizes.append(len(json.dumps(answer, separators=(",", ":"))))
             return dict(answer["result"])
 
-        whole = await whole_schedule(ask, {"command": "schedule"})
+        whole = await fetch_schedule(ask, {"command": "schedule"})
         assert [one["match_id"] for one in whole["schedule"]] == list(hall.league.matches)
         assert len(whole["schedule"]) == 1_225
         assert "next_offset" not in whole

@@ -15,13 +15,13 @@ import pytest
 
 from leaguekit.league import events as e
 from leaguekit.store.head import head_path, read_head
-from tests.cli.conftest import Said, command  # noqa: F401  a fixture
+from tests.cli.conftest import CommandResult, command  # noqa: F401  a fixture
 from tests.recovery.yard import Yard
 
 # Real processes throughout: together they take too long for `make test`.
 pytestmark = pytest.mark.long
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 MATCHES = 15
 
 

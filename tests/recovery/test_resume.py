@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from tests.cli.conftest import Said, command  # noqa: F401  a fixture
+from tests.cli.conftest import CommandResult, command  # noqa: F401  a fixture
 from tests.programs import Program, league
 
 # Real processes throughout: together they take too long for `make test`.
 pytestmark = pytest.mark.long
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 LEAGUE = ("--port", "0", "--players", "6", "--referees", "2", "--seed", "7", "--announce-lead", "0.5")
 
 

@@ -19,18 +19,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leaguekit.cli import CommandError, plans
+from leaguekit.cli import CommandError, stored_plans
 from leaguekit.cli.operate import call
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
 from leaguekit.store.memory import MemoryLog
-from tests.cli.conftest import Said, command  # noqa: F401  a fixture
+from tests.cli.conftest import CommandResult, command  # noqa: F401  a fixture
 from tests.programs import Program, league
 
 # Real processes throughout: together they take too long for `make test`.
 pytestmark = pytest.mark.long
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 
 
 def manager(tmp_path: Path, *more: str | Path) -> tuple[str | Path, ...]:
@@ -194,25 +194,27 @@ def test_the_same_command_goes_on_with_the_same_league_and_says_no_second_admin_
 
 def test_settings_from_a_file_are_compared_as_well() -> None:
     settings = Settings(league_id="spring", seed_hex="00", tie_breaks=("wins",))
-    plans.check_asked(settings, {"league_id": "spring", "announce_lead": 60, "tie_breaks": ["wins"]}, "x.db")
+    stored_plans.check_requested_settings(
+        settings, {"league_id": "spring", "announce_lead": 60, "tie_breaks": ["wins"]}, "x.db"
+    )
     with pytest.raises(CommandError, match="has max_players = 1000, not 9"):
-        plans.check_asked(settings, {"max_players": 9}, "x.db")
+        stored_plans.check_requested_settings(settings, {"max_players": 9}, "x.db")
 
 
-def started(log: MemoryLog, when: tuple[int, int] | None, time_of_day: str | None) -> plans.StartPlan:
-    return asyncio.run(plans.start_plan(log, when, time_of_day))
+def started(log: MemoryLog, when: tuple[int, int] | None, time_of_day: str | None) -> stored_plans.StartPlan:
+    return asyncio.run(stored_plans.resolve_start_plan(log, when, time_of_day))
 
 
 def test_when_the_league_starts_is_known_after_a_restart() -> None:
     log = MemoryLog()
-    assert started(log, None, None) == plans.StartPlan()
+    assert started(log, None, None) == stored_plans.StartPlan()
     assert started(log, (4, 2), None).when == (4, 2)
     assert started(log, None, None).when == (4, 2)
 
 
 def test_a_start_that_is_kept_unreadably_is_to_be_said_again() -> None:
     log = MemoryLog()
-    asyncio.run(log.keep(plans.START, b"zzz"))
+    asyncio.run(log.keep(stored_plans.START, b"zzz"))
     with pytest.raises(CommandError, match="say it again with --start-when or --start-at"):
         started(log, None, None)
     assert started(log, (4, 2), None).when == (4, 2)
@@ -222,7 +224,7 @@ def test_a_start_that_is_kept_unreadably_is_to_be_said_again() -> None:
 def test_a_time_of_day_that_passed_while_the_manager_was_down_is_not_tomorrows() -> None:
     log = MemoryLog()
     past = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
-    asyncio.run(log.keep(plans.START, msgspec.json.encode(plans.StartPlan(at=times.written(past)))))
+    asyncio.run(log.keep(stored_plans.START, msgspec.json.encode(stored_plans.StartPlan(at=times.written(past)))))
     shown = f"{past.astimezone():%H:%M}"
     assert started(log, None, shown).at == times.written(past)
     assert started(log, None, None).at == times.written(past)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from leaguekit.cli.program import make_room
+from leaguekit.cli.program import raise_file_limit
 from leaguekit.gateway import gateway as houses
 from leaguekit.gateway import mcp_surface
 from leaguekit.gateway.gateway import MAX_WAITS_A_SEAT, TooMany
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs several l
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    make_room()
+    raise_file_limit()
     asyncio.run(asyncio.wait_for(work, 60))
 
 

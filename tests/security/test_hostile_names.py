@@ -27,12 +27,12 @@ from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.server import listen
 from tests.agents.leagues import ADMIN, LEAGUE, Hall, Json
-from tests.cli.conftest import Said, command  # noqa: F401  a fixture
+from tests.cli.conftest import CommandResult, command  # noqa: F401  a fixture
 from tests.played import Played
 from tests.security.hostile_names import FIRST, NAMES, Hostile
 from tests.transport.running import of_requests
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 REASON = re.compile(
     r"This display_name cannot be used: (?:U\+[0-9A-F]{4,6}(?: [A-Z0-9 -]+)? at character \d+ is .+"
@@ -213,7 +213,7 @@ def test_over_http_they_come_to_the_same_and_the_operators_commands_show_them_as
     chosen = [Hostile("", FIRST), *NAMES[::7]]
     (tmp_path / "admin").write_text(ADMIN)
 
-    async def main() -> list[Said]:
+    async def main() -> list[CommandResult]:
         sockets = [listen("127.0.0.1", 0) for _ in chosen]
         ports = [one.getsockname()[1] for one in sockets]
         agents = agent_server(of_requests(_pong), sockets, player_refusal)

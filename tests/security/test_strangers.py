@@ -14,7 +14,7 @@ import pytest
 
 from leaguekit.agents.registration import Identity
 from leaguekit.agents.world import World
-from leaguekit.cli.program import make_room
+from leaguekit.cli.program import raise_file_limit
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.relay import RelayClient
 from leaguekit.player.strategies import at_random
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    make_room()
+    raise_file_limit()
     asyncio.run(asyncio.wait_for(work, 60))
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from leaguekit.cli.program import make_room
+from leaguekit.cli.program import raise_file_limit
 from tests.stress import door, floods, limits, readers, siege, slots, strangers, streams
 
 STRESSES = {
@@ -29,7 +29,7 @@ STRESSES = {
 
 
 def main() -> int:
-    make_room()
+    raise_file_limit()
     short = "--short" in sys.argv
     chosen = [name for name in sys.argv[1:] if name in STRESSES] or list(STRESSES)
     failures = []

@@ -9,7 +9,7 @@ import shlex
 import socket
 from secrets import token_bytes
 
-from leaguekit.cli import CommandError, manager, plans, program
+from leaguekit.cli import CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import USUAL_NEEDED, USUAL_PORT
 from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         options.league_id = settings.league_id
     store = options.store or manager.default_store(options.data_dir, settings.league_id)
     if options.referees is None:
-        options.referees = max(1, asyncio.run(plans.referees_in(store)))
+        options.referees = max(1, asyncio.run(stored_plans.referees_in(store)))
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
     program.policy_for(options)

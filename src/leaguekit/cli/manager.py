@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leaguekit.cli import CommandError, plans, program, read_input
+from leaguekit.cli import CommandError, program, read_input, stored_plans
 from leaguekit.cli.operate import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.league.schedule import MAX_MATCHES, match_count
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
     when = _start_when(options.start_when)
     if options.start_at is not None:
-        plans.checked_time(options.start_at)
+        stored_plans.checked_time(options.start_at)
     if options.max_per_address is not None and options.max_per_address < 1:
         raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
     return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
@@ -217,7 +217,7 @@ async def _serve(
     log = await _open(store, served)
     try:
         settings = await _settled(options, settings, log, store)
-        start = await plans.start_plan(log, when, options.start_at)
+        start = await stored_plans.resolve_start_plan(log, when, options.start_at)
         folder = default_store(options.data_dir, settings.league_id).parent
         keep = _keeper(folder)
         known, kept_code = read_admin_token(folder / ADMIN_TOKEN), DISK.read(folder / REFEREE_CODE) or b""
@@ -284,14 +284,14 @@ async def _settled(options: argparse.Namespace, settings: Settings, log: EventLo
     """The settings of the league in the log, if it holds one; they are not to be contradicted."""
     from leaguekit.manager.operator import ADMIN_TOKEN
 
-    stored = await plans.settings_in(log)
+    stored = await stored_plans.settings_in(log)
     if stored is None:
         _check_not_lost(store, default_store(options.data_dir, settings.league_id).with_name(ADMIN_TOKEN))
         _check_size(settings)
     else:
-        plans.check_asked(stored, asked_settings(options), store)
+        stored_plans.check_requested_settings(stored, asked_settings(options), store)
     if options.run_plan is not None:
-        await log.keep(plans.RUN, options.run_plan.encode())
+        await log.keep(stored_plans.RUN, options.run_plan.encode())
     return stored or settings
 
 

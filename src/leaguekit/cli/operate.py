@@ -189,12 +189,12 @@ async def _call(manager: str, params: dict[str, Any]) -> dict[str, Any]:
 async def _schedule(manager: str, params: dict[str, Any]) -> dict[str, Any]:
     caller = HttpCaller(AddressPolicy.only(manager))
     try:
-        return await whole_schedule(partial(ask_manager, caller, manager), params)
+        return await fetch_schedule(partial(ask_manager, caller, manager), params)
     finally:
         await caller.close()
 
 
-async def whole_schedule(
+async def fetch_schedule(
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], params: dict[str, Any]
 ) -> dict[str, Any]:
     """The schedule, which a manager shows in parts."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import IO, Self
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.forks import Fork, can_fork
+from leaguekit.cli.forked_process import Fork, can_fork
 from leaguekit.league.registration import HAS_LEFT
 from leaguekit.protocol.plain_text import harmless
 

@@ -161,7 +161,7 @@ def dashboard(endpoint: str) -> str:
     return endpoint.partition("?")[0].removesuffix("mcp")
 
 
-def make_room(wanted: int = MAX_FILES) -> None:
+def raise_file_limit(wanted: int = MAX_FILES) -> None:
     """Allow this program as many open files, and so connections, as the system lets it have."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # there is none on Windows
@@ -174,7 +174,7 @@ def make_room(wanted: int = MAX_FILES) -> None:
 def check_files(needed: int) -> None:
     """Raise CommandError if this program may not open that many files beside its connections."""
     needed += OTHER_FILES
-    make_room(max(needed, MAX_FILES))
+    raise_file_limit(max(needed, MAX_FILES))
     if (limit := max_descriptors()) < needed:
         raise CommandError(
             f"this needs {needed:,} open files, and the limit is {limit:,}: raise it with `ulimit -n {needed}`"
@@ -187,7 +187,7 @@ def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None 
         # What is logged before there is a log file goes to the terminal.
         logging.lastResort.setFormatter(PlainLines())
     spare_logging()
-    make_room()
+    raise_file_limit()
     _spare_collections()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_stopped(main, parent_fd))

@@ -7,7 +7,7 @@ import asyncio
 import shlex
 from pathlib import Path
 
-from leaguekit.cli import CommandError, plans, stores
+from leaguekit.cli import CommandError, stored_plans, stores
 from leaguekit.cli.backup import add_common, contents, league_in, refuse_address
 from leaguekit.cli.manager import default_store
 from leaguekit.cli.tables import json_line
@@ -90,7 +90,7 @@ def _go_on(store: Path, data_dir: Path) -> str:
     """The command by which the league goes on."""
     more = [] if data_dir == Path("SHARED") else ["--data-dir", str(data_dir)]
     try:
-        asyncio.run(plans.run_plan(str(store)))
+        asyncio.run(stored_plans.run_plan(str(store)))
     except (CommandError, StoreError):
         return shlex.join(["league", "manager", "--store", str(store), *more])
-    return plans.resuming(store, *more)
+    return stored_plans.resuming(store, *more)

@@ -18,10 +18,10 @@ from msgspec import structs
 from leaguekit.agents.registration import Identity, Role, folder_of
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager import check_limit, default_store, new_league_id
-from leaguekit.cli.operate import admin_token, ask_manager, whole_schedule
-from leaguekit.cli.plans import RunPlan, resuming, run_plan
+from leaguekit.cli.operate import admin_token, ask_manager, fetch_schedule
 from leaguekit.cli.processes import FILES_A_PROCESS, Processes
 from leaguekit.cli.screen import can_show
+from leaguekit.cli.stored_plans import RunPlan, resuming, run_plan
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import counted, in_all, json_line, standings_table, warn_of_replaced
 from leaguekit.cli.watch import Painter
@@ -416,7 +416,7 @@ async def _asked(caller: HttpCaller, manager: str, params: dict[str, Any]) -> di
 
 
 async def _schedule(caller: HttpCaller, manager: str, **params: Any) -> list[dict[str, Any]]:
-    found = await whole_schedule(partial(_asked, caller, manager), {"command": "schedule", **params})
+    found = await fetch_schedule(partial(_asked, caller, manager), {"command": "schedule", **params})
     matches: list[dict[str, Any]] = found["schedule"]
     return matches
 

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import IO
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.comparison import as_json, as_text, wrapped
+from leaguekit.cli.comparison_report import as_json, as_text, wrapped
 from leaguekit.cli.tables import counted, json_line, warn_of_replaced
 from leaguekit.games import GAMES
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.live import news_text, picture
+from leaguekit.cli.live_view import news_text, picture
 from leaguekit.cli.operate import MANAGER
 from leaguekit.cli.screen import Cell, Screen, can_show
 from leaguekit.cli.stream import Follower

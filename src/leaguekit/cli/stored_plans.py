@@ -72,7 +72,7 @@ async def settings_in(log: LogReader) -> Settings | None:
     return created.settings
 
 
-def check_asked(settings: Settings, asked: dict[str, Any], store: str | Path) -> None:
+def check_requested_settings(settings: Settings, asked: dict[str, Any], store: str | Path) -> None:
     """Raise CommandError if options or a settings file say otherwise than the league in the store."""
     wanted = msgspec.convert(msgspec.to_builtins(settings) | asked, Settings)
     for name in asked:
@@ -86,7 +86,7 @@ def check_asked(settings: Settings, asked: dict[str, Any], store: str | Path) ->
             )
 
 
-async def start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:
+async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:
     """When the league starts: as the options say, or as was decided before; a moment that has passed stays the same."""
     kept = await log.kept(START)
     is_asked = when is not None or time_of_day is not None
