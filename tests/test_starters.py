@@ -1,4 +1,4 @@
-"""The starters that ``league new`` writes, as a newcomer has them: tried, checked, and in a running league."""
+"""The starters that ``league new`` writes: their own tests, ``league check``, and a running league."""
 
 from __future__ import annotations
 

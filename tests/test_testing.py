@@ -1,4 +1,4 @@
-"""What authors import in their tests: matches, series and leagues in memory, played by the real programs."""
+"""``leaguekit.testing``: matches, series and leagues in memory, played by the real agents."""
 
 from __future__ import annotations
 

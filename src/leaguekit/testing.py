@@ -1,11 +1,11 @@
 """Play matches, series and leagues inside a unit test: real players and referees, in memory and in virtual time.
 
-play_match    one match of a strategy against another, with everything that was said in it
-play_series   match after match between the same two, who remember them
-play_league   a whole league by the real manager
+play_match    play one match between two strategies; the result has all messages
+play_series   play several matches between the same two players, which remember them
+play_league   play a whole league, with the real manager
 
-No port is opened and nobody waits: an async strategy may sleep for an hour in no time. The same seed gives the same
-match. If a strategy raises, takes too long or makes an illegal move, the test fails with what its author must know.
+No port is opened, and waiting takes no real time: an async strategy may sleep for an hour. The same seed gives the same
+match. If a strategy raises, takes too long or makes an illegal move, the test fails with an explanation.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ Entrant = Strategy | str | Player
 
 ME, OPPONENT = "P01", "P02"
 ROLES: tuple[Role, Role] = ("PLAYER_A", "PLAYER_B")
-BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
+START_TIME = datetime(2030, 1, 1, tzinfo=UTC)
 MANAGER_URL, REFEREE_URL = "http://127.0.0.1:8000/mcp", "http://127.0.0.1:8001/mcp"
-# Virtual seconds, which cost nothing: more than any league of a test needs.
-PATIENCE = 1_000_000.0
-# Between two matches time must move.
-PAUSE = 0.01
+# In virtual time. It is more than any league of a test needs.
+MAX_LEAGUE_SECONDS = 1_000_000.0
+# Between two matches the virtual clock must advance.
+PAUSE_SECONDS = 0.01
 
 
 class StrategyFailed(AssertionError):
-    """A move had to be played for a strategy; the text says why. ``replaced`` has such moves, the first first."""
+    """A move of a strategy had to be replaced. The text says why. ``replaced`` lists these moves in order."""
 
     def __init__(self, name: str, replaced: Sequence[ReplacedMove]) -> None:
         self.replaced = [*replaced]
@@ -67,32 +67,32 @@ class StrategyFailed(AssertionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedMatch:
-    """A match that was played; the strategy that was tried is P01, its opponent P02."""
+    """A match that was played. The tested strategy is P01, its opponent P02."""
 
     match_id: str
     game_type: str
-    # P01's side, and how it ended for P01.
+    # The side of P01, and the result for P01.
     role: Role
     result: Result
     winner: str | None
-    # From the closed list of rulings: WIN, DRAW, or why somebody lost without play.
+    # From the closed list of rulings: WIN, DRAW, or the reason of a technical loss.
     ruling: str
     reason: str
-    # What each chose, by its id; of a game of turns all its moves, such as "4,0,8".
+    # The choice of each player, by its id. In a game of turns these are all its moves, such as "4,0,8".
     choices: dict[str, str | None]
     drawn_number: int | None
     # The game's last position.
     position: dict[str, Any]
-    # Everything that the referee sent and got, in order.
+    # All messages that the referee sent and received, in order.
     messages: list[TranscriptEntry] = field(repr=False)
-    # How long it took, in virtual time.
+    # The duration in virtual time.
     seconds: float
-    # Moves that were played for P01's strategy; there are none where that fails the test.
+    # The moves of P01's strategy that were replaced. This is always empty if the match is strict.
     replaced: list[ReplacedMove] = field(default_factory=list)
 
     @property
     def choice(self) -> str | None:
-        """What P01 chose."""
+        """The choice of P01."""
         return self.choices[ME]
 
 
@@ -101,14 +101,14 @@ class PlayedLeague:
     """A league that was played to its end."""
 
     standings: list[Standing]
-    # Each player's matches by its name, the oldest first, as its strategy saw them.
+    # The matches of each player by its name, the oldest first, as its strategy saw them.
     matches: dict[str, tuple[PastMatch, ...]]
-    # The moves that were played for each strategy.
+    # The moves of each player that were replaced, by its name.
     replaced: dict[str, list[ReplacedMove]]
 
     @property
     def champion(self) -> str:
-        """The name of the player on the first place."""
+        """The name of the winner of the league."""
         return str(self.standings[0].display_name)
 
 
@@ -123,9 +123,9 @@ def play_match(
 ) -> PlayedMatch:
     """Play one match. ``role`` is the side of ``choose``: in a game of turns PLAYER_A begins.
 
-    Raises StrategyFailed if a move had to be played for either of the two, unless it is not to be ``strict``.
+    If it is ``strict``, raises StrategyFailed if a move of either player had to be replaced.
     """
-    return _series(choose, opponent, game, seed, [role], strict=strict)[0]
+    return _play_series(choose, opponent, game, seed, [role], strict=strict)[0]
 
 
 def play_series(
@@ -137,35 +137,35 @@ def play_series(
     seed: int = 1,
     strict: bool = True,
 ) -> list[PlayedMatch]:
-    """Play match after match between the same two, who remember them and change sides each time."""
-    return _series(choose, opponent, game, seed, [*islice(cycle(ROLES), matches)], strict=strict)
+    """Play several matches between the same two players. They remember the matches and change sides each time."""
+    return _play_series(choose, opponent, game, seed, [*islice(cycle(ROLES), matches)], strict=strict)
 
 
 def play_league(
     players: Mapping[str, Entrant], *, game: str = "even_odd", seed: int = 1, strict: bool = True
 ) -> PlayedLeague:
-    """Play a whole league, from the registrations to the final table; the players by their names, P01 first."""
+    """Play a whole league, from the registrations to the final table. ``players`` is by name; the first is P01."""
     rules_of(game)
     if len(players) < 2:
         raise ValueError(f"a league needs at least two players, got {len(players)}")
-    named = {name: _player(entrant, name, game) for name, entrant in players.items()}
-    played = _in_virtual_time(seed, lambda hall: hall.league(named, game, seed))
+    named_players = {name: _make_player(entrant, name, game) for name, entrant in players.items()}
+    played = _run_in_virtual_time(seed, lambda network: network.play_league(named_players, game, seed))
     for name, replaced in played.replaced.items():
         if strict and replaced:
             raise StrategyFailed(name, replaced) from replaced[0].error
     return played
 
 
-def _series(
+def _play_series(
     choose: Entrant, opponent: Entrant, game: str, seed: int, roles: list[Role], *, strict: bool
 ) -> list[PlayedMatch]:
     rules_of(game)
-    pair = {ME: _player(choose, "P01", game), OPPONENT: _player(opponent, "P02", game)}
-    return _in_virtual_time(seed, lambda hall: hall.series(pair, game, seed, roles, strict=strict))
+    pair = {ME: _make_player(choose, "P01", game), OPPONENT: _make_player(opponent, "P02", game)}
+    return _run_in_virtual_time(seed, lambda network: network.play_series(pair, game, seed, roles, strict=strict))
 
 
-def _player(entrant: Entrant, name: str, game: str) -> Player:
-    """A player. Raises CannotPlay if its strategy is one of ours that cannot play the game."""
+def _make_player(entrant: Entrant, name: str, game: str) -> Player:
+    """A player. Raises CannotPlay if its strategy is a built-in one that cannot play the game."""
     if isinstance(entrant, Player):
         return Player(name, entrant.strategy, games=entrant.games, version=entrant.version)
     strategy = load(entrant) if isinstance(entrant, str) else entrant
@@ -173,26 +173,26 @@ def _player(entrant: Entrant, name: str, game: str) -> Player:
     return Player(name, strategy)
 
 
-class _Hall:
-    """A network in memory, and worlds whose agents meet on it."""
+class _TestNetwork:
+    """A network in memory, and agents that are connected to it."""
 
     def __init__(self, loop: ProcessLoop, seed: int) -> None:
         self._network = MemoryNetwork()
         self._loop = loop
         self._files = MemoryFiles(Drive(), Process(loop, "test"))
-        self._chance = Random(seed)  # noqa: S311 - the same test is to be the same match
+        self._random = Random(seed)  # noqa: S311 - it must be reproducible
 
     def _world(self) -> World:
         return World(
             MemoryCaller(self._network),
             Path("SHARED"),
-            now=lambda: BEGAN + timedelta(seconds=self._loop.time()),
-            entropy=self._chance.randbytes,
+            now=lambda: START_TIME + timedelta(seconds=self._loop.time()),
+            entropy=self._random.randbytes,
             files=self._files,
             inline=True,
         )
 
-    async def series(
+    async def play_series(
         self, pair: dict[str, Player], game: str, seed: int, roles: list[Role], *, strict: bool
     ) -> list[PlayedMatch]:
         agents = {
@@ -205,17 +205,17 @@ class _Hall:
         for round_id, role in enumerate(roles, start=1):
             for agent in agents.values():
                 agent.replaced.clear()
-            played.append(await self._match(agents, game, league_seed(seed), round_id, role))
+            played.append(await self._play_match(agents, game, league_seed(seed), round_id, role))
             for name, agent in agents.items():
                 if strict and agent.replaced:
                     who = "the strategy" if name == ME else "its opponent"
                     raise StrategyFailed(who, agent.replaced) from agent.replaced[0].error
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PAUSE_SECONDS)
         for agent in agents.values():
             await agent.close()
         return played
 
-    async def _match(
+    async def _play_match(
         self, agents: dict[str, PlayerAgent], game: str, seed: bytes, round_id: int, role: Role
     ) -> PlayedMatch:
         seats = [
@@ -229,12 +229,12 @@ class _Hall:
             friendly_match.REFEREE,
             lambda _match: None,
         )
-        ruled = await friendly_match.play(referee)
-        if isinstance(ruled, Void):
-            raise RuntimeError(f"The match came to nothing: {ruled.reason}")  # noqa: TRY004 - the game broke down
-        return _played(ruled.report, role, referee.transcript.entries(), self._loop.time() - began, agents[ME])
+        ruling = await friendly_match.play(referee)
+        if isinstance(ruling, Void):
+            raise RuntimeError(f"The match came to nothing: {ruling.reason}")  # noqa: TRY004 - the game broke down
+        return _summarize(ruling.report, role, referee.transcript.entries(), self._loop.time() - began, agents[ME])
 
-    async def league(self, players: dict[str, Player], game: str, seed: int) -> PlayedLeague:
+    async def play_league(self, players: dict[str, Player], game: str, seed: int) -> PlayedLeague:
         settings = Settings(
             league_id=friendly_match.LEAGUE, game_type=game, announce_lead=0.0, seed_hex=league_seed(seed).hex()
         )
@@ -246,19 +246,19 @@ class _Hall:
             self._world(), manager_url=MANAGER_URL, endpoint=REFEREE_URL, name="Referee", max_concurrent=10
         )
         agents = {
-            name: PlayerAgent(player, self._world(), MANAGER_URL, _url(own), seed=seed, wanted_id=own)
-            for own, (name, player) in zip(map(player_id, count(1)), players.items(), strict=False)
+            name: PlayerAgent(player, self._world(), MANAGER_URL, _url(own_id), seed=seed, wanted_id=own_id)
+            for own_id, (name, player) in zip(map(player_id, count(1)), players.items(), strict=False)
         }
-        everybody: list[Agent] = [referee, *agents.values()]
+        all_agents: list[Agent] = [referee, *agents.values()]
         try:
-            async with asyncio.timeout(PATIENCE):
-                for agent in everybody:
+            async with asyncio.timeout(MAX_LEAGUE_SECONDS):
+                for agent in all_agents:
                     self._network.listen(agent.registrar.endpoint, agent.handle)
                     await agent.register()
                 await manager.run()
-                await asyncio.gather(*(agent.finished.wait() for agent in everybody))
+                await asyncio.gather(*(agent.finished.wait() for agent in all_agents))
         finally:
-            for agent in everybody:
+            for agent in all_agents:
                 await agent.close()
             await manager.close()
         return PlayedLeague(
@@ -268,20 +268,20 @@ class _Hall:
         )
 
 
-def _in_virtual_time(seed: int, work: Callable[[_Hall], Coroutine[Any, Any, T]]) -> T:
-    """Do some work in a new hall, to its end."""
+def _run_in_virtual_time(seed: int, work: Callable[[_TestNetwork], Coroutine[Any, Any, T]]) -> T:
+    """Do some work with a new network in virtual time."""
     with asyncio.Runner(loop_factory=ProcessLoop) as runner:
         loop = runner.get_loop()
         if not isinstance(loop, ProcessLoop):
             raise TypeError("time is not virtual here")
-        return runner.run(work(_Hall(loop, seed)))
+        return runner.run(work(_TestNetwork(loop, seed)))
 
 
-def _url(own: str) -> str:
-    return f"http://127.0.0.1:{8100 + int(own.removeprefix('P'))}/mcp"
+def _url(own_id: str) -> str:
+    return f"http://127.0.0.1:{8100 + int(own_id.removeprefix('P'))}/mcp"
 
 
-def _played(
+def _summarize(
     report: MatchResultReport, role: Role, messages: list[TranscriptEntry], seconds: float, agent: PlayerAgent
 ) -> PlayedMatch:
     result, details = report.result, report.result.details

@@ -1,4 +1,4 @@
-"""What tests of commands share: carrying one out in this process, for a process of its own takes half a second."""
+"""A fixture that runs a command in this process, because a new process takes half a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``league seats`` and ``league token``, and the codes by which agents come in: real processes, free ports."""
+"""``league seats`` and ``league token``, and the codes with which agents register: real processes, free ports."""
 
 from __future__ import annotations
 

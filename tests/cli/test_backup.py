@@ -1,4 +1,4 @@
-"""``league backup`` and ``league restore``; and what commands say of a log that ends before its head file."""
+"""``league backup`` and ``league restore``, and the warnings about a log that ends before its head file."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_backup_holds_one_state_while_others_write(
             execute(store, "INSERT INTO events SELECT max(number) + 1, event FROM events")
 
     monkeypatch.setattr(backups, "PAGES", 1)
-    monkeypatch.setattr(stores.Progress, "show", show)
+    monkeypatch.setattr(stores.Progress, "update", show)
     assert command("backup", store, "--out", tmp_path / "monday.db").code == 0
     assert steps > 5
     assert contents(tmp_path / "monday.db") == before
@@ -137,8 +137,8 @@ def test_a_backup_holds_one_state_while_others_write(
 def test_a_copy_that_takes_long_is_shown_on_a_terminal(
     command: Command, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "PATIENCE", 0.0)
-    monkeypatch.setattr(stores, "PAUSE", 0.0)
+    monkeypatch.setattr(stores, "PROGRESS_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(stores, "PROGRESS_INTERVAL_SECONDS", 0.0)
     monkeypatch.setattr(backups, "POLL_SECONDS", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     said = command("backup", store, "--out", tmp_path / "monday.db").err
@@ -238,7 +238,7 @@ def test_ctrl_c_leaves_what_was_there(
 
     # However short the check takes, it is not waited for.
     monkeypatch.setattr(backups, "POLL_SECONDS", 0.0)
-    monkeypatch.setattr(stores.Progress, "show", show)
+    monkeypatch.setattr(stores.Progress, "update", show)
     out = tmp_path / "out"
     out.mkdir()
     (out / "monday.db").write_text("the old one")

@@ -1,4 +1,4 @@
-"""Small files of the manager and of agents that are damaged or gone: the file is named, with what to do."""
+"""Damaged or missing small files of the manager and of agents: the file is named, with a hint what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores whose tables or texts beside the log are damaged: every command says so in one line."""
+"""Stores with damaged tables or damaged texts beside the log: every command reports that in one line."""
 
 from __future__ import annotations
 

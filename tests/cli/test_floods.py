@@ -1,4 +1,4 @@
-"""What an operator does about too many registrations: a start that asks, and withdrawals; and lost stores."""
+"""The operator's means against too many registrations: confirmation of a start, withdrawals; and lost stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Command = Callable[..., CommandResult]
 PLAYERS = 12
 
 
-class Flooded(NamedTuple):
+class FullLeague(NamedTuple):
     """A league with more players than its operator wants."""
 
     url: str
@@ -31,7 +31,7 @@ class Flooded(NamedTuple):
 
 
 @pytest.fixture
-def flooded(tmp_path: Path) -> Iterator[Flooded]:
+def flooded(tmp_path: Path) -> Iterator[FullLeague]:
     data = ("--port", "0", "--data-dir", str(tmp_path))
     with Program("manager", *data, "--announce-lead", "60", "--max-per-address", "3") as manager:
         url = manager.said(r"is at (http://\S+)")[1]
@@ -41,7 +41,7 @@ def flooded(tmp_path: Path) -> Iterator[Flooded]:
         ):
             referee.said("is registered")
             players.said("12 players are registered")
-            yield Flooded(url, tmp_path)
+            yield FullLeague(url, tmp_path)
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
 
 def test_a_start_with_many_matches_says_how_many_and_asks(
-    flooded: Flooded, command: Command, monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], None]
+    flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch, answers: Callable[[str], None]
 ) -> None:
-    monkeypatch.setattr(operate, "ASK_ABOVE", 65)
+    monkeypatch.setattr(operate, "CONFIRM_ABOVE_MATCHES", 65)
     assert "a start now would make 66 matches" in command("status", *flooded.here).out
     for line in ("n", "", "perhaps"):
         answers(line)
@@ -80,9 +80,9 @@ def test_a_start_with_many_matches_says_how_many_and_asks(
 
 
 def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_question(
-    flooded: Flooded, command: Command, monkeypatch: pytest.MonkeyPatch
+    flooded: FullLeague, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operate, "ASK_ABOVE", 65)
+    monkeypatch.setattr(operate, "CONFIRM_ABOVE_MATCHES", 65)
     said = command("withdraw", *flooded.here)
     assert (said.code, "name players, such as P07 or P10-P99, or an address" in said.err) == (2, True)
     said = command("withdraw", "P20-P30", *flooded.here)
@@ -96,7 +96,7 @@ def test_many_players_are_withdrawn_at_once_and_the_rest_is_started_without_a_qu
     assert (said.code, "0 of 3 matches played, 3 players" in said.out) == (0, True)
 
 
-def test_all_players_that_registered_from_an_address_are_withdrawn(flooded: Flooded, command: Command) -> None:
+def test_all_players_that_registered_from_an_address_are_withdrawn(flooded: FullLeague, command: Command) -> None:
     shown = command("agents", *flooded.here).out
     assert "registered from" in shown.splitlines()[0]
     assert shown.count("127.0.0.1 ") + shown.count("127.0.0.1\n") >= PLAYERS

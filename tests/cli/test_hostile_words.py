@@ -1,4 +1,4 @@
-"""Whoever answers the commands, a hostile manager too: nothing that it says moves the terminal."""
+"""Answers of a hostile manager: no command prints control characters from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments and files that are no text, a working folder that is gone, and Ctrl-C at any moment: no traceback."""
+"""Arguments and files that are not text, a removed working folder, and Ctrl-C at any moment: no traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Language models as the command's user has them: real processes, and a stand-in for their server."""
+"""Language models as the command's user configures them: real processes, and a fake server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses the programs call and answer to, as the operator says it on the command line."""
+"""The addresses that the programs call and accept, by the options of the operator."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def test_where_calls_may_go_is_loopback_or_what_the_operator_says(
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"host": "0.0.0.0"}, "listening at 0.0.0.0, it must be told whom it may call"),
-        ({"host": "192.168.1.5"}, "listening at 192.168.1.5, it must be told whom it may call"),
+        ({"host": "0.0.0.0"}, "it listens at 0.0.0.0, so say which addresses it may call"),
+        ({"host": "192.168.1.5"}, "it listens at 192.168.1.5, so say which addresses it may call"),
         ({"allow": "lan"}, "--allow must be local, lan=CIDR,… or public, got 'lan'"),
         ({"allow": "lan=nowhere"}, "--allow lan=nowhere: 'nowhere' does not appear to be"),
     ],
@@ -136,15 +136,16 @@ def test_a_proxy_is_an_address_or_a_network() -> None:
 def test_a_program_that_listens_everywhere_names_the_address_that_it_has_where_others_come_from() -> None:
     everywhere: Any = SimpleNamespace(family=socket.AF_INET, getsockname=lambda: ("0.0.0.0", 8000))
     assert (
-        program.reached_at(everywhere, program.facing(options(allow="lan=127.0.0.0/8"))) == "http://127.0.0.1:8000/mcp"
+        program.url_of_socket(everywhere, program.outward_url(options(allow="lan=127.0.0.0/8")))
+        == "http://127.0.0.1:8000/mcp"
     )
-    assert program.reached_at(everywhere, "no URL", "") == "http://127.0.0.1:8000/mcp"
-    assert program.facing(options(allow="lan=192.168.1.0/24,10.0.0.0/8")) == "http://192.168.1.1/"
-    assert program.facing(options(allow="lan=fd12::/64")) == "http://[fd12::1]/"
-    assert program.facing(options(allow="local")) == ""
-    assert program.facing(options(allow="public")) != ""
+    assert program.url_of_socket(everywhere, "no URL", "") == "http://127.0.0.1:8000/mcp"
+    assert program.outward_url(options(allow="lan=192.168.1.0/24,10.0.0.0/8")) == "http://192.168.1.1/"
+    assert program.outward_url(options(allow="lan=fd12::/64")) == "http://[fd12::1]/"
+    assert program.outward_url(options(allow="local")) == ""
+    assert program.outward_url(options(allow="public")) != ""
     bound: Any = SimpleNamespace(family=socket.AF_INET, getsockname=lambda: ("192.168.1.5", 8000))
-    assert program.reached_at(bound, "http://127.0.0.1/") == "http://192.168.1.5:8000/mcp"
+    assert program.url_of_socket(bound, "http://127.0.0.1/") == "http://192.168.1.5:8000/mcp"
 
 
 def test_a_program_takes_as_many_files_as_the_system_lets_it_have() -> None:

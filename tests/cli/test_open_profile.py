@@ -1,4 +1,4 @@
-"""The open profile by the commands: choosing it, adding who never registers, and seeing what agents are forgiven."""
+"""The open profile in the commands: choosing it, adding players that never register, and listing broken rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leaguekit.cli import host, manager
-from leaguekit.cli.operate import _as_text
+from leaguekit.cli.operate import _format
 from leaguekit.transport.server.server import listen
 from tests.cli.conftest import CommandResult
 from tests.programs import Program, league
@@ -65,13 +65,13 @@ def test_who_was_not_there_before_the_start_is_said() -> None:
         "matches_played": 0, "total_matches": 1, "players": 2, "referees": 1, "waits_for": [], "flags": [],
         "unreachable": ["P02 (Bob\x1b) did not answer"],
     }  # fmt: skip
-    assert _as_text("start", shown).splitlines()[-1] == "P02 (Bob�) did not answer"
+    assert _format("start", shown).splitlines()[-1] == "P02 (Bob�) did not answer"
 
 
 def test_how_often_is_told_in_words() -> None:
     broken = {"rule": "decision 5", "first_at": "now", "came": "a", "expected": "b", "count": 3}
     agent = {"id": "P01", "display_name": "Bob", "state": "ACTIVE", "endpoint": "x", "form": "TYPE"}
-    text = _as_text("agents", {"agents": [agent | {"broken_rules": [broken]}]})
+    text = _format("agents", {"agents": [agent | {"broken_rules": [broken]}]})
     assert text.splitlines()[-1] == "P01 breaks decision 5 (3 times, first at now): a; expected b"
 
 
@@ -88,12 +88,12 @@ def usual_port(monkeypatch: pytest.MonkeyPatch) -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    monkeypatch.setattr(host, "USUAL_PORT", port)
+    monkeypatch.setattr(host, "DEFAULT_REFEREE_PORT", port)
     return port
 
 
 def ports(*arguments: str) -> list[int]:
-    sockets = host._referees(hosting(*arguments))
+    sockets = host._open_referee_sockets(hosting(*arguments))
     found = [sock.getsockname()[1] for sock in sockets]
     for sock in sockets:
         sock.close()
@@ -110,7 +110,7 @@ def test_in_the_open_profile_the_first_referee_listens_where_agents_look_for_it(
     taken = listen("127.0.0.1", usual_port)
     assert ports("--profile", "open", "--port", "0")[0] != usual_port
     taken.close()
-    assert f"{host.USUAL_NEEDED}; none can listen there" in capsys.readouterr().err
+    assert f"{host.REFEREE_PORT_HINT}; none can listen there" in capsys.readouterr().err
 
 
 def test_the_profile_of_a_league_is_settled_once(tmp_path: Path, command: Command) -> None:

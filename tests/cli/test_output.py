@@ -1,4 +1,4 @@
-"""Commands whose output is full or closed, and whose input is too long: one line, and the right exit code."""
+"""Commands whose output is full or closed, or whose input is too long: one line, and the right exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes that a command starts: why one ended, and limits of the system that do not let it start them."""
+"""The processes that a command starts: why one ended, and system limits that prevent a start."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_a_process_that_the_system_does_not_start_is_named_with_the_reason(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     why = r"^manager cannot be started: .*No such file"
-    with Processes() as processes, listen("127.0.0.1", 0) as served, pytest.raises(CommandError, match=why):
-        processes.start("manager", served, *MANAGER, str(tmp_path))
+    with Processes() as processes, listen("127.0.0.1", 0) as sock, pytest.raises(CommandError, match=why):
+        processes.start("manager", sock, *MANAGER, str(tmp_path))
 
 
 def test_without_a_descriptor_nothing_can_listen_and_the_reason_is_said() -> None:

@@ -1,4 +1,4 @@
-"""``league report``: one page that needs nothing else, in which agents' words are text, and its figures beside it."""
+"""``league report``: one self-contained page, in which texts of agents are escaped, and its files of figures."""
 
 from __future__ import annotations
 

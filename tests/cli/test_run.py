@@ -23,7 +23,7 @@ import pytest
 from leaguekit.cli import CommandError
 from leaguekit.cli.operate import call
 from leaguekit.cli.processes import Processes
-from leaguekit.cli.run import _sockets, _start_all
+from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.stored_plans import RUN, RunPlan
 from tests.agents.leagues import LEAGUE
 from tests.cli.conftest import CommandResult
@@ -165,7 +165,7 @@ def test_players_register_when_every_referee_has(tmp_path: Path) -> None:
     )
     store = tmp_path / "league.db"
     with OneRefereeIsLate() as processes:
-        manager = _start_all(plan, str(store), _sockets(options, plan), processes)
+        manager = start_agents(plan, str(store), open_sockets(options, plan), processes)
         state = ""
         while state != "LEAGUE_COMPLETED":
             processes.check()
@@ -440,7 +440,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
         ),
         (["manager", "--config", "nowhere.toml"], "cannot read nowhere.toml: "),
         (["manager", "--max-players", "1"], "the settings are wrong: Expected `int` >= 2 - at `$.max_players`"),
-        (["manager", "--port", "0", "--host", "0.0.0.0"], "listening at 0.0.0.0, it must be told whom it may call"),
+        (["manager", "--port", "0", "--host", "0.0.0.0"], "it listens at 0.0.0.0, so say which addresses it may call"),
         (["referee", "--manager", "http://127.0.0.1:9/mcp", "--max-concurrent", "0"], "--max-concurrent must be from"),
         (["player", "--manager", "http://127.0.0.1:9/mcp", "--strategy", "luck"], "There is no strategy 'luck'"),
         (["status", "--manager", "http://127.0.0.1:9/mcp"], "no manager answers at http://127.0.0.1:9/mcp"),

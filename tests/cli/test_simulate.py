@@ -71,8 +71,8 @@ def test_the_order_in_which_strategies_are_named_changes_nothing(tmp_path: Path)
     for order in ORDERS:
         names = order.replace("rock", "authors:rock")
         done = with_authors(tmp_path, "--strategies", names, "--game", "rock_paper_scissors", "--seeds", "50", "--json")
-        told = json.loads(done.stdout)
-        found.append([told[part] for part in ("strategies", "against", "differences")])
+        figures = json.loads(done.stdout)
+        found.append([figures[part] for part in ("strategies", "against", "differences")])
     assert found[0] == found[1]
 
 
@@ -86,13 +86,13 @@ def test_one_league_seats_strategies_as_named_and_shows_its_table(capsys: pytest
     }
     assert "row against column" not in out
     assert "1 league of even_odd (seed 7), 3 matches in " in out
-    told = json.loads(simulated(capsys, *arguments, "--json")[1])
+    figures = json.loads(simulated(capsys, *arguments, "--json")[1])
     entrants = [Entrant("any", STRATEGIES[name]) for name in ("frequency", "random", "frequency")]
     table = DirectLeague(Settings(league_id="any", game_type="even_odd"), entrants).play(7)
-    assert [(row["player_id"], row["rank"], row["points"]) for row in told["players"]] == [
+    assert [(row["player_id"], row["rank"], row["points"]) for row in figures["players"]] == [
         (row.player_id, row.rank, row.points) for row in table
     ]
-    assert told["seating"] == "as named"
+    assert figures["seating"] == "as named"
 
 
 def test_by_default_there_is_a_player_for_each_strategy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,21 +108,21 @@ def test_fresh_matches_know_no_history(tmp_path: Path) -> None:
     """Alternating then always plays its first option, rock, and paper always wins."""
     arguments = ("--strategies", "authors:paper,alternating,random", "--game", "rock_paper_scissors", "--json")
     for fresh in ((), ("--fresh",)):
-        told = json.loads(with_authors(tmp_path, *arguments, *fresh).stdout)
-        pairs = {(one["strategy"], one["opponent"]): one for one in told["against"]}
-        share = pairs["authors:paper", "alternating"]["wins"] / told["leagues"]
-        assert (told["fresh"], share == 1) == (bool(fresh), bool(fresh))
-        assert ("see nothing of earlier matches" in told["points_per_match_is"]) == bool(fresh)
+        figures = json.loads(with_authors(tmp_path, *arguments, *fresh).stdout)
+        pairs = {(one["strategy"], one["opponent"]): one for one in figures["against"]}
+        share = pairs["authors:paper", "alternating"]["wins"] / figures["leagues"]
+        assert (figures["fresh"], share == 1) == (bool(fresh), bool(fresh))
+        assert ("see nothing of earlier matches" in figures["points_per_match_is"]) == bool(fresh)
 
 
 def test_every_match_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "matches.csv"
     arguments = ("--strategies", "random,frequency,alternating", "--players", "4", "--seeds", "20", "--seed", "5")
     _, out, _ = simulated(capsys, *arguments, "--json", "--out", str(path))
-    told = json.loads(out)
+    figures = json.loads(out)
     with path.open(newline="") as file:
         rows = [*csv.DictReader(file)]
-    assert len(rows) == told["matches"] == 120
+    assert len(rows) == figures["matches"] == 120
     assert {int(row["seed"]) for row in rows} == set(range(5, 25))
     points: Counter[str] = Counter()
     for row in rows:
@@ -130,7 +130,7 @@ def test_every_match_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[st
         points[row["strategy_b"]] += int(row["points_b"])
         assert {row["choice_a"], row["choice_b"]} <= {"even", "odd"}
         assert 1 <= int(row["drawn_number"]) <= 10
-    assert points == {one["strategy"]: one["points"] for one in told["strategies"]}
+    assert points == {one["strategy"]: one["points"] for one in figures["strategies"]}
     assert {(row["match_id"], row["player_a"], row["player_b"]) for row in rows if row["seed"] == "5"} == {
         (row["match_id"], row["player_a"], row["player_b"]) for row in rows if row["seed"] == "6"
     }
@@ -175,38 +175,40 @@ def test_json_has_the_same_and_nothing_else_is_said(capsys: pytest.CaptureFixtur
         capsys, "--players", "8", "--seeds", "30", "--seed", "4", "--game", "rock_paper_scissors", "--json"
     )
     assert (code, err, out.count("\n")) == (0, "", 1)
-    told = json.loads(out)
-    assert (told["leagues"], told["seeds"], told["first_seed"], told["matches"]) == (30, 30, 4, 30 * 28)
-    assert (told["seating"], told["fresh"], told["players_per_league"]) == ("random", False, 8)
-    assert told["matches_per_second"] > 0
-    assert 0 < told["cpu_seconds"] < told["seconds"] + 0.1
+    figures = json.loads(out)
+    assert (figures["leagues"], figures["seeds"], figures["first_seed"], figures["matches"]) == (30, 30, 4, 30 * 28)
+    assert (figures["seating"], figures["fresh"], figures["players_per_league"]) == ("random", False, 8)
+    assert figures["matches_per_second"] > 0
+    assert 0 < figures["cpu_seconds"] < figures["seconds"] + 0.1
     # All of ours that can play the game.
-    assert {one["strategy"] for one in told["strategies"]} == set(strategies_for("rock_paper_scissors"))
-    for one in told["strategies"]:
+    assert {one["strategy"] for one in figures["strategies"]} == set(strategies_for("rock_paper_scissors"))
+    for one in figures["strategies"]:
         assert one["wins"] + one["draws"] + one["losses"] == one["matches"]
         assert one["points"] == 3 * one["wins"] + one["draws"]
         assert one["points_per_match"] == round(one["points"] / one["matches"], 6)
         low, high = one["interval_95"]
         assert low < one["points_per_match"] < high
-        pairs = [pair for pair in told["against"] if pair["strategy"] == one["strategy"]]
+        pairs = [pair for pair in figures["against"] if pair["strategy"] == one["strategy"]]
         assert sum(pair["matches"] for pair in pairs) == one["matches"]
         assert sum(pair["wins"] for pair in pairs) == one["wins"]
-    assert sum(one["share_of_leagues_won"] for one in told["strategies"]) == pytest.approx(1, abs=1e-5)
-    figures = {one["strategy"]: one["points_per_match"] for one in told["strategies"]}
-    assert len(told["differences"]) == 6
-    assert told["correction_of_differences"] == "Bonferroni over 6 pairs"
-    for one in told["differences"]:
-        assert one["difference"] == pytest.approx(figures[one["strategy"]] - figures[one["other"]], abs=2e-6)
+    assert sum(one["share_of_leagues_won"] for one in figures["strategies"]) == pytest.approx(1, abs=1e-5)
+    means = {one["strategy"]: one["points_per_match"] for one in figures["strategies"]}
+    assert len(figures["differences"]) == 6
+    assert figures["correction_of_differences"] == "Bonferroni over 6 pairs"
+    for one in figures["differences"]:
+        assert one["difference"] == pytest.approx(means[one["strategy"]] - means[one["other"]], abs=2e-6)
         assert one["is_better"] == (one["interval_95"][0] > 0)
-    assert told["detectable_difference"] > max(one["interval_95"][1] - one["difference"] for one in told["differences"])
+    assert figures["detectable_difference"] > max(
+        one["interval_95"][1] - one["difference"] for one in figures["differences"]
+    )
 
 
 def test_the_same_seeds_come_to_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    def told(*arguments: str) -> object:
+    def figures(*arguments: str) -> object:
         found = json.loads(simulated(capsys, "--json", "--seeds", "10", *arguments)[1])
         return found["against"], found["strategies"]
 
-    assert told("--seed", "1") == told("--seed", "1") != told("--seed", "2")
+    assert figures("--seed", "1") == figures("--seed", "1") != figures("--seed", "2")
 
 
 @pytest.mark.parametrize(
@@ -337,8 +339,8 @@ def test_ctrl_c_before_the_first_league_is_over_leaves_nothing_to_show(tmp_path:
     done = with_authors(tmp_path, *interrupted)
     assert (done.returncode, done.stderr) == (130, "")
     assert done.stdout == "Interrupted: 0 of 100 leagues are over, and only they count.\n"
-    told = json.loads(with_authors(tmp_path, *interrupted, "--json").stdout)
-    assert (told["leagues"], told["strategies"][0]["matches"], told["differences"]) == (0, 0, [])
+    figures = json.loads(with_authors(tmp_path, *interrupted, "--json").stdout)
+    assert (figures["leagues"], figures["strategies"][0]["matches"], figures["differences"]) == (0, 0, [])
 
 
 def test_a_second_ctrl_c_ends_even_a_strategy_that_does_not(tmp_path: Path) -> None:
@@ -364,7 +366,7 @@ def test_a_terminal_has_a_bar_with_rate_share_and_time_left() -> None:
 
 
 def test_a_pipe_has_lines_instead(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("leaguekit.cli.simulate.LINE_EVERY", 0.0)
+    monkeypatch.setattr("leaguekit.cli.simulate.LINE_SECONDS", 0.0)
     _, _, err = simulated(capsys, "--strategies", "random,frequency", "--seeds", "4")
     lines = err.splitlines()
     assert [line.split()[0] for line in lines] == ["25%", "50%", "75%", "100%"]

@@ -1,4 +1,4 @@
-"""``league manager --store postgresql://…``: the league lies in the database, and one manager at a time writes it."""
+"""``league manager --store postgresql://…``: the league is in the database, and one manager at a time writes it."""
 
 from __future__ import annotations
 

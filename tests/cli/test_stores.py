@@ -1,4 +1,4 @@
-"""Looking into a store: verify, log, replay, export and rebuild-files, on leagues that were really played."""
+"""Commands that read a store: verify, log, replay, export and rebuild-files, on leagues that were really played."""
 
 from __future__ import annotations
 
@@ -354,7 +354,7 @@ def test_of_a_foreign_referees_match_the_log_tells_what_it_knows(command: Comman
         "  2025-01-15T10:30:28Z  P01 beats P02 (P01 even; P02 odd; number ?), as REF02 reports",
         "  2025-01-15T10:30:31Z  corrected by the operator, P01 and P02 draw (P01 odd; P02 odd; number ?): wrong",
         "",
-        "There is no transcript: REF02 handed none in.",
+        "There is no transcript: REF02 delivered none.",
         "",
         "Ruling: WIN",
         "",

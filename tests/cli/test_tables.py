@@ -1,4 +1,4 @@
-"""Tables for the terminal: aligned whatever the names are, and harmless whoever chose them."""
+"""Tables for the terminal: aligned and harmless with any names."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ROW = {
 
 
 @pytest.mark.parametrize(
-    "sign",
+    "char",
     [
         *("\x00", "\x07", "\b", "\t", "\n", "\r", "\x1b", "\x7f", "\x9b"),
         *("\u061c", "\u200b", "\u200f", "\u2028", "\u202e", "\u2066", "\ufeff"),
     ],
     ids=ascii,
 )
-def test_what_would_move_colour_or_turn_the_terminal_is_made_visible_instead(sign: str) -> None:
-    assert harmless(f"a{sign}b") == "a�b"
+def test_what_would_move_colour_or_turn_the_terminal_is_made_visible_instead(char: str) -> None:
+    assert harmless(f"a{char}b") == "a�b"
 
 
 @pytest.mark.parametrize("text", ["Alice", "Zoë", "李雷", "O'Neill – 2nd", "", "🤖", "50 %"])
@@ -72,7 +72,7 @@ def test_columns_stay_aligned_beside_wide_and_combining_characters(name: str) ->
 def _columns(line: str) -> int:
     """How far a terminal's cursor goes."""
     widths = {"W": 2, "F": 2}
-    return sum(widths.get(unicodedata.east_asian_width(sign), 1) for sign in line if not unicodedata.combining(sign))
+    return sum(widths.get(unicodedata.east_asian_width(char), 1) for char in line if not unicodedata.combining(char))
 
 
 def test_no_line_ends_in_blanks() -> None:

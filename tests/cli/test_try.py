@@ -196,7 +196,7 @@ def test_an_agent_that_answers_with_bare_messages_can_be_tried_in_the_open_profi
     with agent(lambda call: json.dumps(good(call)).encode()) as url:
         done = league("try", url, "--profile", "open", "--opponent", "always_odd")
     assert done.code == 1
-    assert re.search(r"← GAME_JOIN_ACK +accepted\n +wrong: E041 this is no answer of JSON-RPC", done.stdout)
+    assert re.search(r"← GAME_JOIN_ACK +accepted\n +wrong: E041 this is not an answer of JSON-RPC", done.stdout)
     assert re.search(r"^Your agent (won|lost): ", done.stdout, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""``league run`` says what it waits for, with the command that helps; resumed, it plays held matches again."""
+"""``league run`` prints what it waits for, with the command that helps. Resumed, it plays held matches again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.cli.run import _League, _Show, _show_waits
+from leaguekit.cli.run_progress import RunDisplay, RunningLeague, print_waits
 from leaguekit.cli.stored_plans import RunPlan
 from leaguekit.league import commands
 from leaguekit.league.events import Event, decode, encode
@@ -50,9 +50,9 @@ def test_a_run_that_is_resumed_plays_held_matches_again(tmp_path: Path) -> None:
         program.said("Round 1 of 3")
         program.process.send_signal(signal.SIGINT)
         assert program.ended() == 130
-        told = shlex.split(program.said("Go on with: (.*)")[1])
-    asyncio.run(_hold(Path(told[-1]), "R1M1"))
-    done = league(*told[1:], "--json", seconds=60)
+        command = shlex.split(program.said("Go on with: (.*)")[1])
+    asyncio.run(_hold(Path(command[-1]), "R1M1"))
+    done = league(*command[1:], "--json", seconds=60)
     assert done.process.returncode == 0, done.stderr
     assert done.stderr == "R1M1 came to nothing too often, and is played again\n"
     assert json.loads(done.stdout)["matches"] == 6
@@ -66,27 +66,29 @@ def test_a_run_that_is_paused_says_so_and_the_command_that_it_prints_lets_it_go_
         assert paused.process.returncode == 0, paused.stderr
         program.said("The league waits for the operator: it is paused\n")
         remedy = shlex.split(program.said("Let it go on with: (.*)")[1])
-        assert league(*remedy[1:]).process.returncode == 0
+        resumed = league(*remedy[1:])
+        assert resumed.process.returncode == 0, resumed.stderr
         assert program.ended() == 0
 
 
-def _league(tmp_path: Path) -> _League:
+def _league(tmp_path: Path) -> RunningLeague:
     plan = RunPlan(
         league_id="league_1", players=2, referees=1, game="even_odd", strategies=["random"], max_concurrent=1,
         announce_lead=0.0, data_dir=str(tmp_path),
     )  # fmt: skip
     manager = "http://127.0.0.1:8000/mcp"
-    return _League(plan, tmp_path / "league.db", tmp_path / "of manager", manager, stays=False, is_resumed=False)
+    store, folder = tmp_path / "league.db", tmp_path / "of manager"
+    return RunningLeague(plan, store, folder, manager, stays_after_end=False, is_resumed=False)
 
 
 @in_virtual_time
 async def test_a_run_that_waits_for_the_operator_says_so_once_with_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    of_run, show = _league(tmp_path), _Show(quiet=True, paced=False, resumed=False)
+    of_run, show = _league(tmp_path), RunDisplay(quiet=True, paced=False, resumed=False)
 
     async def shown(hall: Hall) -> list[str]:
-        _show_waits(of_run, await hall.operate("status"), show)
+        print_waits(of_run, await hall.operate("status"), show)
         return capsys.readouterr().err.splitlines()
 
     async with Hall(tmp_path) as hall:

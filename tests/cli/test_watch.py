@@ -1,4 +1,4 @@
-"""``league watch``, and ``league run`` in a terminal: real leagues, and streams that break off or make no sense."""
+"""``league watch``, and ``league run`` in a terminal: real leagues, and broken or invalid streams."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ import msgspec
 import pytest
 
 from leaguekit.cli import stream
-from leaguekit.cli.stream import Broken, Follower, StreamEvent, applied, events_url, streamed
+from leaguekit.cli.stream import Follower, StreamError, StreamEvent, apply_event, events_url, read_stream
 from leaguekit.web.api_types import Change, Gone, Live, Parts
 from tests.cli.conftest import CommandResult
-from tests.cli.test_live import league, live, row
+from tests.cli.test_live_view import league, live, row
 from tests.programs import Program
 from tests.programs import league as carried_out
 
@@ -55,7 +55,7 @@ def test_the_stream_is_beside_where_messages_go(manager: str, url: str) -> None:
 
 
 def test_changes_are_put_into_the_state_and_what_is_gone_is_taken_out() -> None:
-    state = applied(None, StreamEvent("snapshot", msgspec.json.encode(live()).decode()))
+    state = apply_event(None, StreamEvent("snapshot", msgspec.json.encode(live()).decode()))
     assert state == live()
     change = Change(
         seq=9,
@@ -63,25 +63,25 @@ def test_changes_are_put_into_the_state_and_what_is_gone_is_taken_out() -> None:
         set=Parts(league=league(round=3), standings={"P02": row(2, points=1), "P09": row(9)}),
         drop=Gone(playing=["R2M1", "R9M9"]),
     )
-    after = applied(state, StreamEvent("change", msgspec.json.encode(change).decode()))
+    after = apply_event(state, StreamEvent("change", msgspec.json.encode(change).decode()))
     assert after is not None
     assert (after.seq, after.now, after.league.round) == (9, "2026-01-01T10:00:05Z", 3)
     assert (after.standings["P02"].points, after.standings["P01"]) == (1, row(1))
     assert (list(after.playing), len(after.standings)) == (["R2M2"], 7)
-    only = applied(after, StreamEvent("change", msgspec.json.encode(Change(seq=10, now="", set=Parts())).decode()))
+    only = apply_event(after, StreamEvent("change", msgspec.json.encode(Change(seq=10, now="", set=Parts())).decode()))
     assert only is not None
     assert only.league.round == 3
 
 
 @pytest.mark.parametrize("kind", ["", "message", "change"])
 def test_what_comes_before_the_first_snapshot_is_passed_over(kind: str) -> None:
-    assert applied(None, StreamEvent(kind, "")) is None
+    assert apply_event(None, StreamEvent(kind, "")) is None
 
 
 @pytest.mark.parametrize("event", [StreamEvent("snapshot", "{}"), StreamEvent("snapshot", "<html>")])
 def test_a_stream_without_sense_is_broken(event: StreamEvent) -> None:
-    with pytest.raises(Broken, match="what it streams cannot be read"):
-        applied(None, event)
+    with pytest.raises(StreamError, match="what it streams cannot be read"):
+        apply_event(None, event)
 
 
 # Streams of servers that do as the test says
@@ -106,9 +106,9 @@ async def _all(url: str) -> tuple[list[StreamEvent], str]:
     """What a stream brings, and why it ended."""
     events: list[StreamEvent] = []
     try:
-        async for event in streamed(events_url(url)):
+        async for event in read_stream(events_url(url)):
             events += [event]
-    except Broken as ended:
+    except StreamError as ended:
         return events, str(ended)
     raise AssertionError("a stream ends only by breaking off")
 
@@ -161,7 +161,7 @@ def test_events_come_whole_however_they_are_cut() -> None:
 
 
 def test_silence_and_floods_end_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "SILENCE", 0.05)
+    monkeypatch.setattr(stream, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(stream, "MAX_BYTES", 10_000)
 
     async def main() -> list[str]:
@@ -186,7 +186,7 @@ def test_silence_and_floods_end_a_stream(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_stream_that_breaks_off_is_taken_up_again_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(stream, "RECONNECT_SECONDS", 0.0)
     requests: list[bytes] = []
     change = Change(seq=9, now="2026-01-01T10:00:05Z", set=Parts(league=league(round=4)))
 
@@ -217,7 +217,9 @@ def test_a_stream_that_breaks_off_is_taken_up_again_where_it_was(monkeypatch: py
 def test_a_manager_that_is_not_there_is_named(command: Callable[..., CommandResult]) -> None:
     said = command("watch", "--manager", "http://127.0.0.1:9/mcp")
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("league watch: no league can be watched at http://127.0.0.1:9/mcp: nobody answers there")
+    assert said.err.startswith(
+        "league watch: no league can be watched at http://127.0.0.1:9/mcp: no server answers there"
+    )
     assert command("watch", "--manager", "here").err == (
         "league watch: --manager: a manager's URL begins with http:// or https://, got 'here'\n"
     )

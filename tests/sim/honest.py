@@ -28,7 +28,7 @@ FULL, SHORT = 1_000, 16
 SHOW_EVERY = 1.0
 
 
-class Found(NamedTuple):
+class CheckResult(NamedTuple):
     """What a check found, what was required, and whether it holds."""
 
     check: str
@@ -45,13 +45,13 @@ def max_wrong(comparisons: int) -> int:
     """How many of the comparisons may claim something wrong."""
     if comparisons >= FULL:
         return int(comparisons * WRONG)
-    chance = below = (1 - WRONG) ** comparisons
-    most = 0
+    rng = below = (1 - WRONG) ** comparisons
+    max_allowed = 0
     while below < 0.999:
-        chance *= (comparisons - most) / (most + 1) * WRONG / (1 - WRONG)
-        most += 1
-        below += chance
-    return most
+        rng *= (comparisons - max_allowed) / (max_allowed + 1) * WRONG / (1 - WRONG)
+        max_allowed += 1
+        below += rng
+    return max_allowed
 
 
 def played(comparison: Comparison, number: int, leagues: int) -> Comparison:
@@ -70,16 +70,16 @@ def claims(comparison: Comparison) -> list[tuple[str, str]]:
 
 def copies_are_equal(
     progress: Progress, comparisons: int, strategy: str, game: str, copies: int, players: int, leagues: int
-) -> Found:
+) -> CheckResult:
     """Nothing is better than its own copies."""
     entrants = [Entrant(f"copy {number}", STRATEGIES[strategy]) for number in range(copies)]
     wrong = 0
     for number in range(comparisons):
         wrong += bool(claims(played(Comparison(game, entrants, players), number, leagues)))
         progress(number + 1, comparisons)
-    most = max_wrong(comparisons)
+    max_allowed = max_wrong(comparisons)
     name = f"{copies} copies of {strategy}, {players} players, {game}, {leagues} leagues: any called better"
-    return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+    return CheckResult(name, f"{wrong} of {comparisons:,}", f"at most {max_allowed}", wrong <= max_allowed)
 
 
 def often_rock(ctx: Context) -> Any:
@@ -95,7 +95,7 @@ ADVANTAGE = 7 / 4 - (3 * 21 / 16 + 1) / 4
 ENOUGH_LEAGUES = 80
 
 
-def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[Found]:
+def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[CheckResult]:
     """A strategy that is better than four others by a known difference is called so, and no other is."""
     entrants = [Entrant("paper", paper), *(Entrant(f"rock {number}", often_rock) for number in range(4))]
     stated = found = 0.0
@@ -108,10 +108,15 @@ def an_advantage_is_found(progress: Progress, comparisons: int) -> Iterator[Foun
         wrong += any(better != "paper" for better, _ in claimed)
         progress(number + 1, comparisons)
     what = f"an advantage of {ADVANTAGE:.3f}, {ENOUGH_LEAGUES} leagues"
-    yield Found(f"{what}: stated as detectable", f"{stated:.3f}", f"at most {ADVANTAGE:.3f}", stated <= ADVANTAGE)
-    yield Found(f"{what}: found", f"{found:.1%}", f"at least {POWER:.0%}", found >= POWER)
-    most = max_wrong(comparisons)
-    yield Found(f"{what}: any other called better", f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+    yield CheckResult(f"{what}: stated as detectable", f"{stated:.3f}", f"at most {ADVANTAGE:.3f}", stated <= ADVANTAGE)
+    yield CheckResult(f"{what}: found", f"{found:.1%}", f"at least {POWER:.0%}", found >= POWER)
+    max_allowed = max_wrong(comparisons)
+    yield CheckResult(
+        f"{what}: any other called better",
+        f"{wrong} of {comparisons:,}",
+        f"at most {max_allowed}",
+        wrong <= max_allowed,
+    )
 
 
 # With the seats as named, the points per match of rock are between 0.8 and 2.1.
@@ -121,7 +126,7 @@ ORDERED: dict[str, Strategy] = {
 }
 
 
-def orders_agree(progress: Progress, leagues: int) -> Iterator[Found]:
+def orders_agree(progress: Progress, leagues: int) -> Iterator[CheckResult]:
     """Whatever the order in which strategies are named, the figures are those of all orders together."""
     orders = [*permutations(ORDERED)]
     figures: dict[str, list[tuple[float, tuple[float, float]]]] = {name: [] for name in ORDERED}
@@ -141,13 +146,13 @@ def orders_agree(progress: Progress, leagues: int) -> Iterator[Found]:
         farthest = max(farthest, *(2 * abs(one - mean) / (high - low) for one, (low, high) in found_in_orders))
     what = f"{len(orders)} orders of {len(ORDERED)} strategies, {leagues:,} leagues each"
     share = held / intervals
-    yield Found(f"{what}: intervals with the common mean", f"{share:.1%}", "at least 93 %", share >= 0.93)
+    yield CheckResult(f"{what}: intervals with the common mean", f"{share:.1%}", "at least 93 %", share >= 0.93)
     # All at once, they may reach this many times as far as each of them alone.
     reach = _quantile(intervals, leagues - 1) / _quantile(1, leagues - 1)
-    yield Found(f"{what}: farthest from it, in ±", f"{farthest:.2f}", f"at most {reach:.2f}", farthest <= reach)
+    yield CheckResult(f"{what}: farthest from it, in ±", f"{farthest:.2f}", f"at most {reach:.2f}", farthest <= reach)
 
 
-def differences_hold_together(progress: Progress, comparisons: int) -> Found:
+def differences_hold_together(progress: Progress, comparisons: int) -> CheckResult:
     """All intervals of a comparison hold the true differences, with strategies that learn and few leagues."""
     entrants, leagues = [Entrant(*one) for one in ORDERED.items()], 20
     # Its own error is small beside that of the comparisons. Its seeds are far from theirs.
@@ -160,12 +165,12 @@ def differences_hold_together(progress: Progress, comparisons: int) -> Found:
         pairs = [(sums.difference(a, b), truth.difference(a, b).mean) for a in range(sums.size) for b in range(a)]
         wrong += any(one.bounds is None or not one.bounds[0] <= true <= one.bounds[1] for one, true in pairs)
         progress(number + 1, comparisons)
-    most = max_wrong(comparisons)
+    max_allowed = max_wrong(comparisons)
     name = f"{len(entrants)} strategies, {leagues} leagues: any difference outside its interval"
-    return Found(name, f"{wrong} of {comparisons:,}", f"at most {most}", wrong <= most)
+    return CheckResult(name, f"{wrong} of {comparisons:,}", f"at most {max_allowed}", wrong <= max_allowed)
 
 
-def checks(progress: Progress, *, short: bool) -> Iterator[Found]:
+def checks(progress: Progress, *, short: bool) -> Iterator[CheckResult]:
     comparisons = SHORT if short else FULL
     leagues = 10 if short else 100
     yield copies_are_equal(progress, comparisons, "frequency", "rock_paper_scissors", 20, 20, leagues)
@@ -179,7 +184,7 @@ def checks(progress: Progress, *, short: bool) -> Iterator[Found]:
     yield differences_hold_together(progress, 4 * comparisons if short else comparisons)
 
 
-class _Shown:
+class _ProgressLine:
     """How far a check is: a line on a terminal that changes, or lines."""
 
     def __init__(self) -> None:
@@ -196,9 +201,9 @@ class _Shown:
 
 
 def main() -> int:
-    found: list[Found] = []
+    found: list[CheckResult] = []
     try:
-        for one in checks(_Shown(), short="--short" in sys.argv):
+        for one in checks(_ProgressLine(), short="--short" in sys.argv):
             found.append(one)
             sys.stderr.write(f"{one.check}: {one.found} ({one.required})\n")
     except KeyboardInterrupt:

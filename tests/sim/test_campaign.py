@@ -1,4 +1,4 @@
-"""Leagues with faults: every one ends as it must, the same seed gives the same log, and planted bugs are found."""
+"""Leagues with faults: each ends correctly, the same seed gives the same log, and planted bugs are found."""
 
 from __future__ import annotations
 
@@ -19,63 +19,64 @@ from leaguekit.manager.outages import Outages
 from leaguekit.player.strategies import strategies_for
 from leaguekit.referee.match_messages import MatchMessages
 from leaguekit.referee.referee import RefereeAgent
-from leaguekit.sim.campaign import Trial, run_campaign, soak, try_out, varied
-from leaguekit.sim.faults import Kinds, plan_for
+from leaguekit.sim.campaign import Scenario, random_scenario, run_campaign, run_scenario, soak
+from leaguekit.sim.faults import FaultKind, make_fault_plan
 from leaguekit.sim.log import SimLog
-from leaguekit.sim.outcome import Cast
+from leaguekit.sim.outcome import LeagueSetup
 from leaguekit.store.journal import Journal
 
-CAST = Cast(players=4, referees=2)
+SETUP = LeagueSetup(players=4, referees=2)
 
 
 def options(**changes: Any) -> argparse.Namespace:
-    told = {"players": 4, "referees": 2, "game": "even_odd", "strategies": ["random"], "seeds": 1, "seed": 1}
-    return argparse.Namespace(**told | {"faults": "all", "json": False} | changes)
+    values = {"players": 4, "referees": 2, "game": "even_odd", "strategies": ["random"], "seeds": 1, "seed": 1}
+    return argparse.Namespace(**values | {"faults": "all", "json": False} | changes)
 
 
 @pytest.mark.parametrize("kinds", ["none", "network", "crash", "outage", "all"])
-def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: Kinds) -> None:
-    tried = [try_out(Trial(seed, CAST, kinds)) for seed in range(1, 7)]
-    assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
-    assert any(one.outcome.crashes for one in tried) == (kinds in ("crash", "all"))
-    assert any("lost" in one.outcome.injected for one in tried) == (kinds in ("network", "all"))
+def test_leagues_end_as_they_must_whatever_goes_wrong(kinds: FaultKind) -> None:
+    results = [run_scenario(Scenario(seed, SETUP, kinds)) for seed in range(1, 7)]
+    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
+    assert any(one.outcome.crashes for one in results) == (kinds in ("crash", "all"))
+    assert any("lost" in one.outcome.injected for one in results) == (kinds in ("network", "all"))
     if kinds != "all":
         hosts = {"outage", "shortage"}
-        assert any(hosts & one.outcome.injected.keys() for one in tried) == (kinds == "outage")
+        assert any(hosts & one.outcome.injected.keys() for one in results) == (kinds == "outage")
 
 
 def test_a_third_of_the_leagues_with_all_faults_have_outages_of_networks_and_of_hosts() -> None:
-    plans = [plan_for(seed, "all", CAST.agents()) for seed in range(1, 301)]
+    plans = [make_fault_plan(seed, "all", SETUP.agent_names()) for seed in range(1, 301)]
     hit = [plan for plan in plans if plan.outages]
     assert 80 <= len(hit) <= 120
     assert {None, "manager", "referee 1", "player 4"} <= {outage.agent for plan in hit for outage in plan.outages}
-    assert {outage.trouble for plan in hit for outage in plan.outages} == {"lost", "refused", "unable", "no route"}
-    assert all(outage.ends <= plan.calm_at for plan in hit for outage in plan.outages)
-    assert {varied(seed).faults for seed in range(1, 60)} == {"network", "crash", "outage", "all"}
+    assert {outage.fault for plan in hit for outage in plan.outages} == {"lost", "refused", "unable", "no route"}
+    assert all(outage.ends <= plan.faults_end_at for plan in hit for outage in plan.outages)
+    assert {random_scenario(seed).faults for seed in range(1, 60)} == {"network", "crash", "outage", "all"}
 
 
 def test_the_strategies_of_a_varied_league_can_play_its_game() -> None:
-    casts = [varied(seed).cast for seed in range(1, 200)]
-    assert {cast.game for cast in casts} == set(GAMES)
-    assert all(set(cast.strategies) <= set(strategies_for(cast.game)) for cast in casts)
+    setups = [random_scenario(seed).setup for seed in range(1, 200)]
+    assert {setup.game for setup in setups} == set(GAMES)
+    assert all(set(setup.strategies) <= set(strategies_for(setup.game)) for setup in setups)
     # A seed keeps its league: only what did not fit, and moved at random, is called so now.
-    kept = varied(4033)
-    assert (kept.cast.players, kept.cast.referees, kept.cast.game, kept.faults) == (2, 3, "tic_tac_toe", "network")
-    assert kept.cast.strategies == ("random", "random")
+    kept = random_scenario(4033)
+    assert (kept.setup.players, kept.setup.referees, kept.setup.game, kept.faults) == (2, 3, "tic_tac_toe", "network")
+    assert kept.setup.strategies == ("random", "random")
 
 
 def test_varied_leagues_end_as_they_must() -> None:
-    tried = [try_out(varied(seed)) for seed in range(1, 9)]
-    assert [(one.trial.command, one.violations) for one in tried if one.violations] == []
-    assert len({one.trial.cast.players for one in tried}) > 3
-    assert {one.trial.cast.game for one in tried} == {"even_odd", "rock_paper_scissors", "tic_tac_toe"}
+    results = [run_scenario(random_scenario(seed)) for seed in range(1, 9)]
+    assert [(one.scenario.command, one.violations) for one in results if one.violations] == []
+    assert len({one.scenario.setup.players for one in results}) > 3
+    assert {one.scenario.setup.game for one in results} == {"even_odd", "rock_paper_scissors", "tic_tac_toe"}
 
 
 _OPEN_LOOPS = """
 import asyncio, gc
-from leaguekit.sim.campaign import Trial, try_out
-from leaguekit.sim.outcome import Cast
-crashes = sum(try_out(Trial(seed, Cast(players=4, referees=2), "crash")).outcome.crashes for seed in range(1, 7))
+from leaguekit.sim.campaign import Scenario, run_scenario
+from leaguekit.sim.outcome import LeagueSetup
+setup = LeagueSetup(players=4, referees=2)
+crashes = sum(run_scenario(Scenario(seed, setup, "crash")).outcome.crashes for seed in range(1, 7))
 loops = [one for one in gc.get_objects() if isinstance(one, asyncio.AbstractEventLoop) and not one.is_closed()]
 print(crashes > 0, len(loops))
 """
@@ -88,16 +89,16 @@ def test_leagues_with_crashes_leave_no_event_loop_open() -> None:
 
 @pytest.mark.parametrize("seed", [701745, 710382, 2510773])
 def test_an_outage_at_an_odd_moment_costs_nobody_a_match(seed: int) -> None:
-    trial = varied(seed)
-    assert trial.faults == "outage"
-    assert try_out(trial).violations == []
+    scenario = random_scenario(seed)
+    assert scenario.faults == "outage"
+    assert run_scenario(scenario).violations == []
 
 
 _DIGESTS = """
 import sys
-from leaguekit.sim.campaign import try_out, varied
+from leaguekit.sim.campaign import random_scenario, run_scenario
 for seed in sys.argv[1:]:
-    print(seed, try_out(varied(int(seed))).digest)
+    print(seed, run_scenario(random_scenario(int(seed))).digest)
 """
 
 
@@ -119,20 +120,20 @@ def test_the_same_seed_gives_the_same_bytes_in_the_log_in_any_process_and_any_or
     assert _digests("2", seeds[::-1]) == first
 
 
-def found(kinds: Kinds, seeds: int, what: str) -> bool:
+def found(kinds: FaultKind, seeds: int, what: str) -> bool:
     """Whether one of the first seeds shows this to be wrong."""
-    tried = (try_out(Trial(seed, CAST, kinds)) for seed in range(1, seeds + 1))
-    return any(what in text for one in tried for text in one.violations)
+    results = (run_scenario(Scenario(seed, SETUP, kinds)) for seed in range(1, seeds + 1))
+    return any(what in text for one in results for text in one.violations)
 
 
 def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     written = SimLog._write
 
     def forgetful(self: SimLog) -> None:
-        results = any(isinstance(e.decode(text), e.ResultRecorded) for _, events in self._under_way for text in events)
+        results = any(isinstance(e.decode(text), e.ResultRecorded) for _, events in self._writing for text in events)
         if results and self.disk.kept.setdefault("planted", b"") == b"":
             self.disk.kept["planted"] = b"once"
-            self._under_way = []
+            self._writing = []
         written(self)
 
     monkeypatch.setattr(SimLog, "_write", forgetful)
@@ -141,7 +142,7 @@ def test_a_log_that_loses_a_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_referee_that_tells_without_writing_down_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal, "write", lambda self, entry: None)
-    assert found("crash", 60, "was told the nonce")
+    assert found("crash", 60, "received the nonce")
 
 
 @pytest.mark.parametrize("method", ["reached", "gone"])
@@ -191,7 +192,7 @@ def test_a_campaign_says_what_it_came_to(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_campaign_prints_the_one_command_that_replays_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.sim.campaign.violations", lambda outcome, cast, faults: ["planted"])
+    monkeypatch.setattr("leaguekit.sim.campaign.find_violations", lambda outcome, setup, faults: ["planted"])
     assert run_campaign(options(seeds=2, seed=7, faults="crash")) == 1
     out = capsys.readouterr().out
     command = "league simulate --faults crash --players 4 --referees 2 --game even_odd --strategies random"
@@ -203,12 +204,12 @@ def test_a_campaign_prints_the_one_command_that_replays_a_failure(
 
 def test_a_campaign_can_be_read_by_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_campaign(options(seeds=2, json=True)) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["seeds"], told["matches"], told["failed"]) == (2, 12, [])
+    values = json.loads(capsys.readouterr().out)
+    assert (values["seeds"], values["matches"], values["failed"]) == (2, 12, [])
 
 
 def test_a_soak_lasts_as_long_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert soak(0.005) == 0
     assert "seeds in" in capsys.readouterr().out
-    assert soak(0, 10, least=2) == 0
+    assert soak(0, 10, min_seeds=2) == 0
     assert "2 seeds in" in capsys.readouterr().out

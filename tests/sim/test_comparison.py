@@ -1,4 +1,4 @@
-"""A comparison seats strategies by each league's seed, and its leagues are those of the direct engine."""
+"""A comparison assigns seats by each league's seed, and its leagues are those of the direct engine."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_sums_are_those_of_the_matches() -> None:
     ends: Counter[tuple[str, str, int]] = Counter()
     won: Counter[str] = Counter()
 
-    def seen(_match: str, result: MatchResult) -> None:
+    def on_result(_match: str, result: MatchResult) -> None:
         a, b = result.score
         for one, other in ((a, b), (b, a)):
             pair = comparison.strategy_of[one], comparison.strategy_of[other]
@@ -82,7 +82,7 @@ def test_the_sums_are_those_of_the_matches() -> None:
             ends[(*pair, result.score[one])] += 1
 
     for seed in range(30):
-        comparison.play(seed, seen)
+        comparison.play(seed, on_result)
         won[comparison.strategy_of[comparison.league.standings()[0].player_id]] += 1
     sums, names = comparison.sums, comparison.names
     for a, one in enumerate(names):

@@ -1,4 +1,4 @@
-"""The direct engine plays the very leagues that the agents play, and nothing that it remembers changes them."""
+"""The direct engine plays the same leagues as real agents, and its cache does not change them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaguekit.player.context import Context, Move, Strategy
 from leaguekit.player.strategies import STRATEGIES, strategies_for
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim import loop
-from leaguekit.sim.direct import CannotAsk, DirectLeague, Entrant
+from leaguekit.sim.direct import AsyncStrategyError, DirectLeague, Entrant
 from tests.agents.leagues import Hall
 
 LEAGUE = "league_2025_even_odd"
@@ -29,7 +29,7 @@ def direct(game: str, strategies: tuple[str | Strategy, ...], **more: Any) -> Di
     return DirectLeague(Settings(league_id=LEAGUE, game_type=game), entrants, **more)
 
 
-def told(result: MatchResult | None) -> tuple[Any, ...]:
+def summarize(result: MatchResult | None) -> tuple[Any, ...]:
     assert result is not None
     details = result.details
     return (result.winner, result.score, details.drawn_number, details.choices, details.status, details.ruling)
@@ -43,7 +43,7 @@ def through_the_agents(root: Path, game: str, strategies: tuple[str | Strategy, 
             await hall.fill(*strategies, seed=seed)
             await hall.operate("start")
             await hall.end()
-            results = {name: told(match.result) for name, match in hall.league.matches.items()}
+            results = {name: summarize(match.result) for name, match in hall.league.matches.items()}
             histories = {agent.player_id: [*agent.history.values()] for agent in hall.players}
             return results, [*hall.league.table.standings().values()], histories
 
@@ -52,7 +52,7 @@ def through_the_agents(root: Path, game: str, strategies: tuple[str | Strategy, 
 
 def directly(league: DirectLeague, seed: int) -> Any:
     results: dict[str, tuple[Any, ...]] = {}
-    standings = league.play(seed, lambda name, result: results.update({name: told(result)}))
+    standings = league.play(seed, lambda name, result: results.update({name: summarize(result)}))
     return results, standings, {name: player.history for name, player in league.players.items()}
 
 
@@ -130,7 +130,7 @@ def test_a_move_that_is_an_option_in_other_words_is_taken_as_it() -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_what_is_remembered_of_a_course_changes_nothing(game: str) -> None:
-    remembering, forgetting = direct(game, ALL), direct(game, ALL, max_remembered=0)
+    remembering, forgetting = direct(game, ALL), direct(game, ALL, max_entries=0)
     for seed in range(1, 5):
         assert directly(remembering, seed) == directly(forgetting, seed)
 
@@ -185,7 +185,7 @@ def test_a_strategy_that_must_be_awaited_cannot_be_asked() -> None:
     async def choose(ctx: Context) -> Any:
         return ctx.valid_options[0]
 
-    with pytest.raises(CannotAsk, match="the strategy of Player 1 is asynchronous"):
+    with pytest.raises(AsyncStrategyError, match="the strategy of Player 1 is asynchronous"):
         direct("even_odd", (choose, "random")).play(1)
 
 
@@ -211,7 +211,7 @@ def test_the_first_round_is_the_same_in_fresh_matches() -> None:
 
 def test_entrants_in_other_seats_are_another_league() -> None:
     league, other = direct("even_odd", ("always_even", "always_odd")), direct("even_odd", ("always_odd", "always_even"))
-    league.seat([Entrant("Player 1", STRATEGIES["always_odd"]), Entrant("Player 2", STRATEGIES["always_even"])])
+    league.assign_seats([Entrant("Player 1", STRATEGIES["always_odd"]), Entrant("Player 2", STRATEGIES["always_even"])])
     assert directly(league, 3) == directly(other, 3)
 
 

@@ -1,4 +1,4 @@
-"""What is concluded from the leagues of a comparison: means, intervals, differences, and how large they must be."""
+"""The conclusions of a comparison: means, intervals, differences, and which differences are detectable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from leaguekit.sim.estimates import FEWEST_LEAGUES, Estimate, Sums, _quantile
+from leaguekit.sim.estimates import MIN_LEAGUES, Estimate, Sums, _quantile
 
 WON, DRAWN, LOST = [0, 3, 0, 0], [0, 1, 1, 0], [0, 0, 3, 0]
 
@@ -50,16 +50,16 @@ def test_a_difference_is_paired_within_leagues() -> None:
 
 def test_leagues_with_more_matches_weigh_more() -> None:
     """The ratio of sums, with the usual error of a ratio: checked against the definition."""
-    chance = Random(3)
+    rng = Random(3)
     leagues = []
     for _ in range(40):
-        copies = chance.choice([(2, 1), (1, 2)])
+        copies = rng.choice([(2, 1), (1, 2)])
         points = [0, 0, 0, 0]
         for _ in range(2):
-            a, b = chance.choice([(3, 0), (1, 1), (0, 3)])
+            a, b = rng.choice([(3, 0), (1, 1), (0, 3)])
             points[1] += a
             points[2] += b
-        points[0 if copies[0] == 2 else 3] = chance.choice([2, 3])
+        points[0 if copies[0] == 2 else 3] = rng.choice([2, 3])
         leagues.append((copies, points))
     sums = Sums.of(2)
     for copies, points in leagues:
@@ -91,11 +91,11 @@ def test_many_wins_in_a_row_are_no_certainty() -> None:
 
 
 def test_too_few_leagues_have_no_interval_and_claim_nothing() -> None:
-    sums = sums_of([WON] * (FEWEST_LEAGUES - 1))
+    sums = sums_of([WON] * (MIN_LEAGUES - 1))
     assert sums.strategy(0) == Estimate(3.0)
     assert (sums.difference(0, 1).margin, sums.difference(0, 1).sign) == (None, 0)
     assert sums.detectable() is None
-    assert sums_of([WON] * FEWEST_LEAGUES).difference(0, 1).sign == 1
+    assert sums_of([WON] * MIN_LEAGUES).difference(0, 1).sign == 1
 
 
 def test_one_strategy_has_no_difference_to_detect() -> None:

@@ -1,4 +1,4 @@
-"""The disk in memory: like the real one, but for what it forgets in a crash."""
+"""Files in memory: like real files, except for what a crash loses."""
 
 from __future__ import annotations
 

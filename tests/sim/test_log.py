@@ -14,28 +14,30 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk
 
 
-class Trouble:
+class PlannedFaults:
+    """The same faults at every commit."""
+
     def __init__(
-        self, seconds: float = 0.0, failure: Literal["lost", "written"] | None = None, dies: tuple[str, ...] = ()
+        self, seconds: float = 0.0, fails: Literal["lost", "written"] | None = None, dies: tuple[str, ...] = ()
     ) -> None:
-        self.seconds, self.failure, self.dies = seconds, failure, dies
+        self.seconds, self.fails, self.dies = seconds, fails, dies
         self.commits = 0
 
     def delay(self) -> float:
         return self.seconds
 
-    def fails(self) -> Literal["lost", "written"] | None:
-        return self.failure
+    def failure(self) -> Literal["lost", "written"] | None:
+        return self.fails
 
-    def at(self, moment: str) -> bool:
+    def reach(self, moment: str) -> bool:
         self.commits += moment == "before"
         return moment not in self.dies
 
 
 def test_what_comes_during_a_commit_shares_the_next() -> None:
     async def main() -> None:
-        trouble = Trouble(seconds=2.0)
-        log = SimLog(MemoryDisk(), trouble)
+        faults = PlannedFaults(seconds=2.0)
+        log = SimLog(MemoryDisk(), faults)
         loop = asyncio.get_running_loop()
         first = [log.append([b"a"]), log.append([b"b", b"c"])]
         await asyncio.sleep(1)
@@ -43,16 +45,16 @@ def test_what_comes_during_a_commit_shares_the_next() -> None:
         assert await asyncio.gather(*first) == [1, 3]
         assert (loop.time(), log.disk.events) == (2.0, [b"a", b"b", b"c"])
         assert await asyncio.gather(*later) == [4, 5]
-        assert (loop.time(), trouble.commits) == (4.0, 2)
+        assert (loop.time(), faults.commits) == (4.0, 2)
         assert [one.number for one in await log.read(3)] == [4, 5]
 
     run(main())
 
 
-@pytest.mark.parametrize("failure", ["lost", "written"])
-def test_a_failed_commit_fails_everything_that_waits_and_comes(failure: Literal["lost", "written"]) -> None:
+@pytest.mark.parametrize("fails", ["lost", "written"])
+def test_a_failed_commit_fails_everything_that_waits_and_comes(fails: Literal["lost", "written"]) -> None:
     async def main() -> None:
-        log = SimLog(MemoryDisk(), Trouble(seconds=1.0, failure=failure))
+        log = SimLog(MemoryDisk(), PlannedFaults(seconds=1.0, fails=fails))
         first = log.append([b"a"])
         await asyncio.sleep(0.5)
         second = log.append([b"b"])
@@ -62,7 +64,7 @@ def test_a_failed_commit_fails_everything_that_waits_and_comes(failure: Literal[
         with pytest.raises(StoreError, match="No space left"):
             await log.append([b"c"])
         await log.close()
-        assert log.disk.events == ([b"a"] if failure == "written" else [])
+        assert log.disk.events == ([b"a"] if fails == "written" else [])
 
     run(main())
 
@@ -70,7 +72,7 @@ def test_a_failed_commit_fails_everything_that_waits_and_comes(failure: Literal[
 @pytest.mark.parametrize(("moment", "left"), [("before", []), ("after", [b"a"])])
 def test_a_process_may_die_right_before_and_right_after_a_commit(moment: str, left: list[bytes]) -> None:
     async def main() -> None:
-        log = SimLog(MemoryDisk(), Trouble(dies=(moment,)))
+        log = SimLog(MemoryDisk(), PlannedFaults(dies=(moment,)))
         append = log.append([b"a"])
         await asyncio.sleep(1)
         assert not append.done()
@@ -81,7 +83,7 @@ def test_a_process_may_die_right_before_and_right_after_a_commit(moment: str, le
 
 def test_a_commit_under_way_at_a_crash_is_whole_or_nothing() -> None:
     async def main(seed: int) -> tuple[bytes, ...]:
-        log = SimLog(MemoryDisk(), Trouble(seconds=1.0))
+        log = SimLog(MemoryDisk(), PlannedFaults(seconds=1.0))
         appends = [log.append([b"a"]), log.append([b"b"])]
         await asyncio.sleep(0.5)
         appends.append(log.append([b"c"]))
@@ -94,7 +96,7 @@ def test_a_commit_under_way_at_a_crash_is_whole_or_nothing() -> None:
 
 def test_closing_commits_what_waits() -> None:
     async def main() -> None:
-        log = SimLog(MemoryDisk(), Trouble(seconds=1.0))
+        log = SimLog(MemoryDisk(), PlannedFaults(seconds=1.0))
         appends = [log.append([b"a"])]
         await asyncio.sleep(0.5)
         appends.append(log.append([b"b"]))

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from leaguekit.sim.loop import Deadlock, Spinning, VirtualLoop, run
+from leaguekit.sim.loop import Deadlock, NoProgress, VirtualLoop, run
 
 
 def test_time_passes_without_waiting() -> None:
@@ -48,23 +48,23 @@ def test_timeouts_sleeps_and_timers_keep_their_order() -> None:
 def test_a_timer_fires_at_exactly_its_moment() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        chance = random.Random(1)
+        rng = random.Random(1)
         for _ in range(1_000):
             fired = loop.create_future()
-            timer = loop.call_later(chance.random() * 10, lambda fired=fired: fired.set_result(loop.time()))
+            timer = loop.call_later(rng.random() * 10, lambda fired=fired: fired.set_result(loop.time()))
             assert await fired == timer.when()
 
     run(main())
 
 
 async def _workers() -> list[tuple[int, int, bool, float]]:
-    chance, log = random.Random(7), []
+    rng, log = random.Random(7), []
 
     async def work(number: int) -> None:
         for step in range(5):
             try:
-                async with asyncio.timeout(chance.random() * 2):
-                    await asyncio.sleep(chance.random() * 2)
+                async with asyncio.timeout(rng.random() * 2):
+                    await asyncio.sleep(rng.random() * 2)
             except TimeoutError:
                 log.append((number, step, False, asyncio.get_running_loop().time()))
             else:
@@ -205,7 +205,7 @@ def test_turns_without_end_in_which_time_does_not_move_are_told() -> None:
             await asyncio.sleep(0)
 
     loop = VirtualLoop(max_turns=1_000)
-    with pytest.raises(Spinning, match=r"time does not move from 0 s(.|\n)*spin at .*test_loop.py"):
+    with pytest.raises(NoProgress, match=r"time does not move from 0 s(.|\n)*spin at .*test_loop.py"):
         loop.run_until_complete(spin())
     for task in asyncio.all_tasks(loop):
         task.cancel()

@@ -1,4 +1,4 @@
-"""Crashes: what a dead process had still to do is never done."""
+"""Crashes: a crashed process does nothing more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def play(main: Callable[[ProcessLoop], Awaitable[Any]]) -> Any:
     try:
         return loop.run_until_complete(main(loop))
     finally:
-        loop.bury()
+        loop.discard_processes()
         loop.close()
 
 
@@ -125,7 +125,7 @@ def test_a_process_crashes_before_the_turn_that_was_named() -> None:
 
     async def main(loop: ProcessLoop) -> None:
         process = Process(loop, "a")
-        process.crash_at = 7
+        process.crash_at_step = 7
         process.start(count())
         await asyncio.sleep(1)
         assert not process.alive
@@ -198,7 +198,7 @@ def test_a_failure_that_a_process_could_not_read_before_its_crash_is_not_reporte
         reported = unread(loop)
         process = Process(loop, "a")
         # Its turns: the work, the task, and the callback.
-        process.crash_at = 3 if kind == "task" else 2
+        process.crash_at_step = 3 if kind == "task" else 2
         process.start(work())
         await asyncio.sleep(1)
         assert not process.alive

@@ -17,99 +17,99 @@ import leaguekit
 
 # What each command does, and the module that it is in.
 COMMANDS = {
-    "run": ("play a whole league on this machine, each agent a process of its own", "run"),
+    "run": ("play a whole league on this machine, with one process per agent", "run"),
     "host": ("serve a league with its referees, and wait for players", "host"),
     "manager": ("serve a league", "manager"),
     "referee": ("referee matches for a league", "referee"),
     "player": ("play in a league", "player"),
     "players": ("host many players in one process, for load and practice", "players"),
-    "gateway": ("seats for chat applications, people in a browser, and players behind a router", "gateway"),
-    "new": ("write a small, complete agent to go on from", "new"),
-    "try": ("a friendly match of an agent against one of ours, with the messages shown", "try_out"),
-    "status": ("where a league stands", "operate"),
-    "standings": ("the table of a league", "operate"),
-    "schedule": ("the matches of a league and their results", "operate"),
-    "agents": ("the agents of a league, and where they listen", "operate"),
-    "watch": ("a league in progress: its table, what is in play, and news", "watch"),
-    "query": ("ask a league what an agent may ask it", "operate"),
+    "gateway": ("serve seats for chat applications, people in a browser, and players behind a router", "gateway"),
+    "new": ("write a small, complete agent to start from", "new"),
+    "try": ("play a friendly match with an agent, and print the messages", "try_out"),
+    "status": ("print the state of a league", "operate"),
+    "standings": ("print the table of a league", "operate"),
+    "schedule": ("print the matches of a league and their results", "operate"),
+    "agents": ("print the agents of a league, and where they listen", "operate"),
+    "watch": ("display a league in progress: its table, the matches in play, and news", "watch"),
+    "query": ("send a league a query that agents may send", "operate"),
     "start": ("start a league now", "operate"),
-    "pause": ("let nothing new begin in a league", "operate"),
-    "resume": ("let a paused league go on", "operate"),
-    "add-player": ("take a player that never registers into a league", "operate"),
-    "withdraw": ("take a player out of a league", "operate"),
-    "disqualify": ("put a player out of a league", "operate"),
-    "rematch": ("have a match played again", "operate"),
-    "correct": ("settle the result of a match", "operate"),
-    "seats": ("give out, list and revoke the seats of a league", "seats"),
+    "pause": ("pause a league: no new match begins", "operate"),
+    "resume": ("continue a paused league", "operate"),
+    "add-player": ("add a player that never registers to a league", "operate"),
+    "withdraw": ("withdraw a player from a league", "operate"),
+    "disqualify": ("disqualify a player of a league", "operate"),
+    "rematch": ("play a match again", "operate"),
+    "correct": ("correct the result of a match", "operate"),
+    "seats": ("create, list and revoke the seats of a league", "seats"),
     "token": ("void a token and make a new one", "token"),
-    "simulate": ("play many leagues in one process, to compare strategies or to try faults", "simulate"),
-    "verify": ("check everything that must hold in a league's log", "verify"),
-    "log": ("what happened in a league, a line an event", "log"),
-    "replay": ("what happened in a match, message by message", "replay"),
-    "report": ("a league as one HTML page, with tables, charts and every match", "report"),
-    "export": ("results, standings, agents and events for other programs", "export"),
+    "simulate": ("play many leagues in one process, to compare strategies or to test faults", "simulate"),
+    "verify": ("check everything that must be true in a league's log", "verify"),
+    "log": ("print what happened in a league, one line per event", "log"),
+    "replay": ("print what happened in a match, message by message", "replay"),
+    "report": ("write a league as one HTML page, with tables, charts and every match", "report"),
+    "export": ("write results, standings, agents and events for other programs", "export"),
     "backup": ("copy a league's store, also while the league runs", "backup"),
-    "restore": ("put a backup in the place of a league's store", "restore"),
-    "rebuild-files": ("make the JSON files again from a league's log", "rebuild_files"),
+    "restore": ("replace a league's store by a backup", "restore"),
+    "rebuild-files": ("write the JSON files again from a league's log", "rebuild_files"),
     "check": ("check that an agent conforms to league.v2, sentence by sentence", "check"),
-    "explain": ("say what a message is, and everything that is wrong with it", "explain"),
+    "explain": ("print what a message is, and everything that is wrong with it", "explain"),
     "schema": ("print or write the JSON Schema of the messages", "schema"),
     "examples": ("list or write an example of every message of the documents", "examples"),
 }
 EXAMPLES = """examples:
   league run                           four players, two referees, and a champion
-  league new player Alice              an agent of your own to go on from
+  league new player Alice              an agent of your own to start from
   league explain message.json          what is this, and is it right?
   curl … | league explain -            the same from a pipe
-  league schema --out schemas          one JSON Schema file a message type
+  league schema --out schemas          one JSON Schema file per message type
   league COMMAND --help                everything about one command
 """
 
 
 class CommandError(Exception):
-    """The command cannot be carried out; the text says why and what to do."""
+    """The command cannot be carried out. The text says why and what to do."""
 
 
-# No message and no file of settings is larger.
-MAX_READ = 64 * 1024 * 1024
+# Messages and files of settings are smaller than this.
+MAX_INPUT_BYTES = 64 * 1024 * 1024
 
 
 def read_input(name: str | Path) -> bytes:
-    """What a file that the user names holds, or standard input if that is "-". Raises CommandError."""
+    """The content of a file, or of standard input if its name is "-". Raises CommandError."""
     try:
         with contextlib.nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
-            content = file.read(MAX_READ + 1)
+            content = file.read(MAX_INPUT_BYTES + 1)
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror}") from None
-    if len(content) > MAX_READ:
-        raise CommandError(f"cannot read {name}: it is larger than {MAX_READ:,} bytes")
+    if len(content) > MAX_INPUT_BYTES:
+        raise CommandError(f"cannot read {name}: it is larger than {MAX_INPUT_BYTES:,} bytes")
     return content
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command; 0 if all is well, 1 if what was looked at is not, 2 if the command cannot be carried out."""
+    """Run a command. Returns 0, 1 if what was checked is wrong, or 2 if the command cannot be carried out."""
     arguments = sys.argv[1:] if argv is None else argv
     _open_streams()
     called = next((argument for argument in arguments if argument in COMMANDS), None)
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # Not every terminal and pipe has every sign: such a one is written out, as Python does on stderr.
+            # A character that the encoding does not have is escaped, as Python does on stderr.
             sys.stdout.reconfigure(errors="backslashreplace")
         options = _parser(called).parse_args(arguments)
         code = int(options.run(options))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough; closing stderr keeps Python from complaining at exit.
+        # The reader has closed the pipe. Closing stderr prevents Python's own message at exit.
         sys.stderr.close()
         return 0
     except (CommandError, OSError) as error:
         # An OSError is about a file that the user named, or about the output itself.
-        return _failed(called, error)
+        return _report_error(called, error)
     except UnicodeEncodeError as error:
-        return _failed(called, _not_text(arguments, error))
+        return _report_error(called, _describe_bad_text(arguments, error))
     except KeyboardInterrupt as interrupt:
         with warnings.catch_warnings():
-            # Coroutines that were not yet begun are dropped with the traceback.
+            # Coroutines that were not started are freed with the traceback.
             warnings.simplefilter("ignore", RuntimeWarning)
             interrupt.__traceback__ = None
         return 130
@@ -117,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser(called: str | None) -> argparse.ArgumentParser:
-    """A parser that knows the options of the command that is called."""
+    """A parser with the options of the command that is called. The others are not imported."""
     parser = argparse.ArgumentParser(
         prog="league",
         description="Leagues of AI agents that speak league.v2.",
@@ -135,8 +135,8 @@ def _parser(called: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _not_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:
-    """What to say of a text that is not UTF-8: it came as an argument, or else from the environment."""
+def _describe_bad_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:
+    """The error for a text that is not UTF-8. It came from an argument, or otherwise from the environment."""
     named = repr(error.object)
     for before, argument in pairwise(["", *arguments]):
         if re.search("[\ud800-\udfff]", argument):
@@ -144,8 +144,8 @@ def _not_text(arguments: list[str], error: UnicodeEncodeError) -> CommandError:
     return CommandError(f"{named} is not UTF-8, and can be neither kept nor sent. Write it in UTF-8")
 
 
-def _failed(command: str | None, error: Exception) -> int:
-    """Say why a command cannot be carried out, if anything can be said; its exit code."""
+def _report_error(command: str | None, error: Exception) -> int:
+    """Print why a command cannot be carried out, if that is possible. Returns the exit code."""
     from leaguekit.protocol.plain_text import harmless_lines
 
     why = str(error)
@@ -154,20 +154,20 @@ def _failed(command: str | None, error: Exception) -> int:
     except OSError:
         why = f"{why}. The working folder was removed: change to another with cd"
     with contextlib.suppress(OSError):
-        # It may be in somebody else's words.
+        # The text may come from another agent.
         print(f"league {command}: {harmless_lines(why)}", file=sys.stderr, flush=True)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
-            # What cannot be written is dropped; otherwise Python tries again at its end, and ends with another code.
+            # Drop what cannot be written. Otherwise Python would try again at exit, and change the exit code.
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 2
 
 
 def _open_streams() -> None:
-    """Replace standard streams that were closed before this program began."""
+    """Replace standard streams that were closed before this program started."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115 - as long as the program

@@ -29,9 +29,9 @@ EXAMPLES = """examples:
   league verify monday.db                          a backup is a store, and can be read as one
 
 The league may run: the copy is made by SQLite's own backup, holds everything that was acknowledged before it began, and
-delays nobody. Do not copy league.db with cp: what was written last is in league.db-wal. The copy is checked before it
-gets its name: SQLite's integrity check, the count of events, and the number in the head file. Beside it lies its own
-head file (monday.db.head). It holds keys, so only its owner can read it.
+does not delay the league. Do not copy league.db with cp: what was written last is in league.db-wal. The copy is checked
+before it gets its name: SQLite's integrity check, the count of events, and the number in the head file. Beside it is
+its own head file (monday.db.head). It holds keys, so only its owner can read it.
 
 In the backup: all events, transcripts, the snapshot, and the plan by which `league run` goes on.
 Not in it: the admin token and the referee code (files in the manager's folder; without them a manager makes new ones),
@@ -48,43 +48,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--out", metavar="FILE|DIR", help="where to (default: this folder, with the league's name)")
-    add_common(parser)
+    add_common_options(parser)
     parser.set_defaults(run=run)
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """The options of both commands."""
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the common options of ``league backup`` and ``league restore``."""
     parser.add_argument("--force", action="store_true", help="replace what is there")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def run(options: argparse.Namespace) -> int:
-    address = options.store or stores.newest(options.data_dir)
-    refuse_address(address, ["pg_dump", "--format=custom", "--file=league.dump"])
+    address = options.store or stores.newest_store(options.data_dir)
+    require_sqlite(address, ["pg_dump", "--format=custom", "--file=league.dump"])
     store = Path(address)
     try:
-        league_id = league_in(store)
+        league_id = read_league_id(store)
         out = Path(options.out or ".")
         if out.is_dir() or str(options.out).endswith(os.sep):
             out /= f"{safe_name(league_id)}-{datetime.now().astimezone():%Y%m%d-%H%M%S}.db"
         with stores.Progress("MB copied") as progress:
-            copied = copy_store(store, out, replaces=options.force, locks=False, progress=progress.show)
+            copied = copy_store(store, out, replaces=options.force, locks=False, progress=progress.update)
     except StoreError as error:
         raise CommandError(str(error)) from None
-    told = {"league_id": league_id, "store": str(store), "backup": str(out), **copied._asdict()}
-    print(json_line(told) if options.json else _as_text(told))
+    summary = {"league_id": league_id, "store": str(store), "backup": str(out), **copied._asdict()}
+    print(json_line(summary) if options.json else _as_text(summary))
     return 0
 
 
-def refuse_address(address: str | Path, tool: list[str]) -> None:
-    """Raise CommandError if a store is no SQLite file; ``tool`` is the command that PostgreSQL has for it."""
+def require_sqlite(address: str | Path, tool: list[str]) -> None:
+    """Raise CommandError if a store is not a SQLite file. ``tool`` is the command of PostgreSQL for the same."""
     try:
         if address == MEMORY:
             raise CommandError(f"{MEMORY} keeps nothing: name the file of a league")
         if is_postgres(address):
             database, mark, query = shown(address).partition("?")
             options = parse_qsl(query)
-            # PostgreSQL's tools take the schema by an option and not in the address.
+            # PostgreSQL's tools take the schema as an option and not in the address.
             schemas = [f"--schema={value}" for name, value in options if name == "search_path"]
             query = urlencode([(name, value) for name, value in options if name != "search_path"], safe="*/,:")
             command = shlex.join([*tool, *schemas, f"--dbname={database}{mark if query else ''}{query}"])
@@ -93,7 +93,7 @@ def refuse_address(address: str | Path, tool: list[str]) -> None:
         raise CommandError(str(error)) from None
 
 
-def league_in(store: Path) -> str:
+def read_league_id(store: Path) -> str:
     """The id of the league in a store."""
     try:
         created = e.decode(first_event(store))
@@ -104,18 +104,18 @@ def league_in(store: Path) -> str:
     return created.settings.league_id
 
 
-def contents(told: dict[str, Any]) -> str:
-    """What is in a copy, in words."""
-    size = f"{told['bytes'] / 1e6:,.1f} MB"
-    compared = "as its head file says" if told["is_compared"] else "with no head file to compare with"
+def describe_contents(summary: dict[str, Any]) -> str:
+    """A sentence about the contents of a copy."""
+    size = f"{summary['bytes'] / 1e6:,.1f} MB"
+    compared = "as its head file says" if summary["is_compared"] else "with no head file to compare with"
     return harmless(
-        f"{told['league_id']}, {told['events']:,} events and {told['texts']:,} texts beside them ({size}), "
-        f"checked and complete as far as event {told['events']:,}, {compared}"
+        f"{summary['league_id']}, {summary['events']:,} events and {summary['texts']:,} texts beside them ({size}), "
+        f"checked and complete as far as event {summary['events']:,}, {compared}"
     )
 
 
-def _as_text(told: dict[str, Any]) -> str:
+def _as_text(summary: dict[str, Any]) -> str:
     return (
-        f"Wrote {told['backup']}: {contents(told)}\n"
+        f"Wrote {summary['backup']}: {describe_contents(summary)}\n"
         "Not in it: the admin token, the referee code, logs and JSON files (league backup --help)"
     )

@@ -1,4 +1,4 @@
-"""``league check``: whether an agent conforms to league.v2, sentence by sentence."""
+"""``league check``: check that an agent conforms to league.v2, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   league check player                            wait for a player to register here, then check it
-  league check player --full                     the same with everything that takes its time
-  league check player http://127.0.0.1:8101/mcp  one that never registers
+  league check player --full                     also the checks that take long
+  league check player http://127.0.0.1:8101/mcp  a player that never registers
   league check player --json --junit report.xml
   league check referee                           wait for a referee to register here, then check it
-  league check manager http://127.0.0.1:8000/mcp a manager whose league has nobody in it yet
+  league check manager http://127.0.0.1:8000/mcp a manager whose league is still empty
 
-Each check is a sentence with the requirement behind it (document and line). What is required decides the exit code:
-0 if nothing of it failed, 1 if something did, 2 if the checks could not be made. What is only recommended is shown
-apart and decides nothing. docs/checks.md lists every check.
+Each check is a sentence with its requirement (document and line). The exit code is 0 if no required check failed, 1 if
+one failed, 2 if the checks could not be made. Recommended checks are printed separately and do not change the exit
+code. docs/checks.md lists every check.
 """
 PLAYER = """examples:
   league check player
@@ -42,21 +42,21 @@ PLAYER = """examples:
   league check player http://127.0.0.1:8101/mcp
 
 The command is the player's manager, its referee and its opponent. Point your player at the manager's URL that is
-printed, and start it: it registers, plays a small league, and is told of its end. Give a URL only for a player that
-never registers; what is asked of registrations is then not run. The exit code is 0 if nothing that is required failed,
-1 if something did, 2 if the checks could not be made.
+printed, and start it. It registers, and plays a small league to its end. Give a URL only for a player that never
+registers: then the checks of registrations are left out. The exit code is 0 if no required check failed, 1 if one
+failed, 2 if the checks could not be made.
 """
 REFEREE = """examples:
   league check referee
   league check referee --port 8000 --timeout 120
-  league check referee --full                    with the limits of 5 and 30 seconds for real: 5 minutes more
+  league check referee --full                    also the real limits of 5 and 30 seconds: 5 minutes more
   league check referee http://127.0.0.1:8001/mcp
 
 The command is the referee's manager and all of its players. Point your referee at the manager's URL that is printed,
-and start it: it registers, is given matches by start_match (or by ROUND_ANNOUNCEMENT, if it begins by that), referees
-players that do right, do wrong and do nothing, and is told of the league's end. Give a URL only for a referee that
-never registers; what is asked of registrations is then not run. The exit code is 0 if nothing that is required failed,
-1 if something did, 2 if the checks could not be made.
+and start it. It registers, is assigned matches by start_match (or by ROUND_ANNOUNCEMENT, if it reacts to that), and
+referees players that are right, wrong or silent, until the league ends. Give a URL only for a referee that never
+registers: then the checks of registrations are left out. The exit code is 0 if no required check failed, 1 if one
+failed, 2 if the checks could not be made.
 """
 MANAGER = """examples:
   league manager --port 8000 --announce-lead 0 --start-when players=4,referees=2
@@ -64,11 +64,11 @@ MANAGER = """examples:
   league check manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN' --host 0.0.0.0 --allow lan=10.0.0.0/24
   league check manager http://127.0.0.1:8000/mcp --admin-token-file SHARED/agents/…/manager/admin_token
 
-The command is four players and two referees of the manager's league, which must be new: nobody in it, and not started.
-It registers them, asks what agents may ask, and plays the league to its end. The league has to start when they are
-there: by itself, by --admin-token-file if the manager is leaguekit's, or by you, when the command says so. Announced a
-minute ahead, its three rounds take three minutes. The exit code is 0 if nothing that is required failed, 1 if something
-did, 2 if the checks could not be made.
+The command is four players and two referees of the manager's league, which must be empty and not started. It registers
+them, sends every query that agents may send, and plays the league to its end. The league must start when they have
+registered: by itself, by --admin-token-file if the manager is leaguekit's, or by you, when the command asks for it. If
+rounds are announced a minute ahead, the three rounds take three minutes. The exit code is 0 if no required check
+failed, 1 if one failed, 2 if the checks could not be made.
 """
 
 
@@ -101,16 +101,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
-    """The options of every ``league check``."""
+    """Add the options of every ``league check``."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default 127.0.0.1)")
     default = f"default {port}; with a URL, and for 0, a free one"
     parser.add_argument("--port", type=int, help=f"the port to listen at ({default})")
     parser.set_defaults(usual_port=port)
-    program.add_policy(parser)
+    program.add_allow_option(parser)
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, default=60.0, help="how long to wait for the agent (default 60)"
     )
-    parser.add_argument("--full", action="store_true", help="also what takes its time: the limits for real")
+    parser.add_argument("--full", action="store_true", help="also make the checks that take long: those of time limits")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument(
         "--junit", metavar="FILE", type=Path, help="also write a report for build servers (JUnit's XML)"
@@ -124,7 +124,7 @@ def check_player(options: argparse.Namespace) -> int:
     def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
         return check(world, ground, game(options.game), port=port_of(options), url=options.url, settings=settings)
 
-    return examined(options, work)
+    return run_checks(options, work)
 
 
 def check_referee(options: argparse.Namespace) -> int:
@@ -133,11 +133,11 @@ def check_referee(options: argparse.Namespace) -> int:
     def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
         return check(world, ground, port=port_of(options), url=options.url, settings=settings)
 
-    return examined(options, work)
+    return run_checks(options, work)
 
 
 def check_manager(options: argparse.Namespace) -> int:
-    from leaguekit.cli.operate import admin_token
+    from leaguekit.cli.manager_client import admin_token
     from leaguekit.kit.manager import check_manager as check
 
     token = None if options.admin_token_file is None else admin_token(options)
@@ -145,20 +145,20 @@ def check_manager(options: argparse.Namespace) -> int:
     def work(world: World, ground: HttpNetwork, settings: CheckSettings) -> Awaitable[Report]:
         return check(world, ground, options.url, admin_token=token, settings=settings)
 
-    return examined(options, work)
+    return run_checks(options, work)
 
 
 def port_of(options: argparse.Namespace) -> int:
-    """Where to listen: who registers has to know, and who does not register need not."""
+    """The port to listen at. An agent that registers must know it, so it is fixed. With a URL any port will do."""
     if options.port is not None:
         return int(options.port)
     return 0 if options.url else int(options.usual_port)
 
 
-def examined(
+def run_checks(
     options: argparse.Namespace, work: Callable[[World, HttpNetwork, CheckSettings], Awaitable[Report]]
 ) -> int:
-    """Make the checks, show each as soon as it is made, and write the reports; the exit code."""
+    """Make the checks, print each as soon as it is made, and write the reports. Returns the exit code."""
     _check_options(options)
     policy = program.policy_for(options)
     policy = policy.trusting(options.url) if options.url else policy
@@ -169,7 +169,7 @@ def examined(
             _print(telling.lines_for(outcome))
 
     settings = CheckSettings(
-        timeout_seconds=options.timeout, full=options.full, on_progress=program.say, on_outcome=heard
+        timeout_seconds=options.timeout, full=options.full, on_progress=program.print_notice, on_outcome=heard
     )
 
     async def main(stop: program.Stop) -> int:
@@ -181,13 +181,13 @@ def examined(
         async def checked() -> None:
             report.append(await work(World(ground.caller), ground, settings))
 
-        ground = HttpNetwork(options.host, policy, program.facing(options))
+        ground = HttpNetwork(options.host, policy, program.outward_url(options))
         try:
             await until(stop, checked())
         except CannotListen as error:
             raise CommandError(str(error)) from None
         finally:
-            # Whom the kit never meant to answer is cut off now.
+            # Requests that the kit intentionally never answers are cut off now.
             with silenced():
                 await ground.close()
         if not report:
@@ -213,7 +213,7 @@ def _check_options(options: argparse.Namespace) -> None:
         except Unreachable as error:
             raise CommandError(f"{error}; give it as http://HOST:PORT/mcp") from None
     if options.junit is not None:
-        # Now, and not after minutes of checks; and what an earlier run left must not pass for this one's.
+        # Now, so that an error does not come after minutes of checks, and the report of an earlier run is not left.
         _write(options.junit, b"")
 
 

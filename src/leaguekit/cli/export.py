@@ -1,4 +1,4 @@
-"""``league export``: results, standings, agents and events for spreadsheets and programs."""
+"""``league export``: write results, standings, agents and events for spreadsheets and programs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ EXAMPLES = """examples:
   league export                                      the results of the newest league, as JSON
   league export --format csv --out results.csv       for a spreadsheet
   league export --what standings --format csv
-  league export --format jsonl --out exports/        results, standings, agents and events, a file each
+  league export --format jsonl --out exports/        results, standings, agents and events, one file each
 
-There are no tokens in it, nor what stands for them, and the league's seed only when the league is over. Where agents
-listen is told only with --endpoints. In CSV a cell that a spreadsheet would calculate begins with an apostrophe.
+The export has no tokens and no hashes of tokens. It has the league's seed only when the league is over, and endpoints
+only with --endpoints. In CSV a cell that a spreadsheet would calculate begins with an apostrophe.
 """
 Row = dict[str, Any]
-# What there is, with the columns of its CSV file.
-HEADS: dict[str, tuple[str, ...]] = {
+# The tables that can be exported, with the columns of their CSV files.
+COLUMNS: dict[str, tuple[str, ...]] = {
     "results": ResultRow.__struct_fields__,
     "standings": PlacedRow.__struct_fields__,
     "agents": AgentRow.__struct_fields__,
@@ -44,34 +44,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     stores.add_options(parser)
     parser.add_argument("--format", choices=("json", "jsonl", "csv"), default="json", help="default json")
-    parser.add_argument("--what", choices=tuple(HEADS), help="default results, or all of them into a folder")
+    parser.add_argument("--what", choices=tuple(COLUMNS), help="default results, or all of them into a folder")
     parser.add_argument("--out", metavar="FILE|DIR", help="where to (default: standard output); a folder ends with /")
-    parser.add_argument("--endpoints", action="store_true", help="also tell where agents listen")
+    parser.add_argument("--endpoints", action="store_true", help="also export where agents listen")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     out = None if options.out is None else Path(options.out)
-    into_folder = out is not None and (options.out.endswith("/") or out.is_dir())
-    asked = [options.what] if options.what else list(HEADS) if into_folder else ["results"]
-    return stores.run(options, lambda reader: _export(reader, options, asked, out, into_folder=into_folder))
+    is_folder = out is not None and (options.out.endswith("/") or out.is_dir())
+    tables = [options.what] if options.what else list(COLUMNS) if is_folder else ["results"]
+    return stores.run(options, lambda reader: _export(reader, options, tables, out, is_folder=is_folder))
 
 
 async def _export(
-    reader: LogReader, options: argparse.Namespace, asked: list[str], out: Path | None, *, into_folder: bool
+    reader: LogReader, options: argparse.Namespace, tables: list[str], out: Path | None, *, is_folder: bool
 ) -> int:
     listing = Listing()
-    await stores.feed(reader, listing.take)
-    for what in asked:
+    await stores.feed_events(reader, listing.take)
+    for what in tables:
         path = out
-        if out is not None and into_folder:
+        if out is not None and is_folder:
             path = out / f"{safe_name(listing.league.settings.league_id)}-{what}.{options.format}"
-        with _opened(path) as file:
-            hidden = () if options.endpoints else ("contact_endpoint",)
-            write = _Writer(file, options.format, [head for head in HEADS[what] if head not in hidden])
+        with _open_output(path) as file:
+            omitted = () if options.endpoints else ("contact_endpoint",)
+            writer = _Writer(file, options.format, [column for column in COLUMNS[what] if column not in omitted])
             async for row in _rows(what, listing, reader, endpoints=options.endpoints):
-                write.row(row)
-            write.end()
+                writer.row(row)
+            writer.end()
         if path is not None:
             print(f"Wrote {path}", file=sys.stderr)
     return 0
@@ -80,8 +80,8 @@ async def _export(
 async def _rows(what: str, listing: Listing, reader: LogReader, *, endpoints: bool) -> AsyncIterator[Row]:
     if what == "events":
         teller = Teller(endpoints=endpoints)
-        async for one in stores.stored(reader):
-            event = stores.read(one)
+        async for one in stores.iterate_events(reader):
+            event = stores.decode_event(one)
             yield {"number": one.number} | teller.as_json(event) | {"text": sentence(event)}
         return
     rows: dict[str, Iterable[Any]] = {
@@ -94,7 +94,7 @@ async def _rows(what: str, listing: Listing, reader: LogReader, *, endpoints: bo
 
 
 @contextlib.contextmanager
-def _opened(path: Path | None) -> Iterator[IO[str]]:
+def _open_output(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
@@ -107,30 +107,30 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
 
 
 class _Writer:
-    """Writes rows as they come, in one of the formats."""
+    """Writes rows in one of the formats, one after the other."""
 
-    def __init__(self, file: IO[str], form: str, heads: Sequence[str]) -> None:
-        self._file, self._form, self._heads = file, form, heads
-        self._between = "[\n"
-        if form == "csv":
-            file.write(csv_row(heads))
+    def __init__(self, file: IO[str], file_format: str, columns: Sequence[str]) -> None:
+        self._file, self._format, self._columns = file, file_format, columns
+        self._separator = "[\n"
+        if file_format == "csv":
+            file.write(csv_row(columns))
 
     def row(self, row: Row) -> None:
-        if self._form == "csv":
-            self._file.write(csv_row([cell(row.get(head)) for head in self._heads]))
-        elif self._form == "jsonl":
+        if self._format == "csv":
+            self._file.write(csv_row([cell(row.get(column)) for column in self._columns]))
+        elif self._format == "jsonl":
             self._file.write(f"{json_line(row)}\n")
         else:
-            self._file.write(f"{self._between}{json_line(row)}")
-            self._between = ",\n"
+            self._file.write(f"{self._separator}{json_line(row)}")
+            self._separator = ",\n"
 
     def end(self) -> None:
-        if self._form == "json":
-            self._file.write("[]\n" if self._between == "[\n" else "\n]\n")
+        if self._format == "json":
+            self._file.write("[]\n" if self._separator == "[\n" else "\n]\n")
 
 
 def cell(value: object) -> object:
-    """What stands in a spreadsheet for a value."""
+    """A value as the cell of a spreadsheet."""
     if isinstance(value, list):
         return harmless(" ".join(map(str, value)))
     return harmless(value) if isinstance(value, str) else value

@@ -1,7 +1,7 @@
-"""Processes that go on from this one instead of starting anew: what it has imported, they need not import again.
+"""``league`` commands in forked processes, which need not import again what this process has imported.
 
-A player's imports take some 200 ms, and fifty of them share two cores. Only where the system forks safely, and while
-this process has no other threads.
+The imports of a player take about 200 ms of CPU, and fifty players may share two cores. This is used only on systems
+that fork safely, and only while this process has no other threads.
 """
 
 from __future__ import annotations
@@ -26,32 +26,33 @@ from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.methods import get_ready
 
 _POLL_SECONDS = 0.01
-_MAX_FILES = 65_536
-# What commands import when they run. There is one manager, which can do that while the others are being started.
-_NEEDED = {"referee": ("leaguekit.referee.referee",)}
-_NEEDED_BY_ALL = ("uvloop", "uvicorn.lifespan.on", "resource")
-# Of which commands there are several, each as an agent of a role that gets ready for its messages.
-_SHARED: dict[str, AgentRole] = {"referee": "referee", "player": "player"}
+_MAX_DESCRIPTORS = 65_536
+# The modules that a command imports when it runs. The manager's are not here: there is one manager, which imports them
+# while the others are started.
+_COMMAND_IMPORTS = {"referee": ("leaguekit.referee.referee",)}
+_SHARED_IMPORTS = ("uvloop", "uvicorn.lifespan.on", "resource")
+# The commands of which there are several processes, and the role for whose messages decoders are prepared.
+_ROLES: dict[str, AgentRole] = {"referee": "referee", "player": "player"}
 
 
 def can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-class Fork:
-    """A ``league`` command in a process that has gone on from this one; it is looked after as a Popen is."""
+class ForkedProcess:
+    """A ``league`` command in a forked process. It has the methods of ``subprocess.Popen`` that are needed."""
 
-    def __init__(self, arguments: Sequence[str], *, kept: Sequence[int], said: int | None) -> None:
-        """``kept`` are the files that it goes on with; ``said`` takes what it says, None for this one's terminal."""
+    def __init__(self, arguments: Sequence[str], *, kept_fds: Sequence[int], stderr_fd: int | None) -> None:
+        """``kept_fds`` stay open. ``stderr_fd`` is the standard error; None inherits this process's."""
         _prepare(arguments[0])
-        # What a garbage collection looks at it also writes to, and then it is no longer shared.
+        # A garbage collection writes to the objects that it visits. Their memory would then no longer be shared.
         gc.freeze()
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         self.returncode: int | None = None
         if self.pid == 0:
-            _go_on(arguments, kept, said)
+            _run_child(arguments, kept_fds, stderr_fd)
 
     def poll(self) -> int | None:
         if self.returncode is None:
@@ -74,33 +75,33 @@ class Fork:
 
 
 def _prepare(command: str) -> None:
-    """Do here what each process of a command would do at first."""
+    """Import here what each process of a command would import."""
     import_module(f"leaguekit.cli.{COMMANDS[command][1]}")
-    for module in (*_NEEDED_BY_ALL, *_NEEDED.get(command, ())):
+    for module in (*_SHARED_IMPORTS, *_COMMAND_IMPORTS.get(command, ())):
         with contextlib.suppress(ImportError):
             import_module(module)
-    if (role := _SHARED.get(command)) is not None:
+    if (role := _ROLES.get(command)) is not None:
         get_ready(role)
 
 
-def _go_on(arguments: Sequence[str], kept: Sequence[int], said: int | None) -> NoReturn:
-    """In the new process: become the command. This never returns, for what lies above is the parent's."""
+def _run_child(arguments: Sequence[str], kept_fds: Sequence[int], stderr_fd: int | None) -> NoReturn:
+    """Run the command in the new process. This never returns, because its callers are the parent's code."""
     code = 1
     try:
-        # Ctrl-C goes to the parent alone, which then ends the others in order.
+        # Ctrl-C must reach only the parent, which then ends the others in order.
         os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         null = os.open(os.devnull, os.O_RDWR)
-        for number, file in enumerate((null, null, 2 if said is None else said)):
+        for number, file in enumerate((null, null, 2 if stderr_fd is None else stderr_fd)):
             os.dup2(file, number)
-        _close_all_but(kept)
+        _close_all_but(kept_fds)
         with contextlib.suppress(OSError):
-            # For those who look at processes: they all have the parent's command line.
+            # For ``ps`` and ``top``: all forked processes have the parent's command line.
             Path("/proc/self/comm").write_text(f"league-{arguments[0]}")
         code = main([*arguments])
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
-    except BaseException:  # noqa: BLE001 - nobody else would tell
+    except BaseException:  # noqa: BLE001 - nothing else would report it
         traceback.print_exc()
     finally:
         logging.shutdown()
@@ -109,10 +110,10 @@ def _go_on(arguments: Sequence[str], kept: Sequence[int], said: int | None) -> N
         os._exit(code)
 
 
-def _close_all_but(kept: Sequence[int]) -> None:
-    """Close the files of others. Their objects stay, so that none closes the same number again."""
+def _close_all_but(kept_fds: Sequence[int]) -> None:
+    """Close the parent's file descriptors. Their Python objects stay referenced, so that none closes a number twice."""
     first = 3
-    for number in sorted(kept):
+    for number in sorted(kept_fds):
         os.closerange(first, number)
         first = number + 1
-    os.closerange(first, _MAX_FILES)
+    os.closerange(first, _MAX_DESCRIPTORS)

@@ -1,4 +1,4 @@
-"""``league gateway``: seats in a league for those who can host no server."""
+"""``league gateway``: seats in a league for players that cannot run a server of their own."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ EXAMPLES = """examples:
 
 Who plays through it:
   a chat application     add the MCP server http://HOST:8200/mcp to it, and say: play in the league
-                         (with /mcp?seat=CODE it need not be told the code)
+                         (with /mcp?seat=CODE it already has the code)
   a person               opens http://HOST:8200/ in a browser
   a program behind       league player --manager URL --relay http://HOST:8200
   a router
-Each seat is a player of its own, guarded by its seat code (`league seats new`), or by one that the gateway makes where
-the league wants none. If no move comes in time, a legal one is made at random. Ctrl-C ends it; started again with the
-same --data-dir it takes its seats up again.
+Each seat is a player of its own, protected by its seat code (`league seats new`) or by a code that the gateway makes if
+the league requires none. If no move comes in time, a random legal move is made. Ctrl-C ends the gateway. Started again
+with the same --data-dir, it keeps its seats.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=8200)
-    program.add_names(parser)
-    parser.add_argument(
-        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
-    )
+    program.add_proxy_options(parser)
+    program.add_manager_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -49,24 +47,24 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
 
     program.check_url("--manager", options.manager)
     proxies = program.proxies_for(options)
-    served, endpoint = program.opened(options, options.manager)
-    # It calls nobody but the manager: whoever plays through it calls it.
+    sock, endpoint = program.open_socket(options, options.manager)
+    # It calls only the manager. The players call the gateway.
     world = World(HttpCaller(AddressPolicy.only(options.manager)), options.data_dir)
     gateway = Gateway(world, options.manager, endpoint)
 
     async def work() -> None:
-        await gateway.open(program.say)
+        await gateway.open(program.print_notice)
         seats = f", with its seats of before: {len(gateway.seats)}" if gateway.seats else ""
         by_mcp = f"{endpoint} (MCP)" if find_spec("mcp") else "not before pip install 'leaguekit[mcp]'"
-        program.say(
+        program.print_notice(
             f"The gateway to {gateway.league_id or 'the league'} is at {endpoint}{seats}\n"
-            f"  people: {program.dashboard(endpoint)}\n  chat applications: {by_mcp}\n"
-            f"  players behind a router: league player --relay {program.dashboard(endpoint)} --manager …"
+            f"  people: {program.dashboard_url(endpoint)}\n  chat applications: {by_mcp}\n"
+            f"  players behind a router: league player --relay {program.dashboard_url(endpoint)} --manager …"
         )
         await stop.wait()
 
     with log_to(options.data_dir / "agents" / "gateway" / "log.jsonl", "gateway"):
-        server = gateway_server(gateway, served, names=options.host_name, proxies=proxies)
+        server = gateway_server(gateway, sock, names=options.host_name, proxies=proxies)
         await server.start()
         try:
             await until(stop, work())

@@ -1,4 +1,4 @@
-"""``league host``: a manager and its referees on this machine, waiting for players."""
+"""``league host``: start a manager and its referees on this machine, and wait for players."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import socket
 from secrets import token_bytes
 
 from leaguekit.cli import CommandError, manager, program, stored_plans
-from leaguekit.cli.manager import USUAL_NEEDED, USUAL_PORT
-from leaguekit.cli.processes import FILES_A_PROCESS, Processes
+from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
+from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
 from leaguekit.store.opening import shown
 from leaguekit.transport.server.server import CannotListen, listen
@@ -23,7 +23,7 @@ EXAMPLES = """examples:
   league host --profile open              host agents as they are; its first referee listens at 8001 if it can
 
 It takes the options of `league manager`, and starts referees at the ports after the manager's. Ctrl-C ends all, and
-says how to go on; a process that is killed is started again.
+prints how to continue. A process that is killed is started again.
 """
 
 
@@ -42,34 +42,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     settings = manager.settings_from(options)
     if options.store is None:
-        # So that it is known which league to go on with.
+        # The command to continue needs the id.
         options.league_id = settings.league_id
     store = options.store or manager.default_store(options.data_dir, settings.league_id)
     if options.referees is None:
-        options.referees = max(1, asyncio.run(stored_plans.referees_in(store)))
+        options.referees = max(1, asyncio.run(stored_plans.count_referees(store)))
     if options.referees < 1:
         raise CommandError("a league needs at least --referees 1")
     program.policy_for(options)
-    program.check_files(FILES_A_PROCESS * (1 + options.referees + options.gateway))
-    with Processes(aloud=True) as processes:
-        again = _start(options, processes)
+    program.check_file_limit(FILES_PER_PROCESS * (1 + options.referees + options.gateway))
+    with Processes(inherits_stderr=True) as processes:
+        resume = _start(options, processes)
         code = program.run(lambda stop: _watch(processes, stop))
-    program.say(f"Go on with: {again}")
+    program.print_notice(f"Go on with: {resume}")
     return code
 
 
 def _start(options: argparse.Namespace, processes: Processes) -> str:
-    """Start every process; the command that does so again."""
+    """Start all processes. Returns the command that starts them again."""
     try:
-        served = listen(options.host, options.port)
-        referees = _referees(options)
+        sock = listen(options.host, options.port)
+        referees = _open_referee_sockets(options)
         gateways = [listen(options.host, options.port and referees[-1].getsockname()[1] + 1)] if options.gateway else []
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    # Its own referees reach the manager from this machine, whatever way others take.
-    url = program.reached_at(served)
-    endpoints = [program.reached_at(sock, program.facing(options)) for sock in referees]
-    gateway_urls = [program.reached_at(sock, program.facing(options)) for sock in gateways]
+    # The referees call the manager from this machine, so its local URL is right for them.
+    url = program.url_of_socket(sock)
+    endpoints = [program.url_of_socket(sock, program.outward_url(options)) for sock in referees]
+    gateway_urls = [program.url_of_socket(sock, program.outward_url(options)) for sock in gateways]
     at = ["--host", options.host, "--data-dir", str(options.data_dir)]
     shared = at if options.allow is None else [*at, "--allow", options.allow]
     given = {
@@ -92,10 +92,10 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     chosen += [text for name, values in several.items() for value in values for text in (name, value)]
     chosen += ["--require-seat"] if options.require_seat else []
     chosen += ["--strict-referees"] if options.strict_referees else []
-    # Its own referees come in by a code that nobody else is told.
+    # The referees register with a code that is passed only to them and the manager.
     own = [text for endpoint in (*endpoints, *gateway_urls) for text in ("--own", endpoint)]
-    code = {program.REFEREE_CODE: new_code(token_bytes(ENTROPY_BYTES))}
-    processes.start("manager", served, "manager", *shared, *chosen, *own, secrets=code)
+    code = {program.REFEREE_CODE_VARIABLE: new_code(token_bytes(ENTROPY_BYTES))}
+    processes.start("manager", sock, "manager", *shared, *chosen, *own, secrets=code)
     for number, (sock, endpoint) in enumerate(zip(referees, endpoints, strict=True), 1):
         name = f"Referee {number}"
         of_referee = ["--endpoint", endpoint, "--manager", url, "--name", name, "--max-concurrent", "10"]
@@ -110,15 +110,15 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
     return shlex.join(["league", "host", *shared, *where, *map(shown, chosen)])
 
 
-def _referees(options: argparse.Namespace) -> list[socket.socket]:
-    """The referees' sockets, after the manager's port; in the open profile the first at 8001 if that is free."""
+def _open_referee_sockets(options: argparse.Namespace) -> list[socket.socket]:
+    """The referees' sockets, after the manager's port. In the open profile the first is at 8001 if that is free."""
     ports = [options.port and options.port + number for number in range(1, options.referees + 1)]
-    if manager.settings_from(options).profile != "open" or USUAL_PORT in ports:
+    if manager.settings_from(options).profile != "open" or DEFAULT_REFEREE_PORT in ports:
         return [listen(options.host, port) for port in ports]
     try:
-        first = listen(options.host, USUAL_PORT)
+        first = listen(options.host, DEFAULT_REFEREE_PORT)
     except CannotListen as error:
-        program.say(f"{USUAL_NEEDED}; none can listen there: {error}")
+        program.print_notice(f"{REFEREE_PORT_HINT}; none can listen there: {error}")
         return [listen(options.host, port) for port in ports]
     return [first, *(listen(options.host, port) for port in ports[1:])]
 
@@ -126,7 +126,7 @@ def _referees(options: argparse.Namespace) -> list[socket.socket]:
 async def _watch(processes: Processes, stop: program.Stop) -> int:
     while not (stop.is_set() or processes.is_interrupted):
         for news in processes.check():
-            program.say(news)
+            program.print_notice(news)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
     return 0

@@ -1,19 +1,19 @@
-"""A league in progress as a picture for the terminal: the table, what is in play, the latest results, and news."""
+"""Renders a league in progress for the terminal: the table, the matches in play, the latest results, and news."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from leaguekit.cli.screen import Cell, right
-from leaguekit.cli.tables import counted, kept_in_place
+from leaguekit.cli.screen import Cell, right_aligned
+from leaguekit.cli.tables import pluralize, with_ltr_mark
 from leaguekit.league.sentences import with_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
 from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
 
-# From so many columns on there is room for two halves beside each other.
-TWO_HALVES = 100
+# A terminal with at least this number of columns shows two columns beside each other.
+MIN_TWO_COLUMN_WIDTH = 100
 _STATES = {
     "WAITING_FOR_REGISTRATIONS": "waiting for registrations",
     "CREATING_SCHEDULE": "making the schedule",
@@ -29,92 +29,95 @@ _STAGES = {
 Lines = list[list[Cell]]
 
 
-def picture(live: Live, now: datetime, size: tuple[int, int], page: str, notes: list[str]) -> Lines:
-    """All that fits into so many columns and lines.
+def render_league(live: Live, now: datetime, size: tuple[int, int], page: str, notes: list[str]) -> Lines:
+    """Render what fits into ``size``, which is columns and lines.
 
-    ``now`` is by the manager's clock, ``page`` where a browser shows more, and ``notes`` what else there is to know.
+    ``now`` is the time of the manager's clock, ``page`` the URL of the dashboard, and ``notes`` are warnings.
     """
     columns, lines = size
     head = [*_head(live.league, now, columns, page), []]
     foot: Lines = [[Cell(0, note, "warning")] for note in notes[-3:]]
-    room = max(0, lines - len(head) - len(foot))
-    body = _beside(live, now, columns, room) if columns >= TWO_HALVES else _below(live, now, columns, room)
-    body = body[:room]
-    return [*head, *body, *([[]] * (room - len(body)) if foot else []), *foot][:lines]
+    available = max(0, lines - len(head) - len(foot))
+    layout = _two_columns if columns >= MIN_TWO_COLUMN_WIDTH else _one_column
+    body = layout(live, now, columns, available)[:available]
+    return [*head, *body, *([[]] * (available - len(body)) if foot else []), *foot][:lines]
 
 
 def _head(league: LeagueView, now: datetime, columns: int, page: str) -> Lines:
     played, total = league.matches_played, league.total_matches
     state = "paused" if league.paused else _STATES[league.state]
-    said = [state, league.game_type]
+    facts = [state, league.game_type]
     if league.total_rounds:
-        said.append(f"round {league.round} of {league.total_rounds}")
-    said += [counted(league.players, "player"), counted(league.referees, "referee")]
+        facts.append(f"round {league.round} of {league.total_rounds}")
+    facts += [pluralize(league.players, "player"), pluralize(league.referees, "referee")]
     title = [Cell(0, league.league_id, "bold")]
     if len(league.league_id) + len(page) + 2 <= columns:
-        title.append(right(columns, page, "dim"))
-    lines: Lines = [title, [Cell(0, " · ".join(said))]]
+        title.append(right_aligned(columns, page, "dim"))
+    lines: Lines = [title, [Cell(0, " · ".join(facts))]]
     if total:
         progress = f"{played:,} of {total:,} matches"
-        room = max(0, min(60, columns - len(progress) - 1))
-        done = room * played // total
-        lines.append([Cell(0, "█" * done + "░" * (room - done), "lively"), Cell(room + 1, progress)])
+        available = max(0, min(60, columns - len(progress) - 1))
+        done = available * played // total
+        lines.append([Cell(0, "█" * done + "░" * (available - done), "lively"), Cell(available + 1, progress)])
     if league.starts_at is not None and not league.paused and (seconds := _seconds_to(league.starts_at, now)) > 0:
-        lines.append([Cell(0, f"begins in {_clock(seconds)}", "lively")])
+        lines.append([Cell(0, f"begins in {_format_countdown(seconds)}", "lively")])
     lines += [[Cell(0, f"waits for {reason}", "warning")] for reason in league.waits_for]
     return lines
 
 
-def _beside(live: Live, now: datetime, columns: int, room: int) -> Lines:
+def _two_columns(live: Live, now: datetime, columns: int, available: int) -> Lines:
     middle = columns // 2
-    left = _standings(live, 0, middle - 2, room)
-    others = _others(live, now, middle + 1, columns, room)
+    left = _standings(live, 0, middle - 2, available)
+    others = _activity(live, now, middle + 1, columns, available)
     return [
         [*(left[number] if number < len(left) else []), *(others[number] if number < len(others) else [])]
         for number in range(max(len(left), len(others)))
     ]
 
 
-def _below(live: Live, now: datetime, columns: int, room: int) -> Lines:
-    others = _others(live, now, 0, columns, max(room // 2, room - len(live.standings) - 2))
-    return [*_standings(live, 0, columns, max(3, room - len(others) - 1)), [], *others]
+def _one_column(live: Live, now: datetime, columns: int, available: int) -> Lines:
+    others = _activity(live, now, 0, columns, max(available // 2, available - len(live.standings) - 2))
+    return [*_standings(live, 0, columns, max(3, available - len(others) - 1)), [], *others]
 
 
-def _standings(live: Live, start: int, end: int, room: int) -> Lines:
-    """The table, as many rows as fit."""
+def _standings(live: Live, start: int, end: int, available: int) -> Lines:
+    """The table, with as many rows as fit."""
     rows = sorted(live.standings.values(), key=lambda row: row.rank)
     columns = _columns(rows, end - start)
-    # Where each column ends, from the left.
-    ends = [end - sum(wide for _, wide, _ in columns[place + 1 :]) for place in range(len(columns))]
+    # The column of the screen at which each column of the table ends.
+    ends = [end - sum(wide for _, wide, _ in columns[index + 1 :]) for index in range(len(columns))]
     lines = [
         [
-            right(start + 4, "#", "dim"),
+            right_aligned(start + 4, "#", "dim"),
             Cell(start + 9, "player", "dim"),
-            *(right(at, head, "dim") for at, (head, _, _) in zip(ends, columns, strict=True)),
+            *(right_aligned(at, head, "dim") for at, (head, _, _) in zip(ends, columns, strict=True)),
         ]
     ]
-    shown = rows[: max(0, room - 1)]
-    if len(shown) < len(rows):
-        shown = shown[:-1]
-    for row in shown:
+    visible = rows[: max(0, available - 1)]
+    if len(visible) < len(rows):
+        visible = visible[:-1]
+    for row in visible:
         numbers = [
-            right(at, value(row), "bold" if at == end else "") for at, (_, _, value) in zip(ends, columns, strict=True)
+            right_aligned(at, value(row), "bold" if at == end else "")
+            for at, (_, _, value) in zip(ends, columns, strict=True)
         ]
         rank = row.shown_rank or row.rank
-        lines.append([right(start + 4, rank), *_moved(row, start + 5), _named(row, start + 9), *numbers])
-    if len(shown) < len(rows):
-        lines.append([Cell(start + 9, f"and {len(rows) - len(shown)} more", "dim")])
-    elif len(lines) < room and any(row.shown_rank.endswith("=") and row.played for row in shown):
+        lines.append(
+            [right_aligned(start + 4, rank), *_movement_cells(row, start + 5), _player_cell(row, start + 9), *numbers]
+        )
+    if len(visible) < len(rows):
+        lines.append([Cell(start + 9, f"and {len(rows) - len(visible)} more", "dim")])
+    elif len(lines) < available and any(row.shown_rank.endswith("=") and row.played for row in visible):
         lines.append([Cell(start + 2, "= equal, and only the lot or the id decides", "dim")])
     return lines
 
 
-# A column: its head, its width, and what it shows of a row.
+# A column of the table: its head, its width, and its value in a row.
 _Column = tuple[str, int, Callable[[StandingRow], object]]
 
 
-def _columns(rows: list[StandingRow], room: int) -> list[_Column]:
-    """The columns that fit, the tie-breaks that were needed first."""
+def _columns(rows: list[StandingRow], available: int) -> list[_Column]:
+    """The columns that fit. The tie-breaks that were needed come first."""
     ties: list[_Column] = []
     if any(row.played for row in rows):
         if any(row.head_to_head is not None for row in rows):
@@ -123,9 +126,9 @@ def _columns(rows: list[StandingRow], room: int) -> list[_Column]:
             ties.append(("SB", 6, lambda row: score_text(row.sonneborn_berger)))
         if any(row.decided_by == "technical_losses" for row in rows):
             ties.append(("tech.", 6, lambda row: row.technical_losses))
-    room -= sum(wide for _, wide, _ in ties)
+    available -= sum(wide for _, wide, _ in ties)
     won: _Column = ("won", 4, lambda row: row.wins)
-    if room < 46:
+    if available < 46:
         return [won, *ties, ("pts", 5, lambda row: row.points)]
     return [
         ("pl.", 4, lambda row: row.played),
@@ -137,64 +140,64 @@ def _columns(rows: list[StandingRow], room: int) -> list[_Column]:
     ]
 
 
-def _moved(row: StandingRow, at: int) -> Iterator[Cell]:
+def _movement_cells(row: StandingRow, at: int) -> Iterator[Cell]:
     if row.movement:
         yield Cell(at, f"{'▲' if row.movement > 0 else '▼'}{abs(row.movement)}", "good" if row.movement > 0 else "bad")
 
 
-def _named(row: StandingRow, at: int) -> Cell:
+def _player_cell(row: StandingRow, at: int) -> Cell:
     left = {"WITHDRAWAL": " (withdrew)", "DISQUALIFICATION": " (disqualified)"}.get(row.out or "", "")
     return Cell(at, f"{row.id}  {row.name}{left}", "dim" if row.out or row.state == "SUSPENDED" else "")
 
 
-def _others(live: Live, now: datetime, start: int, end: int, room: int) -> Lines:
-    """What is in play, the latest results, and news, each with its share of the room."""
-    share = max(2, room // 3)
-    playing: Lines = [_playing(one, now, start, end) for one in live.playing.values()]
+def _activity(live: Live, now: datetime, start: int, end: int, available: int) -> Lines:
+    """The matches in play, the latest results, and news. Each gets its share of the lines."""
+    share = max(2, available // 3)
+    playing: Lines = [_match_cells(one, now, start, end) for one in live.playing.values()]
     results = sorted(live.results.values(), key=lambda one: one.ended_at or "", reverse=True)
-    told = (one for one in live.news.values() if one.event != "ResultRecorded")
-    news = sorted(told, key=lambda one: one.number, reverse=True)
+    other_news = (one for one in live.news.values() if one.event != "ResultRecorded")
+    news = sorted(other_news, key=lambda one: one.number, reverse=True)
     parts = {
-        "In play": _cut(playing, share, start),
-        "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _told(one))] for one in results],
+        "In play": _limit_rows(playing, share, start),
+        "Latest results": [[Cell(start, one.match_id), Cell(start + 7, _result_text(one))] for one in results],
         "News": [[Cell(start, news_text(one, live))] for one in news],
     }
     lines: Lines = []
     for title, rows in parts.items():
-        left = room - len(lines)
-        # What comes after it gets its share as well.
-        most = left - 1 if title == "News" else min(left - 1, share)
-        if rows and most > 0:
-            lines += [[Cell(start, title, "dim")], *rows[:most], []]
-    return lines[:room]
+        left = available - len(lines)
+        # The parts after this one get their share as well.
+        max_rows = left - 1 if title == "News" else min(left - 1, share)
+        if rows and max_rows > 0:
+            lines += [[Cell(start, title, "dim")], *rows[:max_rows], []]
+    return lines[:available]
 
 
 def news_text(one: News, live: Live) -> str:
-    """News with the players' names, as far as they are in the table that is shown."""
+    """The text of a news item, with the names of the players that are in the table."""
     if one.event == "PlayerRegistered":
-        # It says both already.
+        # The text has id and name already.
         return one.text
     return with_names(one.text, {row.id: row.name for row in live.standings.values()})
 
 
-def _cut(rows: Lines, most: int, start: int) -> Lines:
-    if len(rows) <= most:
+def _limit_rows(rows: Lines, max_rows: int, start: int) -> Lines:
+    if len(rows) <= max_rows:
         return rows
-    return [*rows[: most - 1], [Cell(start, f"and {len(rows) - most + 1} more", "dim")]]
+    return [*rows[: max_rows - 1], [Cell(start, f"and {len(rows) - max_rows + 1} more", "dim")]]
 
 
-def _playing(one: InPlay, now: datetime, start: int, end: int) -> list[Cell]:
+def _match_cells(one: InPlay, now: datetime, start: int, end: int) -> list[Cell]:
     stage = _STAGES.get(one.stage or "", "in play")
     seconds = "" if one.deadline is None else f"{max(0, round(_seconds_to(one.deadline, now)))} s"
     return [
         Cell(start, one.match_id, "lively"),
         Cell(start + 7, f"{_name(one.a)} – {_name(one.b)}"),
         Cell(end - 15, stage, "lively"),
-        right(end, seconds, "dim"),
+        right_aligned(end, seconds, "dim"),
     ]
 
 
-def _told(match: MatchLine) -> str:
+def _result_text(match: MatchLine) -> str:
     if match.winner is None:
         return f"{_name(match.a)} – {_name(match.b)}, no winner: {match.reason}"
     won, lost = (match.a, match.b) if match.winner == match.a.id else (match.b, match.a)
@@ -202,14 +205,14 @@ def _told(match: MatchLine) -> str:
 
 
 def _name(who: Who) -> str:
-    return kept_in_place(who.name)
+    return with_ltr_mark(who.name)
 
 
 def _seconds_to(moment: str, now: datetime) -> float:
     return (times.read(moment) - now).total_seconds()
 
 
-def _clock(seconds: float) -> str:
+def _format_countdown(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -1,4 +1,4 @@
-"""``league log``: what happened in a league, a line an event."""
+"""``league log``: print what happened in a league, one line per event."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from leaguekit.store.base import LogReader, Stored
 POLL_SECONDS = 0.2
 EXAMPLES = """examples:
   league log                         the newest league under SHARED
-  league log --follow                and whatever happens from now on, until Ctrl-C
+  league log --follow                and what happens from now on, until Ctrl-C
   league log --match R2M3            one match
   league log --agent P07             an agent and its matches
-  league log --json --after 100      a JSON object a line, for programs
+  league log --json --after 100      one JSON object per line, for programs
 
-No line has a token, or anything that stands for one; the league's seed is told when the league is over.
+No line has a token, or a hash of one. The league's seed is printed only when the league is over.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     stores.add_options(parser)
-    parser.add_argument("--after", metavar="N", type=int, default=0, help="only events behind this number")
+    parser.add_argument("--after", metavar="N", type=int, default=0, help="only events after this number")
     parser.add_argument("--match", metavar="MATCH", help="only this match, such as R2M3")
     parser.add_argument("--agent", metavar="ID", help="only this agent, such as P07 or REF01, and its matches")
-    parser.add_argument("--follow", action="store_true", help="go on with what is written from now on")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser.add_argument("--follow", action="store_true", help="also print what is written from now on")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    return stores.run(options, lambda reader: _tell(reader, options))
+    return stores.run(options, lambda reader: _print_log(reader, options))
 
 
-async def _tell(reader: LogReader, options: argparse.Namespace) -> int:
-    lines = _Lines(options)
-    at = 0
+async def _print_log(reader: LogReader, options: argparse.Namespace) -> int:
+    printer = _EventPrinter(options)
+    last = 0
     while True:
-        async for one in stores.stored(reader, at):
-            at = one.number
-            lines.take(one)
+        async for one in stores.iterate_events(reader, last):
+            last = one.number
+            printer.take(one)
         if not options.follow:
             return 0
         await asyncio.sleep(POLL_SECONDS)
 
 
-class _Lines:
-    """Prints the events that were asked for. It sees all, for some say what others are about."""
+class _EventPrinter:
+    """Prints the selected events. It must see all events, because some define which matches are an agent's."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._after: int = options.after
@@ -64,7 +64,7 @@ class _Lines:
         self._own_matches: set[str] = set()
 
     def take(self, one: Stored) -> None:
-        event = stores.read(one)
+        event = stores.decode_event(one)
         if isinstance(event, e.LeagueStarted):
             self._own_matches = {
                 match_id(number, order)
@@ -76,10 +76,10 @@ class _Lines:
             line = json_line({"number": one.number} | self._teller.as_json(event))
         else:
             line = harmless(f"{one.number:6}  {event.at}  {self._teller.as_text(event)}")
-        if one.number > self._after and self._is_asked_for(event):
+        if one.number > self._after and self._is_selected(event):
             print(line, flush=True)
 
-    def _is_asked_for(self, event: e.Event) -> bool:
+    def _is_selected(self, event: e.Event) -> bool:
         about = {getattr(event, name, None) for name in ("match_id", "player_id", "referee_id", "agent_id")}
         if self._match is not None and self._match not in about:
             return False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaguekit.cli import CommandError, program, read_input, stored_plans
-from leaguekit.cli.operate import read_admin_token
+from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
@@ -41,24 +41,24 @@ EXAMPLES = """examples:
   league manager --config league.toml                   settings from a file: league_id, game_type, announce_lead …
   league manager --store postgresql://me@db/league      keep the league in PostgreSQL
 
-The league's events are kept in one file (--store); the JSON files that other tools read are written under --data-dir.
-Beside the store lies STORE.head with the number of its last event: a log that ends before it is not continued. Copy a
-store with `league backup`, which may be done while the league runs.
-With --store postgresql://… they are kept in that database, or in the schema of it that ?search_path=… names: one league
-in each. The password may stand in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
-The admin token, which the operator's commands need, lies beside them in a file that only you can read; so does the
-referee code, which referees on other machines need. They are printed on a terminal only. With --require-seat players
-need a seat code each: `league seats new 30`.
-Started again with the same --store (or --league-id) it goes on where it was: same ids, same tokens, same schedule.
+The league's events are kept in one file (--store). The JSON files that other tools read are written under --data-dir.
+Beside the store is STORE.head with the number of its last event: a log that ends before it is not continued. Copy a
+store with `league backup`, also while the league runs.
+With --store postgresql://… the events are kept in that database, or in its schema that ?search_path=… names: one league
+per schema. The password may be in PGPASSWORD or ~/.pgpass, where no list of processes shows it.
+The admin token, which the operator's commands need, is in a file beside them that only you can read. So is the referee
+code, which referees on other machines need. They are printed on a terminal only. With --require-seat each player needs
+a seat code: `league seats new 30`.
+Started again with the same --store (or --league-id), the manager continues its league: same ids, tokens and schedule.
 """
 
-# Where some agents post their answers, whoever has asked them.
-USUAL_PORT = 8001
-USUAL_NEEDED = f"One referee belongs at port {USUAL_PORT}, where some agents post their answers"
-_OPEN = f"\n  profile: open. {USUAL_NEEDED}"
-_NOT_KEPT = " (nothing is kept: the league is lost when the manager ends)"
+# Some agents post their answers to this port, whichever referee asked.
+DEFAULT_REFEREE_PORT = 8001
+REFEREE_PORT_HINT = f"One referee belongs at port {DEFAULT_REFEREE_PORT}, where some agents post their answers"
+_OPEN_PROFILE_NOTE = f"\n  profile: open. {REFEREE_PORT_HINT}"
+_MEMORY_NOTE = " (nothing is kept: the league is lost when the manager ends)"
 
-# What a new league may be set to: beyond the types of the settings, so that older leagues can still be read.
+# The limits of settings of a new league. They are not in the types of the settings, so that older leagues can be read.
 _DAY = 86_400
 _LIMITS: dict[str, tuple[float, int]] = {
     "announce_lead": (0, _DAY),
@@ -73,8 +73,8 @@ _LIMITS: dict[str, tuple[float, int]] = {
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=8000)
-    program.add_policy(parser)
-    program.add_names(parser)
+    program.add_allow_option(parser)
+    program.add_proxy_options(parser)
     parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
     parser.add_argument("--game", choices=sorted(GAMES), help="the game (default even_odd)")
     parser.add_argument(
@@ -85,10 +85,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         choices=("spec", "open"),
-        help="spec: to the letter (default); open: also agents that speak as they do in the field",
+        help="spec: strict (default); open: also accept agents that deviate from the specification",
     )
     starting = parser.add_mutually_exclusive_group()
-    starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when so many have registered")
+    starting.add_argument("--start-when", metavar="players=N,referees=M", help="start when these have registered")
     starting.add_argument("--start-at", metavar="HH:MM", help="start at that time of day")
     parser.add_argument(
         "--announce-lead", metavar="SECONDS", type=float, help="from announcement to match (default 60)"
@@ -109,10 +109,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--require-seat", action="store_true", help="let players in by seat code only (league seats)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings from a TOML file; options win over it")
-    parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; who knows it knows the draws")
-    # For `league host`: where its own referees and its gateway listen, whatever agents may name.
+    parser.add_argument("--seed", metavar="N", type=int, help="make all draws repeatable; it reveals the draws")
+    # For `league host`: the URLs of its own referees and its gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
-    # For `league run`, whose n-th player is always P0n, and which keeps what it has started with the league.
+    # For `league run`: its n-th player is always P0n, and its plan is stored with the league.
     parser.add_argument("--grant-ids", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run-plan", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
@@ -122,15 +122,15 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_from(options)
     when = _start_when(options.start_when)
     if options.start_at is not None:
-        stored_plans.checked_time(options.start_at)
+        stored_plans.parse_time_of_day(options.start_at)
     if options.max_per_address is not None and options.max_per_address < 1:
         raise CommandError(f"--max-per-address must be at least 1, got {options.max_per_address}")
     return program.run(lambda stop: _serve(options, settings, when, stop), options.parent_fd)
 
 
 def settings_from(options: argparse.Namespace) -> Settings:
-    """The league's settings: defaults, then the file, then the options."""
-    chosen = asked_settings(options)
+    """The league's settings. Options have priority over the file, and the file over defaults."""
+    chosen = requested_settings(options)
     chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
     chosen.setdefault("seed_hex", secrets.token_hex(32))
     try:
@@ -145,15 +145,15 @@ def settings_from(options: argparse.Namespace) -> Settings:
 
 
 def check_limit(name: str, value: float) -> None:
-    """Raise CommandError for a limit with which no match could be played, or none could end."""
-    least, most = _LIMITS[name]
-    # Not the other way round: no comparison holds for NaN.
-    if not least <= value <= most:
-        raise CommandError(f"the settings are wrong: {name} must be from {least:g} to {most:,}, got {value:g}")
+    """Raise CommandError for a setting with which no match could be played or end."""
+    minimum, maximum = _LIMITS[name]
+    # Written so that NaN is refused too: every comparison with NaN is false.
+    if not minimum <= value <= maximum:
+        raise CommandError(f"the settings are wrong: {name} must be from {minimum:g} to {maximum:,}, got {value:g}")
 
 
-def asked_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What the file and the options say."""
+def requested_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the file and the options contain."""
     chosen: dict[str, Any] = {}
     if options.config is not None:
         try:
@@ -212,20 +212,20 @@ async def _serve(
 
     world = _world(options)
     proxies = program.proxies_for(options)
-    served, endpoint = program.opened(options, program.facing(options))
+    sock, endpoint = program.open_socket(options, program.outward_url(options))
     store = options.store or default_store(options.data_dir, settings.league_id)
-    log = await _open(store, served)
+    log = await _open_store(store, sock)
     try:
-        settings = await _settled(options, settings, log, store)
+        settings = await _resolve_settings(options, settings, log, store)
         start = await stored_plans.resolve_start_plan(log, when, options.start_at)
         folder = default_store(options.data_dir, settings.league_id).parent
-        keep = _keeper(folder)
+        keep = _secret_writer(folder)
         known, kept_code = read_admin_token(folder / ADMIN_TOKEN), DISK.read(folder / REFEREE_CODE) or b""
         admin_token = known or new_admin_token(secrets.token_bytes)
-        # In PostgreSQL, a manager that takes over ends the one before it.
-        lock = None if is_postgres(store) else _locked(folder, settings.league_id)
+        # In PostgreSQL, a manager that opens a league ends the previous one.
+        lock = None if is_postgres(store) else _lock_folder(folder, settings.league_id)
     except (CommandError, StoreError) as error:
-        served.close()
+        sock.close()
         await log.close()
         raise CommandError(str(error)) from None
     with log_to(folder / "log.jsonl", "league_manager"):
@@ -236,29 +236,29 @@ async def _serve(
             endpoint,
             admin_token,
             grant_ids=options.grant_ids,
-            referee_code=os.environ.get(program.REFEREE_CODE),
+            referee_code=os.environ.get(program.REFEREE_CODE_VARIABLE),
             keep=keep,
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
         )
-        # The token is kept when there is a league: a token without one shows that the log was lost.
-        await _take_up(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
+        # The token is written after the league is created: a token without a league shows that the log was lost.
+        await _open_league(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
         referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
         manager.conductor.outages.gateways = frozenset(options.own)
         manager.conductor.start_when, manager.conductor.start_at = start.when, start.at
-        server = manager_server(manager, served, names=options.host_name, proxies=proxies, web=_dashboard)
+        server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
-        kept = f"{shown(store)}{_NOT_KEPT if store == MEMORY else ''}"
-        program.say(
-            f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard(endpoint)}\n"
+        kept = f"{shown(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
+        program.print_notice(
+            f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard_url(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
             f"  events: {kept}\n  log: {folder / 'log.jsonl'}\n  admin token: {folder / ADMIN_TOKEN}\n"
             f"{_secrets(None if known else admin_token, referee_code, folder / REFEREE_CODE)}"
-            f"{_OPEN if settings.profile == 'open' else ''}"
+            f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
         try:
             await until(stop, manager.run())
             if not stop.is_set():
-                program.say("The league is over. The manager goes on serving; Ctrl-C ends it.")
+                program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
                 await until(stop, manager.serve_on())
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
@@ -272,7 +272,7 @@ async def _serve(
 
 
 def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: Path) -> str:
-    """The secrets on a terminal. Anything else may be a file that others read."""
+    """The lines about secrets. The secrets themselves are only for a terminal: others may read a file."""
     lost = f"{code_file} does not hold it; `league token rotate --referee-code` makes a new one"
     if not sys.stderr.isatty():
         return f"  referee code: {code_file if referee_code else lost}"
@@ -280,23 +280,25 @@ def _secrets(new_admin_token: str | None, referee_code: str | None, code_file: P
     return f"{shown_once}  referee code: {referee_code or lost}"
 
 
-async def _settled(options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path) -> Settings:
-    """The settings of the league in the log, if it holds one; they are not to be contradicted."""
+async def _resolve_settings(
+    options: argparse.Namespace, settings: Settings, log: EventLog, store: str | Path
+) -> Settings:
+    """The settings of the league in the log, if it has one. Raises CommandError if the options contradict them."""
     from leaguekit.manager.operator import ADMIN_TOKEN
 
-    stored = await stored_plans.settings_in(log)
+    stored = await stored_plans.read_settings(log)
     if stored is None:
         _check_not_lost(store, default_store(options.data_dir, settings.league_id).with_name(ADMIN_TOKEN))
         _check_size(settings)
     else:
-        stored_plans.check_requested_settings(stored, asked_settings(options), store)
+        stored_plans.check_requested_settings(stored, requested_settings(options), store)
     if options.run_plan is not None:
         await log.keep(stored_plans.RUN, options.run_plan.encode())
     return stored or settings
 
 
 def _check_not_lost(store: str | Path, token: Path) -> None:
-    """Refuse to begin a league where the admin token of an earlier one is kept."""
+    """Refuse to create a league where the admin token of an earlier league is kept."""
     if store != MEMORY and token.exists():
         raise CommandError(
             f"{shown(store)} holds no league, but {token} shows that there was one. Put its store back, with the "
@@ -306,7 +308,7 @@ def _check_not_lost(store: str | Path, token: Path) -> None:
 
 
 def _check_size(settings: Settings) -> None:
-    """Refuse a new league that could not be started if it were full."""
+    """Refuse a new league that could not be started with the maximum of players."""
     matches = match_count(settings.max_players, settings.rounds)
     if matches > MAX_MATCHES:
         raise CommandError(
@@ -316,22 +318,22 @@ def _check_size(settings: Settings) -> None:
 
 
 def default_store(data_dir: Path, league_id: str) -> Path:
-    """Where a league's events are kept unless --store says otherwise; the manager's own files lie beside."""
+    """The default store of a league. The manager's own files are beside it."""
     return data_dir / "agents" / safe_name(league_id) / "manager" / "league.db"
 
 
-async def _open(store: str | Path, served: socket.socket) -> EventLog:
+async def _open_store(store: str | Path, sock: socket.socket) -> EventLog:
     try:
         if isinstance(store, Path):
             store.parent.mkdir(parents=True, exist_ok=True)
         return await open_log(store)
     except (OSError, StoreError) as error:
-        served.close()
+        sock.close()
         raise CommandError(str(error)) from None
 
 
-def _locked(folder: Path, league_id: str) -> WriterLock:
-    """Make sure that no manager of a copy of this league writes the same files."""
+def _lock_folder(folder: Path, league_id: str) -> WriterLock:
+    """Lock the manager's folder, so that no manager of a copy of this league writes the same files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return WriterLock(folder / "manager")
@@ -340,12 +342,12 @@ def _locked(folder: Path, league_id: str) -> WriterLock:
         raise CommandError(f"the league {league_id} cannot be served with this --data-dir: {error} {look}") from None
 
 
-def _keeper(folder: Path) -> Callable[[str, str], None]:
-    """Keeps secrets in files that only their owner can read."""
+def _secret_writer(folder: Path) -> Callable[[str, str], None]:
+    """A function that writes a secret to a file that only its owner can read."""
     return lambda name, secret: DISK.write(folder / name, secret.encode(), private=True)
 
 
-async def _take_up(manager: Any, store: str, keep_token: Callable[[], None]) -> None:
+async def _open_league(manager: Any, store: str, keep_token: Callable[[], None]) -> None:
     try:
         await manager.open()
         keep_token()
@@ -357,7 +359,7 @@ async def _take_up(manager: Any, store: str, keep_token: Callable[[], None]) -> 
 
 
 def _dashboard(manager: Any) -> Any:
-    """What is shown of the league in a browser; loaded when somebody first looks."""
+    """The league's web application, which is imported at the first request."""
     from leaguekit.web.app import Dashboard
 
     return Dashboard(manager)

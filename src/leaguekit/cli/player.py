@@ -24,22 +24,21 @@ EXAMPLES = f"""examples:
   league player --manager http://127.0.0.1:8000/mcp --strategy llm --model llama3.2 \\
                 --base-url http://127.0.0.1:11434/v1
   league player --manager 'http://10.0.0.5:8000/mcp?seat=7K2M-Q9XD-0RTB-5HVN'
-  {program.SEAT}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
+  {program.SEAT_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league player …      the same, unseen by others on this machine
   league player --manager http://10.0.0.5:8000/mcp --relay http://10.0.0.5:8200
                                                        from behind a router, through the league's gateway
 
 Strategies: {", ".join(STRATEGIES)};
 or module:function, a function of your own that is given a context and returns a move;
-or llm, a language model at any OpenAI-compatible server. The model's options may also stand in the environment, as
-LEAGUE_LLM_MODEL and so on; its server's key stands nowhere else.
-It registers, plays, and ends with the league. Started again with the same name and --data-dir it comes back under its
-id.
+or llm, a language model at any OpenAI-compatible server. The model's options may also be in the environment, as
+LEAGUE_LLM_MODEL and so on. The key of its server is read only from the environment.
+The player registers, plays, and ends with the league. Started again with the same name and --data-dir, it keeps its id.
 """
 
 PORT = 8101
-MAX_NAME = 50
-# Of each option of a language model: what it takes, and what it is.
-_MODEL = {
+MAX_NAME_LENGTH = 50
+# The options of a language model, each with its metavar and its help.
+_MODEL_OPTIONS = {
     "model": ("NAME", "as its server calls it"),
     "base-url": ("URL", "its server's, such as http://127.0.0.1:11434/v1 (default: OpenAI's)"),
     "api-key-env": ("VARIABLE", "the environment variable with the server's key (default OPENAI_API_KEY)"),
@@ -55,46 +54,44 @@ _MODEL = {
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=PORT)
-    # Only so can it be seen that one of them was given in vain.
+    # No defaults, so that an error can be raised if one of these is given with --relay.
     parser.set_defaults(host=None, port=None)
-    parser.add_argument(
-        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
-    )
+    program.add_manager_option(parser)
     parser.add_argument(
         "--relay",
         metavar="URL",
-        help="be called through the gateway there: no port is opened, so without --host, --port and --endpoint",
+        help="receive calls through this gateway; no port is opened, so not with --host, --port and --endpoint",
     )
     parser.add_argument("--name", help="its name in the league (default: the strategy's or the model's)")
     parser.add_argument("--strategy", default="random", help="a name or module:function (default random)")
     parser.add_argument("--seed", metavar="N", type=int, help="make the strategy's chance repeatable")
     parser.add_argument("--wanted-id", help=argparse.SUPPRESS)
-    of_model = parser.add_argument_group("a language model, with --strategy llm")
-    for name, (metavar, text) in _MODEL.items():
-        of_model.add_argument(f"--{name}", metavar=metavar, help=text)
+    model_group = parser.add_argument_group("a language model, with --strategy llm")
+    for name, (metavar, text) in _MODEL_OPTIONS.items():
+        model_group.add_argument(f"--{name}", metavar=metavar, help=text)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     try:
-        name, strategy = _chosen(options)
+        name, strategy = _load_strategy(options)
         player = Player(options.name or name, strategy)
     except (ValueError, LookupError, ImportError) as error:
         raise CommandError(str(error)) from None
     code = program.run(lambda stop: _serve(options, player, stop), options.parent_fd)
     if options.strategy == LLM:
-        program.say(f"{player.name}: {strategy}")
+        program.print_notice(f"{player.name}: {strategy}")
     return code
 
 
-def _chosen(options: argparse.Namespace) -> tuple[str, Strategy]:
-    """The strategy, and what a player with it is called."""
-    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in _MODEL}
+def _load_strategy(options: argparse.Namespace) -> tuple[str, Strategy]:
+    """The default name of the player, and its strategy."""
+    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in _MODEL_OPTIONS}
     if options.strategy == LLM:
         from leaguekit.player.llm import from_options
 
-        model = from_options(given, program.say)
-        return model.model.rpartition("/")[2][:MAX_NAME] or LLM, model
+        model = from_options(given, program.print_notice)
+        return model.model.rpartition("/")[2][:MAX_NAME_LENGTH] or LLM, model
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for --strategy {LLM}, not for {options.strategy}")
@@ -114,28 +111,30 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
         given = [f"--{name}" for name in ("host", "port", "endpoint") if getattr(options, name) is not None]
         if given:
             raise CommandError(f"with --relay no port is opened here, and the gateway is called: leave out {given[0]}")
-    # It calls nobody but whom it was given.
+    # It calls only the manager and the gateway.
     allowed = AddressPolicy.only(options.manager).trusting(*([] if options.relay is None else [options.relay]))
     world = World(HttpCaller(allowed), options.data_dir)
     manager = program.manager_url(options.manager, "seat")
 
-    def agent_at(endpoint: str) -> PlayerAgent:
+    def make_agent(endpoint: str) -> PlayerAgent:
         return PlayerAgent(
-            player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id, tell=program.say
+            player, world, manager, endpoint, seed=options.seed, wanted_id=options.wanted_id, tell=program.print_notice
         )
 
     try:
         if options.relay is not None:
-            return await _serve_relayed(agent_at, RelayClient(world, program.mcp_url(options.relay), player.name), stop)
+            return await _serve_relayed(
+                make_agent, RelayClient(world, program.mcp_url(options.relay), player.name), stop
+            )
         options.host = program.HOST if options.host is None else options.host
         options.port = PORT if options.port is None else options.port
-        served, endpoint = program.opened(options, options.manager)
-        return await program.serve_agent(agent_at(endpoint), served, player_refusal, stop)
+        sock, endpoint = program.open_socket(options, options.manager)
+        return await program.serve_agent(make_agent(endpoint), sock, player_refusal, stop)
     finally:
         await world.caller.close()
 
 
-async def _serve_relayed(agent_at: Callable[[str], PlayerAgent], line: RelayClient, stop: program.Stop) -> int:
+async def _serve_relayed(make_agent: Callable[[str], PlayerAgent], line: RelayClient, stop: program.Stop) -> int:
     from leaguekit.agents.serving import until
     from leaguekit.player.relay import serve_relayed
 
@@ -147,7 +146,7 @@ async def _serve_relayed(agent_at: Callable[[str], PlayerAgent], line: RelayClie
 
     try:
         await until(stop, open_line())
-        is_over = bool(endpoint) and await serve_relayed(agent_at(endpoint), line, stop, tell=program.say)
+        is_over = bool(endpoint) and await serve_relayed(make_agent(endpoint), line, stop, tell=program.print_notice)
     except RegistrationRefused as error:
         raise CommandError(str(error)) from None
     return 0 if is_over else 130

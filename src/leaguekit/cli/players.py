@@ -15,7 +15,7 @@ from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.tables import in_all, warn_of_replaced
+from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
 from leaguekit.player.strategy_loading import load
@@ -33,16 +33,16 @@ EXAMPLES = f"""examples:
   league players --count 200 --port 0 --manager http://127.0.0.1:8000/mcp
   league players --count 10 --strategy frequency,random --name Bot
 
-Player n listens at port BASE + n - 1 and is called PREFIX n; strategies are given out in turn. All share one process,
-so an author's own strategy that blocks slows the others down. It ends when the league is over for all of them: 0 if all
-took part, 1 if some were refused, 130 after Ctrl-C.
+Player n listens at port BASE + n - 1 and is called PREFIX n. The players take the strategies in turn. All share one
+process, so an author's own strategy that blocks slows the others down. The command ends when the league is over for all
+of them. The exit code is 0 if all took part, 1 if some were refused, 130 after Ctrl-C.
 Strategies: {", ".join(STRATEGIES)}, or module:function.
 """
-# As many registrations at once: the manager calls each applicant back, and takes so many of one address a second.
-AT_ONCE = 8
+# The manager calls each applicant back, and limits the registrations per second from one address.
+MAX_CONCURRENT_REGISTRATIONS = 8
 PROGRESS_SECONDS = 2.0
-# The socket of a player, and a connection to it from the manager and one from a referee.
-FILES_A_PLAYER = 3
+# The socket of a player, one connection from the manager, and one from a referee.
+FILES_PER_PLAYER = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.count} ports from {options.port} on go beyond 65535; take a lower --port, or 0")
     if options.count > 1 and without_codes(options.manager) != options.manager:
         raise CommandError("a seat is one player's: give the manager's URL without a code, or --count 1")
-    program.check_files(FILES_A_PLAYER * options.count)
+    program.check_file_limit(FILES_PER_PLAYER * options.count)
     try:
         strategies = [load(name) for name in options.strategy.split(",")]
         players = [
@@ -84,17 +84,17 @@ async def _serve(options: argparse.Namespace, players: list[Player], stop: progr
         sockets = _sockets(options, len(players), opened)
         caller = HttpCaller(AddressPolicy.only(options.manager))
         world = World(caller, options.data_dir)
-        crowd = _Crowd(
+        group = _PlayerGroup(
             [
                 PlayerAgent(
-                    player, world, options.manager, program.reached_at(sock, options.manager), seed=options.seed
+                    player, world, options.manager, program.url_of_socket(sock, options.manager), seed=options.seed
                 )
                 for player, sock in zip(players, sockets, strict=True)
             ],
             sockets,
         )
         try:
-            return await crowd.serve(stop)
+            return await group.serve(stop)
         finally:
             await caller.close()
 
@@ -109,14 +109,14 @@ def _sockets(options: argparse.Namespace, count: int, opened: contextlib.ExitSta
         raise CommandError(str(error)) from None
 
 
-class _Crowd:
-    """Many players behind one server, told apart by the port at which they are called."""
+class _PlayerGroup:
+    """Many players behind one server, distinguished by the port at which they are called."""
 
     def __init__(self, agents: list[PlayerAgent], sockets: list[socket.socket]) -> None:
         self._agents = agents
         self._sockets = sockets
         self._by_port = {sock.getsockname()[1]: agent for agent, sock in zip(agents, sockets, strict=True)}
-        self._door = asyncio.Semaphore(AT_ONCE)
+        self._registration_slots = asyncio.Semaphore(MAX_CONCURRENT_REGISTRATIONS)
         self._registered = 0
         self._refusals: list[str] = []
 
@@ -130,19 +130,21 @@ class _Crowd:
         return self._by_port[peer.server[1]].caller(beginning, peer)
 
     async def serve(self, stop: program.Stop) -> int:
-        """Register all and serve them until their league is over, or until ``stop``; the exit code."""
+        """Register all players and serve them until their league is over or ``stop`` is set. Returns the exit code."""
         registrar = self._agents[0].registrar
         server = agent_server(
             self.answer, self._sockets, player_refusal, registrar.endpoint, admits=self.admits, caller=self.caller
         )
         await server.start()
         ports = sorted(self._by_port)
-        in_a_row = ports == [*range(ports[0], ports[-1] + 1)]
-        where = f"ports {ports[0]} to {ports[-1]}" if in_a_row else "free ports"
-        program.say(f"{len(ports)} players listen at {where} and register at {without_codes(registrar.manager_url)}")
-        progress = asyncio.create_task(self._tell_progress())
+        is_consecutive = ports == [*range(ports[0], ports[-1] + 1)]
+        where = f"ports {ports[0]} to {ports[-1]}" if is_consecutive else "free ports"
+        program.print_notice(
+            f"{len(ports)} players listen at {where} and register at {without_codes(registrar.manager_url)}"
+        )
+        progress = asyncio.create_task(self._report_progress())
         try:
-            await until(stop, self._take_part(progress))
+            await until(stop, self._play_league(progress))
         finally:
             progress.cancel()
             await server.stop()
@@ -150,39 +152,40 @@ class _Crowd:
                 await agent.close()
         if stop.is_set():
             return 130
-        program.say("The league is over.")
+        program.print_notice("The league is over.")
         moves = {agent.player.name: agent.origins for agent in self._agents}
-        program.say(f"Moves since they were started: {in_all(moves.values())}")
-        warn_of_replaced(moves)
+        program.print_notice(f"Moves since they were started: {total_origins(moves.values())}")
+        warn_of_replaced_moves(moves)
         return 1 if self._refusals else 0
 
-    async def _take_part(self, progress: asyncio.Task[None]) -> None:
-        # Of two hundred the same need not be told two hundred times.
+    async def _play_league(self, progress: asyncio.Task[None]) -> None:
+        # Two hundred players would log the same two hundred times.
         with silenced():
             await asyncio.gather(*map(self._register, self._agents))
         progress.cancel()
         if not self._registered:
             raise CommandError(self._refusals[0])
-        program.say(f"{self._registered} players are registered")
-        taken = [agent for agent in self._agents if agent.identity is not None]
-        # One log for all: what is logged does not say by whom, but the match and the conversation do.
-        with log_to(taken[0].registrar.folder(taken[0].league_id).with_name("players") / "log.jsonl", "players"):
-            await asyncio.gather(*(agent.finished.wait() for agent in taken))
+        program.print_notice(f"{self._registered} players are registered")
+        registered = [agent for agent in self._agents if agent.identity is not None]
+        # One log for all players: the match and the conversation in a record tell whose it is.
+        folder = registered[0].registrar.folder(registered[0].league_id).with_name("players")
+        with log_to(folder / "log.jsonl", "players"):
+            await asyncio.gather(*(agent.finished.wait() for agent in registered))
 
     async def _register(self, agent: PlayerAgent) -> None:
-        async with self._door:
+        async with self._registration_slots:
             try:
                 await agent.register()
                 self._registered += 1
             except (RegistrationRefused, StoreError) as error:
                 self._refusals.append(str(error))
                 if len(self._refusals) == 1:
-                    program.say(f"{agent.player.name} is not taken: {error}")
+                    program.print_notice(f"{agent.player.name} is not taken: {error}")
 
-    async def _tell_progress(self) -> None:
+    async def _report_progress(self) -> None:
         while True:
             await asyncio.sleep(PROGRESS_SECONDS)
             note = f", {len(self._refusals)} refused" if self._refusals else ""
             if not (self._registered or self._refusals):
                 note = "; is the manager there?"
-            program.say(f"{self._registered} of {len(self._agents)} are registered{note}")
+            program.print_notice(f"{self._registered} of {len(self._agents)} are registered{note}")

@@ -1,7 +1,7 @@
-"""The processes of agents that one command starts: each has a socket passed on, and all end with their parent.
+"""The processes of agents that one command starts. Each inherits a listening socket, and all end with their parent.
 
-One that is killed or breaks down is started again: it comes back by its own files. Its socket stays open meanwhile, so
-that whoever calls it waits a little and is not turned away.
+A process that is killed or fails is started again, and continues from its own files. Its socket stays open meanwhile,
+so that a caller waits for a moment and is not refused.
 """
 
 from __future__ import annotations
@@ -20,48 +20,50 @@ from dataclasses import dataclass, field
 from typing import IO, Self
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.forked_process import Fork, can_fork
+from leaguekit.cli.forked_process import ForkedProcess, can_fork
 from leaguekit.league.registration import HAS_LEFT
 from leaguekit.protocol.plain_text import harmless
 
-# One that ends more often than so within so many seconds would do so for ever.
+# A process that fails more often than this within this time would fail again and again.
 MAX_RESTARTS = 5
 RESTART_SECONDS = 60.0
-# What a process takes of this one's open files: its socket, and the file of what it says.
-FILES_A_PROCESS = 2
-# What a command ends with that cannot be carried out: it would not be the next time either.
-IMPOSSIBLE = 2
+# The open files that the parent needs per process: its socket, and the file of its standard error.
+FILES_PER_PROCESS = 2
+# The exit code of a command that cannot be carried out. Starting it again would not help.
+EXIT_IMPOSSIBLE = 2
 
 
 @dataclass(slots=True)
 class _Child:
-    served: socket.socket
+    sock: socket.socket
     arguments: tuple[str, ...]
-    process: subprocess.Popen[bytes] | Fork
-    # A file and not a pipe: what nobody reads must never hold an agent up.
-    said: IO[bytes]
-    # Whether it knows again what it knew.
-    comes_back: bool
+    process: subprocess.Popen[bytes] | ForkedProcess
+    # A file and not a pipe: a full pipe that is not read would block the agent.
+    stderr_file: IO[bytes]
+    # Whether it continues from its files when it is started again.
+    is_restartable: bool
     secrets: dict[str, str]
     restarts: deque[float] = field(default_factory=deque)
 
 
 class Processes:
-    """The agents' processes. They end when this one does, for each holds the end of a pipe."""
+    """The processes of agents. They end when this process does: each watches the read end of a pipe."""
 
-    def __init__(self, *, aloud: bool = False, forked: bool = False) -> None:
-        """``aloud`` lets them speak to the terminal; ``forked`` lets them go on from this one where that can be,
-        but not those that are started again: by then this one has a loop.
+    def __init__(self, *, inherits_stderr: bool = False, uses_fork: bool = False) -> None:
+        """With ``inherits_stderr`` the processes write to this process's standard error.
+
+        With ``uses_fork`` they are forked from this process, if the system supports that. A process that is started
+        again is never forked, because by then this process runs an event loop.
         """
-        self._aloud = aloud
-        self._forked = forked
+        self._aloud = inherits_stderr
+        self._forked = uses_fork
         self._children: dict[str, _Child] = {}
         self._read, self._write = os.pipe()
-        # Whether Ctrl-C came before an event loop took it over.
+        # Whether Ctrl-C was pressed before an event loop handled signals.
         self.is_interrupted = False
 
     def __enter__(self) -> Self:
-        # Noted and not raised: Python swallows what is raised at a fork.
+        # Noted and not raised: Python ignores an exception that is raised during a fork.
         self._on_interrupt = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -70,88 +72,92 @@ class Processes:
         os.close(self._write)
         deadline = time.monotonic() + 10
         for child in self._children.values():
-            child.served.close()
+            child.sock.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.process.wait(max(0.1, deadline - time.monotonic()))
             if child.process.poll() is None:
                 child.process.kill()
                 child.process.wait()
-            child.said.close()
+            child.stderr_file.close()
         os.close(self._read)
 
     def _interrupt(self, _number: int, _frame: object) -> None:
         self.is_interrupted = True
 
     def raise_interrupt(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C has come."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
         if self.is_interrupted:
             raise KeyboardInterrupt
 
     def start(
         self,
         name: str,
-        served: socket.socket,
+        sock: socket.socket,
         *arguments: str,
-        comes_back: bool = True,
+        is_restartable: bool = True,
         secrets: dict[str, str] | None = None,
     ) -> None:
-        """Start one; it is started again only if it comes back as what it was.
+        """Start a process. If it fails, it is started again only if ``is_restartable``.
 
-        ``secrets`` go into its environment: arguments can be read by everybody on the machine. Raises CommandError,
-        and KeyboardInterrupt if Ctrl-C has come.
+        ``secrets`` are passed in its environment, because all users of the machine can read arguments. Raises
+        CommandError, and KeyboardInterrupt if Ctrl-C was pressed.
         """
         self.raise_interrupt()
         secrets = secrets or {}
-        process: subprocess.Popen[bytes] | Fork
+        process: subprocess.Popen[bytes] | ForkedProcess
         try:
-            said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
+            stderr_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
             if self._forked and not secrets and can_fork():
-                told = None if self._aloud else said.fileno()
-                process = Fork([*arguments, *self._passed(served)], kept=(served.fileno(), self._read), said=told)
+                stderr_fd = None if self._aloud else stderr_file.fileno()
+                process = ForkedProcess(
+                    [*arguments, *self._descriptor_options(sock)],
+                    kept_fds=(sock.fileno(), self._read),
+                    stderr_fd=stderr_fd,
+                )
             else:
-                process = self._started(served, arguments, said, secrets)
+                process = self._spawn(sock, arguments, stderr_file, secrets)
         except OSError as error:
             raise CommandError(f"{name} cannot be started: {error}") from None
-        self._children[name] = _Child(served, arguments, process, said, comes_back, secrets)
+        self._children[name] = _Child(sock, arguments, process, stderr_file, is_restartable, secrets)
 
-    def _passed(self, served: socket.socket) -> tuple[str, ...]:
-        return "--socket-fd", str(served.fileno()), "--parent-fd", str(self._read)
+    def _descriptor_options(self, sock: socket.socket) -> tuple[str, ...]:
+        return "--socket-fd", str(sock.fileno()), "--parent-fd", str(self._read)
 
-    def _started(
-        self, served: socket.socket, arguments: tuple[str, ...], said: IO[bytes], secrets: dict[str, str]
+    def _spawn(
+        self, sock: socket.socket, arguments: tuple[str, ...], stderr_file: IO[bytes], secrets: dict[str, str]
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "leaguekit", *arguments, *self._passed(served)],
-            pass_fds=(served.fileno(), self._read),
+            [sys.executable, "-m", "leaguekit", *arguments, *self._descriptor_options(sock)],
+            pass_fds=(sock.fileno(), self._read),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None if self._aloud else said,
+            stderr=None if self._aloud else stderr_file,
             env=os.environ | secrets,
-            # Ctrl-C goes to this process alone, which then ends the others in order.
+            # Ctrl-C must reach only this process, which then ends the others in order.
             start_new_session=True,
         )
 
     def check(self) -> list[str]:
-        """Start again whoever has ended, and say so; CommandError if that would not help.
+        """Start processes again that have ended. Returns notices. Raises CommandError if that would not help.
 
-        A player or a referee that ended well has heard of the league's end. A player that was withdrawn or disqualified
-        is not started again.
+        A player or a referee that ended with code 0 knows that the league is over. It is not started again, nor is a
+        player that was withdrawn or disqualified.
         """
         news = []
         for name, child in self._children.items():
             code = child.process.poll()
-            if code is None or child.served.fileno() < 0:
+            if code is None or child.sock.fileno() < 0:
                 continue
             if code == 0 and name != "manager":
-                # Nobody is to wait for an answer there.
-                child.served.close()
+                # Close the socket, so that callers do not wait for an answer.
+                child.sock.close()
                 continue
-            if code == IMPOSSIBLE and HAS_LEFT in self._said(child):
-                child.served.close()
+            if code == EXIT_IMPOSSIBLE and HAS_LEFT in self._read_stderr(child):
+                child.sock.close()
                 news.append(f"{name} has left the league and is not started again")
                 continue
-            why = self._why(child, code)
-            if code == IMPOSSIBLE or not child.comes_back:
+            why = self._describe_exit(child, code)
+            if code == EXIT_IMPOSSIBLE or not child.is_restartable:
                 raise CommandError(f"{name} failed: {why}")
             now = time.monotonic()
             while child.restarts and child.restarts[0] < now - RESTART_SECONDS:
@@ -160,20 +166,20 @@ class Processes:
                 raise CommandError(f"{name} failed {MAX_RESTARTS + 1} times within a minute: {why}")
             child.restarts.append(now)
             try:
-                child.process = self._started(child.served, child.arguments, child.said, child.secrets)
+                child.process = self._spawn(child.sock, child.arguments, child.stderr_file, child.secrets)
             except OSError as error:
                 raise CommandError(f"{name} ended unexpectedly ({why}) and cannot be started again: {error}") from None
             news.append(f"{name} ended unexpectedly ({why}) and is started again")
         return news
 
-    def _why(self, child: _Child, code: int) -> str:
+    def _describe_exit(self, child: _Child, code: int) -> str:
         if code < 0:
             # Most real-time signals have no name.
             names = {one.value: one.name for one in signal.Signals}
             return f"killed by {names.get(-code, f'signal {-code}')}"
-        last = self._said(child).strip().rpartition("\n")[2]
+        last = self._read_stderr(child).strip().rpartition("\n")[2]
         return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {code}"
 
-    def _said(self, child: _Child) -> str:
-        child.said.seek(0)
-        return child.said.read().decode(errors="replace")
+    def _read_stderr(self, child: _Child) -> str:
+        child.stderr_file.seek(0)
+        return child.stderr_file.read().decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What all long-running commands share: the loop, signals, sockets that a parent passes on, and ending with it."""
+"""The common parts of long-running commands: options, event loop, signals, sockets, and the end of the parent."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from leaguekit.transport.server.server import CannotListen, listen
 
 Stop = asyncio.Event
 MAX_FILES = 16_384
-# What a program needs of open files in any case: its log, its store, its event loop, and a few connections.
+# The open files that every program needs: its log, its store, its event loop, and a few connections.
 OTHER_FILES = 64
-OBJECTS_A_COLLECTION = 10_000
-# An address for documents only: the way to it is the way to everywhere.
-_ANYWHERE = "http://192.0.2.1/"
-_HERE = ("http://127.0.0.1/", "http://[::1]/")
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+GC_THRESHOLD = 10_000
+# An address reserved for documentation. The route to it is the default route.
+_PUBLIC_URL = "http://192.0.2.1/"
+_LOOPBACK_URLS = ("http://127.0.0.1/", "http://[::1]/")
+_WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 HOST = "127.0.0.1"
-# Where the codes may stand by which a player or a referee comes in, if they are not to stand in its URL.
-SEAT, REFEREE_CODE = "LEAGUE_SEAT", "LEAGUE_REFEREE_CODE"
+# The environment variables for the codes of a player and a referee. A code may be in the manager's URL instead.
+SEAT_VARIABLE, REFEREE_CODE_VARIABLE = "LEAGUE_SEAT", "LEAGUE_REFEREE_CODE"
 
 
 def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
-    """The options of every agent."""
+    """Add the options of every agent."""
     parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST})")
     parser.add_argument("--port", type=int, default=port, help=f"the port (default {port}; 0 takes a free one)")
     parser.add_argument("--endpoint", metavar="URL", help="how others reach it, if not at host and port")
@@ -56,41 +56,48 @@ def add_options(parser: argparse.ArgumentParser, *, port: int) -> None:
         default=Path("SHARED"),
         help="where its files go (default SHARED)",
     )
-    # For `league run`: a socket that is bound already, and a pipe that closes when the parent ends.
+    # For `league run`: a listening socket, and a pipe that closes when the parent ends.
     parser.add_argument("--socket-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
 
 
-def add_policy(parser: argparse.ArgumentParser) -> None:
-    """The option of those who call whom others name."""
+def add_manager_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--manager``, which is required."""
     parser.add_argument(
-        "--allow",
-        metavar="WHERE",
-        help="whom it may call: local, lan=10.0.0.0/24,… or public (default local; needed if --host is not)",
+        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
     )
 
 
-def add_names(parser: argparse.ArgumentParser) -> None:
-    """The options of those whom browsers call, and others through proxies."""
+def add_allow_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--allow``, the option of agents that call addresses which other agents name."""
     parser.add_argument(
-        "--host-name", metavar="NAME", action="append", default=[], help="a name others call it by, beside --endpoint's"
+        "--allow",
+        metavar="WHERE",
+        help="which addresses it may call: local, lan=10.0.0.0/24,… or public (default local; needed if --host is not)",
+    )
+
+
+def add_proxy_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of servers that are called by browsers or through proxies."""
+    parser.add_argument(
+        "--host-name", metavar="NAME", action="append", default=[], help="another host name of it, beside --endpoint's"
     )
     parser.add_argument(
         "--proxy",
         metavar="ADDRESS",
         action="append",
         default=[],
-        help="a proxy that is believed whom it passes on (X-Forwarded-For); one on this machine also is if --endpoint "
-        "leads elsewhere than to where it listens",
+        help="a proxy whose X-Forwarded-For is trusted; a proxy on this machine is trusted as well if --endpoint is "
+        "not the address at which this server listens",
     )
 
 
 def policy_for(options: argparse.Namespace) -> AddressPolicy:
-    """Where the operator allows calls to go."""
+    """The addresses to which the operator allows calls."""
     allowed = options.allow
     if allowed is None and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise CommandError(
-            f"listening at {options.host}, it must be told whom it may call: --allow local, lan=… or public"
+            f"it listens at {options.host}, so say which addresses it may call: --allow local, lan=… or public"
         )
     try:
         if allowed in (None, "local"):
@@ -104,8 +111,8 @@ def policy_for(options: argparse.Namespace) -> AddressPolicy:
     raise CommandError(f"--allow must be local, lan=CIDR,… or public, got {allowed!r}")
 
 
-def opened(options: argparse.Namespace, manager: str = "") -> tuple[socket.socket, str]:
-    """The socket to serve, and the URL at which others, above all the manager, reach it."""
+def open_socket(options: argparse.Namespace, manager: str = "") -> tuple[socket.socket, str]:
+    """Open the socket to serve. Returns it with the URL at which others, above all the manager, reach it."""
     try:
         if options.socket_fd is not None:
             served = socket.socket(fileno=options.socket_fd)
@@ -113,66 +120,70 @@ def opened(options: argparse.Namespace, manager: str = "") -> tuple[socket.socke
             served = listen(options.host, options.port)
     except CannotListen as error:
         raise CommandError(str(error)) from None
-    return served, options.endpoint or reached_at(served, manager)
+    return served, options.endpoint or url_of_socket(served, manager)
 
 
-def reached_at(served: socket.socket, *towards: str) -> str:
-    """The URL of a socket; of one that listens everywhere, as it faces the first of these that there is a way to."""
-    urls = [endpoint_of(served, one) for one in (*towards, *_HERE)]
-    return next((url for url in urls if urlsplit(url).hostname not in _EVERYWHERE), urls[-1])
+def url_of_socket(served: socket.socket, *towards: str) -> str:
+    """The URL of a listening socket.
+
+    If the socket listens at all addresses, the URL has the address from which the first of ``towards`` that can be
+    reached is called.
+    """
+    urls = [endpoint_of(served, one) for one in (*towards, *_LOOPBACK_URLS)]
+    return next((url for url in urls if urlsplit(url).hostname not in _WILDCARD_HOSTS), urls[-1])
 
 
 def proxies_for(options: argparse.Namespace) -> list[Network]:
-    """The proxies that the operator named."""
+    """The trusted proxies, from the options."""
     try:
         return [ip_network(text, strict=False) for text in options.proxy]
     except ValueError as error:
         raise CommandError(f"--proxy must be an address: {error}") from None
 
 
-def facing(options: argparse.Namespace) -> str:
-    """A URL on the side from which others come, which shows the address that a machine has there. Nothing is sent."""
+def outward_url(options: argparse.Namespace) -> str:
+    """A URL in the network from which others call, to find this machine's address there. Nothing is sent to it."""
     if (options.allow or "").startswith("lan="):
         network = ip_network(options.allow.removeprefix("lan=").split(",")[0], strict=False)
-        return f"http://{_written(network.network_address + 1)}/"
-    return _ANYWHERE if options.allow == "public" else ""
+        return f"http://{_format_host(network.network_address + 1)}/"
+    return _PUBLIC_URL if options.allow == "public" else ""
 
 
-def _written(address: Address) -> str:
+def _format_host(address: Address) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
 def mcp_url(url: str) -> str:
-    """The URL of a server at which messages are posted; people leave the path out."""
+    """The URL at which a server accepts messages. If the path is missing, it is /mcp."""
     parts = urlsplit(url)
     return parts._replace(path="/mcp").geturl() if parts.path in ("", "/") else url
 
 
 def check_url(option: str, url: str) -> None:
-    """Whether an option is a URL that can be called at all: nobody is to wait for an answer from nowhere."""
+    """Raise CommandError if the value of an option is not a URL that can be called."""
     try:
         read_url(url)
     except Unreachable as error:
         raise CommandError(f"{option}: {error}. Give it as http://HOST:PORT/mcp.") from None
 
 
-def dashboard(endpoint: str) -> str:
-    """Where a browser finds the page of the manager at an endpoint."""
+def dashboard_url(endpoint: str) -> str:
+    """The URL of the page of the server at an endpoint."""
     return endpoint.partition("?")[0].removesuffix("mcp")
 
 
 def raise_file_limit(wanted: int = MAX_FILES) -> None:
-    """Allow this program as many open files, and so connections, as the system lets it have."""
+    """Raise the limit of open files, and so of connections, to ``wanted`` or as far as the system allows."""
     with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # there is none on Windows
+        import resource  # Windows does not have it
 
-        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = max(now, wanted if most == resource.RLIM_INFINITY else min(most, wanted))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = max(soft, wanted if hard == resource.RLIM_INFINITY else min(hard, wanted))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def check_files(needed: int) -> None:
-    """Raise CommandError if this program may not open that many files beside its connections."""
+def check_file_limit(needed: int) -> None:
+    """Raise CommandError if this program cannot open this number of files beside ``OTHER_FILES``."""
     needed += OTHER_FILES
     raise_file_limit(max(needed, MAX_FILES))
     if (limit := max_descriptors()) < needed:
@@ -182,23 +193,25 @@ def check_files(needed: int) -> None:
 
 
 def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None = None) -> int:
-    """Run a program until it ends by itself, is interrupted, or its parent is gone."""
+    """Run a program until it ends, is interrupted, or its parent ends."""
     if logging.lastResort is not None:
-        # What is logged before there is a log file goes to the terminal.
+        # Records that are logged before there is a log file go to the terminal.
         logging.lastResort.setFormatter(PlainLines())
     spare_logging()
     raise_file_limit()
-    _spare_collections()
+    _reduce_garbage_collections()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_until_stopped(main, parent_fd))
 
 
-def _spare_collections() -> None:
-    """Look for garbage rarely: there is hardly any but what goes by itself, and looking took 0.3 ms of every match."""
-    # What has been imported stays.
+def _reduce_garbage_collections() -> None:
+    """Make garbage collections rare: nearly all objects are freed by reference counting, and collections took 0.3 ms
+    per match.
+    """
+    # Imported modules stay.
     gc.freeze()
-    # At Python's 700 even the messages of one round that are under way are looked through again and again.
-    gc.set_threshold(OBJECTS_A_COLLECTION)
+    # With Python's default of 700, even the messages of one round would be visited several times.
+    gc.set_threshold(GC_THRESHOLD)
 
 
 async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int | None) -> int:
@@ -207,7 +220,7 @@ async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     if parent_fd is not None:
-        # Nothing is ever written there: it becomes readable when the parent's end is closed.
+        # Nothing is written to the pipe. It becomes readable when the parent's end is closed.
         loop.add_reader(parent_fd, stop.set)
     try:
         return await main(stop)
@@ -217,27 +230,27 @@ async def _until_stopped(main: Callable[[Stop], Awaitable[int]], parent_fd: int 
 
 
 def manager_url(url: str, purpose: Purpose) -> str:
-    """The manager's URL with the seat or referee code that the environment has, if it has one.
+    """The manager's URL with the seat or referee code from the environment, if there is one.
 
-    A seat code brings a referee back whose token was rotated.
+    A seat code is also for a referee whose token was rotated.
     """
-    if code := os.environ.get(SEAT):
+    if code := os.environ.get(SEAT_VARIABLE):
         purpose = "seat"
     elif purpose == "referee":
-        code = os.environ.get(REFEREE_CODE)
+        code = os.environ.get(REFEREE_CODE_VARIABLE)
     return with_code(without_codes(url), purpose, code) if code else url
 
 
-def say(text: str) -> None:
-    """Tell the person at the terminal. That this cannot be written stops no program."""
+def print_notice(text: str) -> None:
+    """Print a notice to standard error. Errors of writing are ignored."""
     with contextlib.suppress(OSError):
         print(harmless_lines(text), file=sys.stderr, flush=True)
 
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:
-    """Serve a player or a referee, and say how it goes; the program's exit code."""
+    """Serve a player or a referee until its league is over. Returns the exit code."""
     try:
-        is_over = await serve(agent, served, refuse, stop, tell=say)
+        is_over = await serve(agent, served, refuse, stop, tell=print_notice)
     except (RegistrationRefused, StoreError) as error:
         raise CommandError(str(error)) from None
     return 0 if is_over else 130

@@ -1,4 +1,4 @@
-"""``league rebuild-files``: make the JSON files that other tools read again, from a league's log."""
+"""``league rebuild-files``: write the JSON files for other tools again, from a league's log."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ EXAMPLES = """examples:
   league rebuild-files                                    of the newest league under SHARED
   league rebuild-files league.db --data-dir elsewhere
 
-Made again are agents_config.json, standings.json and rounds.json of the league, and a file for each match that a
-referee reported, under --data-dir: the same that the manager and its referees wrote. config/agents/agents_config.json
-is made again too, unless it is that of a league which was created later. Players' own histories are theirs, and stay as
-they are.
+It writes agents_config.json, standings.json and rounds.json of the league, and a file for each match that a referee
+reported, under --data-dir. They are the same as the manager and its referees wrote. config/agents/agents_config.json is
+written too, unless it belongs to a league that was created later. The players' own histories are not changed.
 """
 
 
@@ -46,7 +45,7 @@ async def _rebuild(reader: LogReader, data_dir: Path) -> int:
         created_at = created_at or event.at
         league.apply(event)
 
-    await stores.feed(reader, take)
+    await stores.feed_events(reader, take)
     views = [agents_view(league, paths, created_at), standings_view(league, paths), rounds_view(league, paths)]
     print(harmless(f"{league.settings.league_id}: {league.state}"))
     for path, view in views:
@@ -54,19 +53,19 @@ async def _rebuild(reader: LogReader, data_dir: Path) -> int:
         print(f"  {path}")
     matches: set[Path] = set()
     with stores.Progress("matches written") as progress:
-        async for one in stores.stored(reader):
-            # Of a match that was played again the last report stays.
-            if isinstance(event := stores.read(one), ResultRecorded):
+        async for one in stores.iterate_events(reader):
+            # If a match was played again, its last report is the one that stays.
+            if isinstance(event := stores.decode_event(one), ResultRecorded):
                 path, view = await _match(reader, event, league, paths)
                 write_view(DISK, path, view)
                 matches.add(path)
-                progress.show(len(matches))
+                progress.update(len(matches))
     print(f"  {paths.match(league.settings.league_id, 'R1M1').parent}: {len(matches):,} matches")
     return 0
 
 
 async def _match(reader: LogReader, report: ResultRecorded, league: League, paths: Views) -> tuple[Path, Any]:
-    transcript = await stores.transcript(reader, report.match_id)
+    transcript = await stores.read_transcript(reader, report.match_id)
     if transcript is not None and transcript.attempt != report.attempt:
         transcript = None
     return match_view(

@@ -10,27 +10,25 @@ EXAMPLES = f"""examples:
   league referee --manager http://127.0.0.1:8000/mcp
   league referee --manager http://127.0.0.1:8000/mcp --port 8002 --name "Second referee" --max-concurrent 10
   league referee --manager 'http://10.0.0.5:8000/mcp?referee=7K2M-Q9XD-0RTB-5HVN'
-  {program.REFEREE_CODE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
+  {program.REFEREE_CODE_VARIABLE}=7K2M-Q9XD-0RTB-5HVN league referee …      the same, unseen by others on this machine
 
-The referee code is what the manager shows on its terminal, or keeps in the file that it names; on the manager's own
-machine none is needed.
-It registers, plays the matches that it is given, and ends with the league. Started again with the same name and
---data-dir it comes back under its id and delivers what it had ruled.
+The manager prints the referee code on its terminal, or keeps it in the file that it names. On the manager's own machine
+no code is needed.
+The referee registers, plays the matches that it is assigned, and ends with the league. Started again with the same name
+and --data-dir, it keeps its id and delivers the rulings that it had made.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     program.add_options(parser, port=8001)
-    program.add_policy(parser)
-    parser.add_argument(
-        "--manager", metavar="URL", required=True, help="the manager's, such as http://127.0.0.1:8000/mcp"
-    )
+    program.add_allow_option(parser)
+    program.add_manager_option(parser)
     parser.add_argument("--name", default="Referee", help="its name (default Referee)")
     parser.add_argument(
         "--max-concurrent", metavar="N", type=int, default=2, help="matches at once, 1 to 10 (default 2)"
     )
-    # For `league host`: where its own gateway listens, whatever agents may name.
+    # For `league host`: the URL of its own gateway, which may be called whatever --allow says.
     parser.add_argument("--own", metavar="URL", action="append", default=[], help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
@@ -49,7 +47,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
 
     caller = McpCaller(HttpCaller(program.policy_for(options).trusting(options.manager, *options.own)))
     world = World(caller, options.data_dir)
-    served, endpoint = program.opened(options, options.manager)
+    sock, endpoint = program.open_socket(options, options.manager)
     referee = RefereeAgent(
         world,
         manager_url=program.manager_url(options.manager, "referee"),
@@ -58,6 +56,6 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
         max_concurrent=options.max_concurrent,
     )
     try:
-        return await program.serve_agent(referee, served, referee.refuse, stop)
+        return await program.serve_agent(referee, sock, referee.refuse, stop)
     finally:
         await world.caller.close()

@@ -1,4 +1,4 @@
-"""``league replay``: one match as its referee saw it, in words."""
+"""``league replay``: print one match as its referee saw it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ EXAMPLES = """examples:
   league replay league.db R2M3
   league replay R2M3 --json             one JSON object: events, transcript, and what was verified
 
-Shown are the match's events, every message that its referee sent and got, the ruling with its evidence, and whether
-the draw is the one that was committed to. Only our own referees hand a transcript in; of others the log knows less.
+It prints the match's events, every message that its referee sent and received, the ruling with its evidence, and
+whether the draw is the one that was committed to. Only referees of leaguekit deliver the messages.
 """
 
 
@@ -45,28 +45,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
-    story = _Story(name)
-    await stores.feed(reader, story.take)
-    if story.match is None:
-        there_are = f"there are {', '.join(story.others)} …" if story.others else "it has no schedule yet"
-        raise CommandError(f"there is no match {name} in this league; {there_are}")
-    story.transcript = await stores.transcript(reader, name)
-    lines = [json_line(story.as_json())] if as_json else map(harmless, story.as_text())
+    history = _MatchHistory(name)
+    await stores.feed_events(reader, history.take)
+    if history.match is None:
+        hint = f"there are {', '.join(history.others)} …" if history.others else "it has no schedule yet"
+        raise CommandError(f"there is no match {name} in this league; {hint}")
+    history.transcript = await stores.read_transcript(reader, name)
+    lines = [json_line(history.as_json())] if as_json else map(harmless, history.as_text())
     print("\n".join(lines))
     return 0
 
 
-class _Story:
-    """All that is known of one match."""
+class _MatchHistory:
+    """Everything that the store has about one match."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.match: Match | None = None
-        # The first matches that there are, for who has named one that there is not.
+        # The first matches of the league, as a hint if the named match does not exist.
         self.others: list[str] = []
         self.transcript: MatchTranscript | None = None
         self._names: dict[str, str] = {}
-        # Of each referee, whether it does not know the seed.
+        # The referees, each with whether it does not know the seed.
         self._without_seed: dict[str, bool] = {}
         self._events: list[e.Event] = []
         self._game = ""
@@ -96,24 +96,24 @@ class _Story:
                     self.others.append(name)
 
     @property
-    def _recorded(self) -> e.ResultRecorded | None:
-        """What a referee reported last."""
+    def _last_report(self) -> e.ResultRecorded | None:
+        """The last report of a referee."""
         reports = [event for event in self._events if isinstance(event, e.ResultRecorded)]
         return reports[-1] if reports else None
 
     def _judgement(self, match: Match) -> Judgement | None:
-        recorded = self._recorded
+        recorded = self._last_report
         if recorded is None:
             return None
         has_seed = not self._without_seed.get(recorded.referee_id)
-        judged = judge(self._game, match, recorded.attempt, recorded.result, self._seed, has_seed=has_seed)
+        judgement = judge(self._game, match, recorded.attempt, recorded.result, self._seed, has_seed=has_seed)
         if self.transcript is not None and self.transcript.attempt == recorded.attempt:
-            judged.faults.extend(faults_in_transcript(recorded, self.transcript))
-        return judged
+            judgement.faults.extend(faults_in_transcript(recorded, self.transcript))
+        return judgement
 
     def as_json(self) -> dict[str, Any]:
-        match = self._known()
-        judged = self._judgement(match)
+        match = self._require_match()
+        judgement = self._judgement(match)
         return {
             "match_id": match.id,
             "round_id": match.round_id,
@@ -121,11 +121,11 @@ class _Story:
             "players": [{"player_id": name, "display_name": self._names[name]} for name in match.players],
             "events": [Teller().as_json(event) for event in self._events],
             "transcript": None if self.transcript is None else msgspec.to_builtins(self.transcript),
-            "verification": None if judged is None else msgspec.to_builtins(judged._asdict()),
+            "verification": None if judgement is None else msgspec.to_builtins(judgement._asdict()),
         }
 
     def as_text(self) -> Iterator[str]:
-        match = self._known()
+        match = self._require_match()
         a, b = (f"{name} ({self._names[name]})" for name in match.players)
         yield f"{match.id}: {a} – {b}, {self._game}, round {match.round_id}"
         yield ""
@@ -133,22 +133,22 @@ class _Story:
         if not self._events:
             yield "  Nothing has happened yet."
         yield from self._transcript_text()
-        if (recorded := self._recorded) is not None:
+        if (recorded := self._last_report) is not None:
             yield from _ruling(recorded)
-        if (judged := self._judgement(match)) is not None:
-            yield from _verified(judged)
+        if (judgement := self._judgement(match)) is not None:
+            yield from _verified(judgement)
 
-    def _known(self) -> Match:
+    def _require_match(self) -> Match:
         if self.match is None:
             raise RuntimeError("the match was looked for before")
         return self.match
 
     def _transcript_text(self) -> Iterator[str]:
-        transcript, recorded = self.transcript, self._recorded
+        transcript, recorded = self.transcript, self._last_report
         if transcript is None:
             if recorded is not None:
                 yield ""
-                yield f"There is no transcript: {recorded.referee_id} handed none in."
+                yield f"There is no transcript: {recorded.referee_id} delivered none."
             return
         yield ""
         yield f"Attempt {transcript.attempt} as {transcript.sender} saw it, in seconds since it began:"
@@ -157,17 +157,18 @@ class _Story:
 
 
 def _line(entry: TranscriptEntry) -> str:
-    who = "" if entry.player_id is UNSET else entry.player_id
-    way = {"sent": f"to   {who}", "received": f"from {who}", "failed": f"with {who}" if who else ""}.get(entry.what, "")
-    said = [] if entry.note is UNSET else [entry.note]
+    player = "" if entry.player_id is UNSET else entry.player_id
+    directions = {"sent": f"to   {player}", "received": f"from {player}", "failed": f"with {player}" if player else ""}
+    direction = directions.get(entry.what, "")
+    texts = [] if entry.note is UNSET else [entry.note]
     if entry.message_type is not UNSET:
         text = describe_message(entry.message_type, entry.body or {})
-        said = [f"{entry.message_type}: {text}".removesuffix(": "), *said]
+        texts = [f"{entry.message_type}: {text}".removesuffix(": "), *texts]
     what = {"failed": "failed ", "ruled": "ruled "}.get(entry.what, "")
-    return f"{way:10} {what}{'; '.join(said)}".rstrip()
+    return f"{direction:10} {what}{'; '.join(texts)}".rstrip()
 
 
-def _plain(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -185,8 +186,8 @@ def _ruling(recorded: e.ResultRecorded) -> Iterator[str]:
 
 
 def _outline(value: dict[str, Any]) -> Iterator[str]:
-    """Whatever evidence there is: plain facts on one line, the rest below it."""
-    plain = [f"{name} {_plain(inner)}" for name, inner in value.items() if not isinstance(inner, dict | list)]
+    """The evidence as indented lines: plain values on one line, and nested ones below it."""
+    plain = [f"{name} {_format_value(inner)}" for name, inner in value.items() if not isinstance(inner, dict | list)]
     if plain:
         yield ", ".join(plain)
     for name, inner in value.items():
@@ -196,19 +197,19 @@ def _outline(value: dict[str, Any]) -> Iterator[str]:
         elif isinstance(inner, list):
             yield f"{name}:"
             for one in inner:
-                yield from (f"  {line}" for line in (_outline(one) if isinstance(one, dict) else [_plain(one)]))
+                yield from (f"  {line}" for line in (_outline(one) if isinstance(one, dict) else [_format_value(one)]))
 
 
-def _verified(judged: Judgement) -> Iterator[str]:
+def _verified(judgement: Judgement) -> Iterator[str]:
     yield ""
     yield "Verified:"
-    done = {
-        "the result is what the game's rules make of the choices": judged.is_replayed,
-        "the draw is the one that was committed to": judged.is_opened,
-        "the draw is the one that the league's seed gives": judged.is_derived,
+    confirmed = {
+        "the result is what the game's rules make of the choices": judgement.is_replayed,
+        "the draw is the one that was committed to": judgement.is_opened,
+        "the draw is the one that the league's seed gives": judgement.is_derived,
     }
-    faults = [f"  WRONG: expected {fault.expected}, found {fault.found}" for fault in judged.faults]
-    yield from faults or (f"  {what}" for what, is_done in done.items() if is_done)
-    yield from (f"  not checkable: {reason}" for reason in judged.not_checkable)
-    if not faults and not judged.not_checkable and not any(done.values()):
+    faults = [f"  WRONG: expected {fault.expected}, found {fault.found}" for fault in judgement.faults]
+    yield from faults or (f"  {what}" for what, is_done in confirmed.items() if is_done)
+    yield from (f"  not checkable: {reason}" for reason in judgement.not_checkable)
+    if not faults and not judgement.not_checkable and not any(confirmed.values()):
         yield "  nothing: the match was not played"

@@ -1,4 +1,4 @@
-"""``league report``: a league as one HTML page to be mailed or published, and its figures for programs beside it."""
+"""``league report``: write a league as one HTML page, and its figures as files for programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from leaguekit.cli import CommandError, stores
-from leaguekit.cli.export import HEADS, cell
+from leaguekit.cli.export import COLUMNS, cell
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.league.figures import Figures, Line, figures
@@ -28,9 +28,9 @@ EXAMPLES = """examples:
   league report league.db --out report
   league report postgresql://me@db/league --out /var/www/league
 
-index.html needs nothing else: no network, no scripts, no other file. Beside it lie standings.csv (with ratings and
-their intervals), results.csv, cross-table.csv, points.csv and figures.json. The manager may go on meanwhile: what is
-reported is the league as it stands. Neither tokens nor where agents listen are in it.
+index.html needs nothing else: no network, no scripts, no other file. Beside it are standings.csv (with ratings and
+their intervals), results.csv, cross-table.csv, points.csv and figures.json. The manager may run meanwhile: the report
+has the league's state of now. It contains neither tokens nor endpoints.
 """
 PAGE = "index.html"
 
@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> int:
 async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     from leaguekit.web.report import Course, Report
 
-    reading = _Reading()
-    await stores.feed(reader, reading.take)
+    reading = _LeagueReader()
+    await stores.feed_events(reader, reading.take)
     found = figures(reading.listing.league)
-    sheets = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
-    files = {name: "".join(map(csv_row, rows(found))) for name, rows in sheets.items()}
+    tables = {"standings.csv": _standings, "cross-table.csv": _cross_table, "points.csv": _points}
+    files = {name: "".join(map(csv_row, rows(found))) for name, rows in tables.items()}
     files["results.csv"] = "".join(map(csv_row, _results(reading.listing)))
     files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
     report = Report(reading.listing.league, found, Course(reading.since, reading.until), files)
@@ -80,8 +80,8 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(content, encoding="utf-8", newline="")
 
 
-class _Reading:
-    """Takes a league event by event, with the times of its first and its last."""
+class _LeagueReader:
+    """Folds the events of a league, and notes the times of the first and the last."""
 
     def __init__(self) -> None:
         self.listing = Listing()
@@ -98,10 +98,10 @@ async def _matches(reader: LogReader, listing: Listing, report: Report) -> Async
     reasons = {row.match_id: row.reason for row in listing.results()}
     with stores.Progress("matches written") as progress:
         for number, match in enumerate(listing.league.matches.values()):
-            progress.show(number)
+            progress.update(number)
             wanted = match.has_ended and report.full_from is None
-            kept = await stores.transcript(reader, match.id) if wanted else None
-            yield ReportedMatch(match, reasons.get(match.id), kept)
+            transcript = await stores.read_transcript(reader, match.id) if wanted else None
+            yield ReportedMatch(match, reasons.get(match.id), transcript)
 
 
 Rows = Iterable[Sequence[object]]
@@ -127,7 +127,7 @@ def _points(found: Figures) -> Rows:
 
 
 def _results(listing: Listing) -> Rows:
-    heads = HEADS["results"]
-    yield heads
+    columns = COLUMNS["results"]
+    yield columns
     for row in listing.results():
-        yield [cell(getattr(row, head)) for head in heads]
+        yield [cell(getattr(row, head)) for head in columns]

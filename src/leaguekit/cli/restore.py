@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 from leaguekit.cli import CommandError, stored_plans, stores
-from leaguekit.cli.backup import add_common, contents, league_in, refuse_address
+from leaguekit.cli.backup import add_common_options, describe_contents, read_league_id, require_sqlite
 from leaguekit.cli.manager import default_store
 from leaguekit.cli.tables import json_line
 from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE
@@ -22,12 +22,12 @@ EXAMPLES = """examples:
   league restore monday.db --force                 in place of the store that is there
 
 The manager must be stopped. The backup is checked, copied, and put in place as a whole, with its head file. The command
-by which the league goes on is printed. The league goes on from the moment of the backup, with the same ids, tokens,
-seats and draws. What came later is lost, and is played again. Referees remember in journal.jsonl what they have played
+that continues the league is printed. The league continues from the moment of the backup, with the same ids, tokens,
+seats and draws. What came later is lost, and is played again. Referees keep in journal.jsonl what they have played
 since: remove that file, which is named if it is under --data-dir, and start them again. Otherwise such a match waits
 for minutes until its attempt is void and the next begins.
 
-The admin token and the referee code are not in a backup. Those in the manager's folder still hold. If they are missing,
+The admin token and the referee code are not in a backup. Those in the manager's folder stay valid. If they are missing,
 the manager makes a new admin token and shows it; `league token rotate --referee-code` makes a new code. `league
 rebuild-files` makes the JSON files again.
 
@@ -49,48 +49,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=Path("SHARED"),
         help="where the league's own store is (default SHARED)",
     )
-    add_common(parser)
+    add_common_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     for address in (options.backup, options.store or ""):
-        refuse_address(address, ["pg_restore", "league.dump", "--clean", "--if-exists", "--no-owner"])
+        require_sqlite(address, ["pg_restore", "league.dump", "--clean", "--if-exists", "--no-owner"])
     backup = Path(options.backup)
     try:
-        league_id = league_in(backup)
-        usual = default_store(options.data_dir, league_id)
-        store = Path(options.store or usual)
+        league_id = read_league_id(backup)
+        default_file = default_store(options.data_dir, league_id)
+        store = Path(options.store or default_file)
         with stores.Progress("MB copied") as progress:
-            copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.show)
+            copied = copy_store(backup, store, replaces=options.force, locks=True, progress=progress.update)
     except StoreError as error:
         raise CommandError(str(error)) from None
-    told = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
-    missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (usual.parent / name).exists()]
-    journals = sorted(map(str, usual.parent.parent.glob("*/journal.jsonl")))
-    go_on = _go_on(store, options.data_dir)
+    summary = {"league_id": league_id, "backup": str(backup), "store": str(store), **copied._asdict()}
+    missing = [name for name in (ADMIN_TOKEN, REFEREE_CODE) if not (default_file.parent / name).exists()]
+    journals = sorted(map(str, default_file.parent.parent.glob("*/journal.jsonl")))
+    continue_command = _continue_command(store, options.data_dir)
     if options.json:
-        print(json_line(told | {"missing": missing, "journals": journals, "go_on": go_on}))
+        print(json_line(summary | {"missing": missing, "journals": journals, "go_on": continue_command}))
         return 0
-    print(f"Restored {store}: {contents(told)}")
+    print(f"Restored {store}: {describe_contents(summary)}")
     if ADMIN_TOKEN in missing:
-        print(f"There is no admin token in {usual.parent}: the manager makes a new one")
+        print(f"There is no admin token in {default_file.parent}: the manager makes a new one")
     if REFEREE_CODE in missing:
         print("There is no referee code there: `league token rotate --referee-code` makes a new one")
     if journals:
         print("Stop the referees, and remove what they remember of later matches:")
         print(*(f"  {path}" for path in journals), sep="\n")
-    if not any(usual.parent.parent.glob("*/state.json")):
-        print(f"There are no tokens of agents in {usual.parent.parent}: copy what they had there before they come back")
-    print(f"Go on with: {go_on}")
+    agents = default_file.parent.parent
+    if not any(agents.glob("*/state.json")):
+        print(f"There are no tokens of agents in {agents}: copy what they had there before they come back")
+    print(f"Go on with: {continue_command}")
     return 0
 
 
-def _go_on(store: Path, data_dir: Path) -> str:
-    """The command by which the league goes on."""
+def _continue_command(store: Path, data_dir: Path) -> str:
+    """The command that continues the league."""
     more = [] if data_dir == Path("SHARED") else ["--data-dir", str(data_dir)]
     try:
-        asyncio.run(stored_plans.run_plan(str(store)))
+        asyncio.run(stored_plans.read_run_plan(str(store)))
     except (CommandError, StoreError):
         return shlex.join(["league", "manager", "--store", str(store), *more])
-    return stored_plans.resuming(store, *more)
+    return stored_plans.resume_command(store, *more)

@@ -1,4 +1,4 @@
-"""``league seats``: places in a league that their codes open, one a player."""
+"""``league seats``: create, list and revoke seats. A player registers with the code of its seat."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import argparse
 from typing import Any
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.operate import add_options, admin_token, call
+from leaguekit.cli.manager_client import admin_token
+from leaguekit.cli.operate import add_options, call
 from leaguekit.cli.tables import json_line, table
 
 EXAMPLES = """examples:
-  league seats new 30                   thirty codes, one a student; they are shown once
+  league seats new 30                   thirty codes, one per student; they are shown once
   league seats list                     who has which seat
-  league seats revoke S07               its code opens nothing any more (the code itself will do, too)
+  league seats revoke S07               its code is no longer valid (the code instead of S07 works, too)
 
-A player comes in with its code in the manager's URL: league player --manager 'http://…/mcp?seat=CODE'. The same code
-gives the same id, with a new token, at any time and from anywhere. Who came in with a seat that was revoked stays in
-the league: `league token rotate` takes its token, `league withdraw` its place. Only `league manager --require-seat`
-wants a seat of everybody.
+A player registers with its code in the manager's URL: league player --manager 'http://…/mcp?seat=CODE'. The same code
+gives the same id, with a new token, at any time and from any machine. A player whose seat is revoked stays in the
+league: `league token rotate` voids its token, `league withdraw` removes it. A seat is required only with
+`league manager --require-seat`.
 """
 
 
@@ -30,8 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    shown = call(options.manager, {"admin_token": admin_token(options), **_params(options.action, options.what)})
-    print(json_line(shown) if options.json else _as_text(options.action, shown))
+    answer = call(options.manager, {"admin_token": admin_token(options), **_params(options.action, options.what)})
+    print(json_line(answer) if options.json else _as_text(options.action, answer))
     return 0
 
 
@@ -47,8 +48,8 @@ def _params(action: str, what: str | None) -> dict[str, Any]:
     return {"command": "seats_new", "count": int(what)}
 
 
-def _as_text(action: str, shown: dict[str, Any]) -> str:
-    seats = shown["seats"]
+def _as_text(action: str, answer: dict[str, Any]) -> str:
+    seats = answer["seats"]
     if action == "new":
         return table(["seat", "code (shown once)"], [[one["id"], one["code"]] for one in seats])
     if not seats:

@@ -1,4 +1,4 @@
-"""``league simulate``: many leagues in one process, either to compare strategies or to see what faults can break."""
+"""``league simulate``: play many leagues in one process, to compare strategies or to test the system with faults."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from types import FrameType
 from typing import IO
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.comparison_report import as_json, as_text, wrapped
-from leaguekit.cli.tables import counted, json_line, warn_of_replaced
+from leaguekit.cli.comparison_report import as_json, as_text, wrap
+from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.sim.comparison import Comparison
-from leaguekit.sim.direct import CannotAsk, Entrant
+from leaguekit.sim.direct import AsyncStrategyError, Entrant
 from leaguekit.store.spreadsheets import csv_row
 
 BAR_WIDTH = 30
-# Seconds between two looks at the progress, on a terminal and elsewhere.
-BAR_EVERY = 0.1
-LINE_EVERY = 5.0
-# Elsewhere the first look comes earlier.
-FIRST_LINE = 1.0
+# The interval between two outputs of the progress, on a terminal and elsewhere.
+BAR_SECONDS = 0.1
+LINE_SECONDS = 5.0
+# Elsewhere the first output comes earlier.
+FIRST_LINE_SECONDS = 1.0
 PLAYERS_WITH_FAULTS = 4
-HEADS = (
+COLUMNS = (
     *("seed", "match_id", "player_a", "player_b", "strategy_a", "strategy_b"),
     *("points_a", "points_b", "choice_a", "choice_b", "drawn_number"),
 )
@@ -44,20 +44,21 @@ EXAMPLES = """examples:
   league simulate --faults all --seeds 300              real agents, with everything going wrong that can
   league simulate --json                                one JSON object at the end, for programs
 
-Without faults, schedule, referee's rules, games and strategies play by themselves: no messages, no clock.
+Without faults, only schedule, rules, games and strategies are used: there are no messages and no clock.
 
 What is estimated: a strategy's points per match in a league of these strategies, as a mean over all seatings. Players
-learn during a league, so it matters which strategies meet first. Each league's seed therefore decides which strategy
-has which seat, and the order in which strategies are named changes nothing. Each league is one observation.
-With --fresh the players see nothing of earlier matches, in whichever league.
-Better is claimed if the interval of a difference excludes 0. The more pairs there are, the wider are these intervals
-(Bonferroni), so that in 95 of 100 comparisons no such claim is false.
+learn during a league, so it matters which strategies meet first. Therefore each league's seed decides which strategy
+has which seat. The order in which strategies are named changes nothing. Each league is one observation.
+With --fresh the players see nothing of earlier matches.
+A strategy is called better if the interval of the difference excludes 0. The more pairs there are, the wider are these
+intervals (Bonferroni), so that in 95 of 100 comparisons no such claim is false.
 --seeds 1 seats strategies in the order named: its results are those of `league run` with this seed and these players.
-More players than strategies are given out in turn. If they do not come out even, the seed decides which get one more.
+If there are more players than strategies, the players take the strategies in turn. If the numbers do not divide evenly,
+the seed decides which strategies get one more player.
 
 Faults are for the whole system in virtual time: network (delays, losses, repeats, resets), crash (of any agent, at any
-moment), all (these, and slow or full disks and clocks that jump). What fails is told with the command that replays it.
-Ctrl-C ends it, and shows what there is so far.
+moment), outage (hosts that are cut off), all (these, and slow or full disks and clocks that jump). A league that fails
+is printed with the command that replays it. Ctrl-C ends the command, and prints the results so far.
 """
 
 
@@ -93,9 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     options.strategies = options.strategies or strategies_for(options.game)
-    has_faults, named = options.faults != "none", len(options.strategies)
+    has_faults, strategy_count = options.faults != "none", len(options.strategies)
     if options.players is None:
-        options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, named)
+        options.players = PLAYERS_WITH_FAULTS if has_faults else max(2, strategy_count)
     if options.players < 2 or options.referees < 1 or options.seeds < 1:
         raise CommandError("a simulation needs at least --players 2, --referees 1 and --seeds 1")
     try:
@@ -105,10 +106,10 @@ def run(options: argparse.Namespace) -> int:
     except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
     if not has_faults:
-        if options.players < named:
+        if options.players < strategy_count:
             raise CommandError(
-                f"--players {options.players} is too few for {named} strategies: "
-                f"use --players {named} or more, or name fewer --strategies"
+                f"--players {options.players} is too few for {strategy_count} strategies: "
+                f"use --players {strategy_count} or more, or name fewer --strategies"
             )
         return _compare(options, [Entrant(*one) for one in zip(options.strategies, functions, strict=True)])
     for option, is_given in (("--fresh", options.fresh), ("--out", options.out is not None)):
@@ -122,10 +123,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
-    """Play leagues without faults, and tell what they come to."""
+    """Play leagues without faults, and print the comparison."""
     comparison = Comparison(options.game, strategies, options.players, fresh=options.fresh, as_named=options.seeds == 1)
     progress = _Progress(comparison.league.matches * options.seeds, quiet=options.json)
-    with _written(options.out) as file, _until_interrupted() as interrupted, progress:
+    with _open_csv(options.out) as file, _note_interrupts() as interrupted, progress:
         for seed in range(options.seed, options.seed + options.seeds):
             rows = None if file is None else _Rows(comparison, seed)
             try:
@@ -133,7 +134,7 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
                     progress.advance(matches)
                     if interrupted:
                         break
-            except CannotAsk as error:
+            except AsyncStrategyError as error:
                 raise CommandError(str(error)) from None
             if interrupted:
                 break
@@ -142,25 +143,25 @@ def _compare(options: argparse.Namespace, strategies: list[Entrant]) -> int:
     if options.json:
         print(json_line(_figures(options, comparison, progress) | as_json(comparison)))
     else:
-        print("\n".join(_told(options, comparison, progress)))
-    warn_of_replaced(dict(zip(comparison.names, comparison.origins, strict=True)))
+        print("\n".join(_report_lines(options, comparison, progress)))
+    warn_of_replaced_moves(dict(zip(comparison.names, comparison.origins, strict=True)))
     return 130 if interrupted else 0
 
 
 @contextmanager
-def _written(path: Path | None) -> Iterator[IO[str] | None]:
+def _open_csv(path: Path | None) -> Iterator[IO[str] | None]:
     """The file for the matches, if there is one."""
     try:
         with nullcontext() if path is None else path.open("w", encoding="utf-8", newline="") as file:
             if file is not None:
-                file.write(csv_row(HEADS))
+                file.write(csv_row(COLUMNS))
             yield file
     except OSError as error:
         raise CommandError(f"--out {path} cannot be written: {error.strerror}; name another file") from None
 
 
 class _Rows:
-    """The matches of a league as lines of CSV. They are written when it is over, for only then it counts."""
+    """The matches of a league as lines of CSV. They are written at its end, because only then the league counts."""
 
     def __init__(self, comparison: Comparison, seed: int) -> None:
         self.lines: list[str] = []
@@ -169,7 +170,7 @@ class _Rows:
         self._strategies: dict[str, str] = {}
 
     def __call__(self, match_id: str, result: MatchResult) -> None:
-        # The seats are known when the league has begun.
+        # The seats are known only when the league has begun.
         strategies = self._strategies = self._strategies or self._comparison.strategy_of
         choices = result.details.choices
         a, b = result.score
@@ -178,8 +179,8 @@ class _Rows:
 
 
 @contextmanager
-def _until_interrupted() -> Iterator[list[int]]:
-    """A list that Ctrl-C puts something into, so that what is being counted is counted whole; a second one breaks."""
+def _note_interrupts() -> Iterator[list[int]]:
+    """A list to which Ctrl-C appends, so that the current round can end. A second Ctrl-C raises KeyboardInterrupt."""
     asked: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -195,38 +196,40 @@ def _until_interrupted() -> Iterator[list[int]]:
 
 
 class _Progress:
-    """How far it is: a bar on a terminal, a line now and then elsewhere, both on stderr."""
+    """Displays the progress on stderr: as a bar on a terminal, and as lines elsewhere."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
         self.seconds = self.cpu_seconds = 0.0
         self._total = total
         self._done = 0
         self._is_bar = sys.stderr.isatty()
-        self._every = BAR_EVERY if self._is_bar else inf if quiet else LINE_EVERY
-        self._is_shown = False
+        self._interval = BAR_SECONDS if self._is_bar else inf if quiet else LINE_SECONDS
+        self._is_visible = False
 
     def __enter__(self) -> None:
         self._began, self._cpu_began = time.perf_counter(), time.process_time()
-        self._next = self._began + (self._every if self._every == inf else min(self._every, FIRST_LINE))
+        self._next = self._began + (
+            self._interval if self._interval == inf else min(self._interval, FIRST_LINE_SECONDS)
+        )
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._began
-        # What one core would have done by itself, however busy the machine is.
+        # Independent of how busy the machine is.
         self.cpu_seconds = time.process_time() - self._cpu_began
-        if self._is_shown and self._is_bar:
+        if self._is_visible and self._is_bar:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def advance(self, matches: int) -> None:
         self._done += matches
         if (now := time.perf_counter()) < self._next:
             return
-        self._next = now + self._every
-        self._is_shown = True
+        self._next = now + self._interval
+        self._is_visible = True
         rate, share = self._done / (now - self._began), self._done / self._total
-        told = f"{share:4.0%}  {rate:,.0f} matches per second, {(self._total - self._done) / rate:.0f} s left"
+        status = f"{share:4.0%}  {rate:,.0f} matches per second, {(self._total - self._done) / rate:.0f} s left"
         filled = round(share * BAR_WIDTH)
-        bar = f"\r\x1b[K{'█' * filled}{'░' * (BAR_WIDTH - filled)} {told}"
-        print(bar if self._is_bar else told.strip(), end="" if self._is_bar else "\n", file=sys.stderr, flush=True)
+        bar = f"\r\x1b[K{'█' * filled}{'░' * (BAR_WIDTH - filled)} {status}"
+        print(bar if self._is_bar else status.strip(), end="" if self._is_bar else "\n", file=sys.stderr, flush=True)
 
 
 def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> dict[str, object]:
@@ -246,7 +249,7 @@ def _figures(options: argparse.Namespace, comparison: Comparison, progress: _Pro
     }
 
 
-def _told(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> Iterator[str]:
+def _report_lines(options: argparse.Namespace, comparison: Comparison, progress: _Progress) -> Iterator[str]:
     leagues = comparison.sums.leagues
     if leagues < options.seeds:
         yield f"Interrupted: {leagues} of {options.seeds} leagues are over, and only they count."
@@ -255,11 +258,11 @@ def _told(options: argparse.Namespace, comparison: Comparison, progress: _Progre
     yield from as_text(comparison)
     matches = leagues * comparison.league.matches
     seeds = f"seed {options.seed}" if leagues == 1 else f"seeds {options.seed} to {options.seed + leagues - 1}"
-    played = f"{counted(leagues, 'league')} of {options.game} ({seeds})"
-    yield wrapped(f"{played}, {_matches(matches)} in {progress.seconds:.2f} s")
+    played = f"{pluralize(leagues, 'league')} of {options.game} ({seeds})"
+    yield wrap(f"{played}, {_format_matches(matches)} in {progress.seconds:.2f} s")
     by_cpu = f"{matches / progress.cpu_seconds:,.0f} by processor time"
-    yield wrapped(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
+    yield wrap(f"{matches / progress.seconds:,.0f} matches per second, {by_cpu}")
 
 
-def _matches(count: int) -> str:
+def _format_matches(count: int) -> str:
     return f"{count:,} match{'' if count == 1 else 'es'}"

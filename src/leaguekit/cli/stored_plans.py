@@ -1,6 +1,7 @@
-"""What a store says of how its league is to go on: its settings, when it starts, and what ``league run`` had started.
+"""What a store says about its league: its settings, when it starts, and the processes that ``league run`` started.
 
-Options that say otherwise are an error: whoever starts the same command again after a crash gets the same league.
+Options that contradict the store are an error. So the same command, started again after a crash, continues the same
+league.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.cli import CommandError
-from leaguekit.cli.stores import missing_events, read, stored
+from leaguekit.cli.stores import decode_event, describe_missing_events, iterate_events
 from leaguekit.league import events as e
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
@@ -23,15 +24,15 @@ from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError
 from leaguekit.store.opening import open_reader, shown
 
-# The names under which they are kept beside the log.
+# The keys of the plans in the store.
 START = "start"
 RUN = "run"
-# Some settings have options that are called otherwise, or take another form.
+# Settings whose options have another name or another form.
 _OPTIONS = {"game_type": "--game", "seed_hex": "--seed"}
 
 
 class StartPlan(Struct, frozen=True, omit_defaults=True):
-    """When a league starts by itself: with so many agents, or at a moment; with neither it waits for the operator."""
+    """When a league starts: with a number of agents, at a moment, or (with neither) by the operator."""
 
     players: int | None = None
     referees: int | None = None
@@ -43,7 +44,7 @@ class StartPlan(Struct, frozen=True, omit_defaults=True):
 
 
 class RunPlan(Struct, frozen=True, kw_only=True):
-    """What ``league run`` starts, and at which ports: enough to start the same again."""
+    """What ``league run`` starts, and at which ports. This suffices to start the same again."""
 
     league_id: str
     players: int
@@ -58,8 +59,8 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     profile: Profile = "spec"
 
 
-async def settings_in(log: LogReader) -> Settings | None:
-    """The settings of the league in a store; None if there is none yet."""
+async def read_settings(log: LogReader) -> Settings | None:
+    """The settings of the league in a store, or None if the store is empty."""
     first = await log.read(0, 1)
     if not first:
         return None
@@ -73,7 +74,7 @@ async def settings_in(log: LogReader) -> Settings | None:
 
 
 def check_requested_settings(settings: Settings, asked: dict[str, Any], store: str | Path) -> None:
-    """Raise CommandError if options or a settings file say otherwise than the league in the store."""
+    """Raise CommandError if options or a settings file contradict the league in the store."""
     wanted = msgspec.convert(msgspec.to_builtins(settings) | asked, Settings)
     for name in asked:
         has, value = getattr(settings, name), getattr(wanted, name)
@@ -87,7 +88,7 @@ def check_requested_settings(settings: Settings, asked: dict[str, Any], store: s
 
 
 async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_of_day: str | None) -> StartPlan:
-    """When the league starts: as the options say, or as was decided before; a moment that has passed stays the same."""
+    """When the league starts: by the options, or as stored before. A moment that has passed stays the same."""
     kept = await log.kept(START)
     is_asked = when is not None or time_of_day is not None
     try:
@@ -99,13 +100,13 @@ async def resolve_start_plan(log: EventLog, when: tuple[int, int] | None, time_o
         before = StartPlan()
     if not is_asked:
         return before
-    plan = StartPlan(*when) if when is not None else StartPlan(at=_next(str(time_of_day), before.at))
+    plan = StartPlan(*when) if when is not None else StartPlan(at=_next_occurrence(str(time_of_day), before.at))
     if plan != before:
         await log.keep(START, msgspec.json.encode(plan))
     return plan
 
 
-def checked_time(text: str) -> tuple[int, int]:
+def parse_time_of_day(text: str) -> tuple[int, int]:
     """The hour and minute of a time of day."""
     found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text)
     if found is None:
@@ -113,9 +114,9 @@ def checked_time(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _next(time_of_day: str, before: str | None) -> str:
-    """The next moment at which the clock shows this, unless that was decided on before and may have passed since."""
-    hour, minute = checked_time(time_of_day)
+def _next_occurrence(time_of_day: str, before: str | None) -> str:
+    """The next moment with this time of day. If the moment stored before has this time, it stays, even if it passed."""
+    hour, minute = parse_time_of_day(time_of_day)
     if before is not None and (at := times.read(before).astimezone()).hour == hour and at.minute == minute:
         return before
     now = datetime.now().astimezone()
@@ -124,26 +125,26 @@ def _next(time_of_day: str, before: str | None) -> str:
     return times.written(datetime.fromtimestamp(now.timestamp() + seconds, UTC))
 
 
-async def referees_in(store: str | Path) -> int:
-    """How many referees came to the league in a store; 0 if there is none."""
+async def count_referees(store: str | Path) -> int:
+    """The number of referees that registered in the league of a store; 0 if there is no store."""
     try:
         reader = await open_reader(store)
     except StoreError:
         return 0
     try:
-        events = [read(one) async for one in stored(reader)]
+        events = [decode_event(one) async for one in iterate_events(reader)]
     finally:
         await reader.close()
     return len({event.referee_id for event in events if isinstance(event, e.RefereeRegistered)})
 
 
-async def run_plan(store: str) -> RunPlan:
-    """What ``league run`` had started with this store."""
+async def read_run_plan(store: str) -> RunPlan:
+    """The plan that ``league run`` stored. Raises CommandError if there is none, and StoreError."""
     reader = await open_reader(store)
     try:
         kept = await reader.kept(RUN)
-        is_empty = await settings_in(reader) is None
-        missing = await missing_events(store, reader)
+        is_empty = await read_settings(reader) is None
+        missing = await describe_missing_events(store, reader)
     finally:
         await reader.close()
     if missing is not None:
@@ -159,6 +160,6 @@ async def run_plan(store: str) -> RunPlan:
         raise CommandError(f"{shown(store)} does not say readably what is to be resumed ({error}). {by_hand}") from None
 
 
-def resuming(store: str | Path, *more: str) -> str:
-    """The command that resumes a run."""
+def resume_command(store: str | Path, *more: str) -> str:
+    """The command line that resumes a run."""
     return shlex.join(["league", "run", "--resume", shown(store), *more])

@@ -1,4 +1,4 @@
-"""What commands share that read a league's store: which store, its events page by page, and how far they are."""
+"""The common parts of commands that read a league's store: choosing it, reading its events in pages, progress."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from leaguekit.store.base import LogReader, Stored, StoreError
 from leaguekit.store.head import MissingEnd, missing_end, read_head
 from leaguekit.store.opening import open_reader
 
-PAGE = 2_000
-# Nobody need be told of what takes no time.
-PATIENCE = 1.0
-PAUSE = 0.1
+PAGE_EVENTS = 2_000
+# Progress is displayed only for work that takes longer than this.
+PROGRESS_DELAY_SECONDS = 1.0
+PROGRESS_INTERVAL_SECONDS = 0.1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The store, which comes before any other argument, and where to look for one."""
+    """Add the argument STORE, which comes before all others, and ``--data-dir``."""
     parser.add_argument(
         "store", metavar="STORE", nargs="?", help="the league's file or postgresql://… (default: the newest)"
     )
@@ -44,11 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(
     options: argparse.Namespace, work: Callable[[LogReader], Coroutine[Any, Any, int]], *, warns: bool = True
 ) -> int:
-    """Do something with a store that is open for reading. ``warns`` says on stderr if the end of its log is missing.
+    """Open the store for reading and do some work with it. Returns the exit code of the work.
 
-    Without it, MissingEnd is raised if all of the log is missing.
+    With ``warns``, there is a warning on stderr if the end of the log is missing. Without it, MissingEnd is raised if
+    the whole log is missing.
     """
-    options.store = options.store or newest(options.data_dir)
+    options.store = options.store or newest_store(options.data_dir)
     try:
         return asyncio.run(_with_reader(options.store, work, warns=warns))
     except StoreError as error:
@@ -57,17 +58,17 @@ def run(
         raise CommandError(str(error)) from None
 
 
-def newest(data_dir: Path) -> Path:
-    # While a manager is at work, what it writes goes to the file beside the store.
+def newest_store(data_dir: Path) -> Path:
+    # While a manager runs, it writes to the file league.db-wal beside the store.
     stores = list(data_dir.glob("agents/*/manager/league.db"))
     if not stores:
         raise CommandError(f"there is no league under {data_dir}; name its store, or its folder with --data-dir")
-    newest = max(stores, key=lambda store: max(_changed(store), _changed(store.with_name("league.db-wal"))))
+    newest = max(stores, key=lambda store: max(_modified_at(store), _modified_at(store.with_name("league.db-wal"))))
     print(f"Reading {newest}", file=sys.stderr)
     return newest
 
 
-def _changed(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     return path.stat().st_mtime if path.exists() else 0.0
 
 
@@ -77,49 +78,49 @@ async def _with_reader(
     reader = await open_reader(address)
     try:
         if warns:
-            await _warn_of_missing_end(address, reader)
+            await _warn_if_end_is_missing(address, reader)
         return await work(reader)
     finally:
         await reader.close()
 
 
-async def _warn_of_missing_end(address: str | Path, reader: LogReader) -> None:
+async def _warn_if_end_is_missing(address: str | Path, reader: LogReader) -> None:
     try:
-        warning = await missing_events(address, reader)
+        warning = await describe_missing_events(address, reader)
     except StoreError as error:
         warning = str(error)
     if warning is not None:
         print(f"Warning: {warning}", file=sys.stderr)
 
 
-async def missing_events(address: str | Path, reader: LogReader) -> str | None:
-    """What to say if the log ends before the number in its head file."""
+async def describe_missing_events(address: str | Path, reader: LogReader) -> str | None:
+    """A sentence if the log ends before the number in its head file, and otherwise None."""
     head = read_head(address)
     if not head or await reader.read(head - 1, 1):
         return None
     last = 0
-    async for one in stored(reader):
+    async for one in iterate_events(reader):
         last = one.number
     return missing_end(address, last, head)
 
 
-async def stored(reader: LogReader, after: int = 0) -> AsyncIterator[Stored]:
-    """The events behind a number as they lie in the log; never more than a page of them in memory."""
-    while page := await reader.read(after, PAGE):
+async def iterate_events(reader: LogReader, after: int = 0) -> AsyncIterator[Stored]:
+    """The stored events after a number. Only one page of them is in memory at a time."""
+    while page := await reader.read(after, PAGE_EVENTS):
         for one in page:
             yield one
         after = page[-1].number
 
 
-async def feed(reader: LogReader, take: Callable[[e.Event], None]) -> None:
-    """Hand all events on; whoever takes them may fold them."""
+async def feed_events(reader: LogReader, take: Callable[[e.Event], None]) -> None:
+    """Call ``take`` with every event of the log, in order. Raises CommandError if an event does not fit."""
     is_empty = True
     with Progress("events read") as progress:
-        async for one in stored(reader):
+        async for one in iterate_events(reader):
             is_empty = False
-            progress.show(one.number)
+            progress.update(one.number)
             try:
-                take(read(one))
+                take(decode_event(one))
             except (LookupError, ValueError, AttributeError) as error:
                 why = f"event {one.number} does not fit those before it ({error!r})"
                 raise CommandError(f"{why}; `league verify` checks the whole log") from None
@@ -127,8 +128,8 @@ async def feed(reader: LogReader, take: Callable[[e.Event], None]) -> None:
         raise CommandError("no league was ever created in this store")
 
 
-async def transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
-    """What a referee handed in of a match."""
+async def read_transcript(reader: LogReader, match_id: str) -> MatchTranscript | None:
+    """The transcript that a referee delivered of a match, if there is one."""
     kept = await reader.kept(f"transcript/{match_id}")
     try:
         return None if kept is None else of_type(MatchTranscript, decode(kept))
@@ -136,8 +137,8 @@ async def transcript(reader: LogReader, match_id: str) -> MatchTranscript | None
         raise CommandError(f"the transcript of {match_id} cannot be read: {error}") from None
 
 
-def read(one: Stored) -> e.Event:
-    """An event, which must be one that this version knows."""
+def decode_event(one: Stored) -> e.Event:
+    """Decode a stored event. Raises CommandError if this version does not know it."""
     try:
         return e.decode(one.event)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -147,21 +148,21 @@ def read(one: Stored) -> e.Event:
 
 
 class Progress:
-    """Says on a terminal how far something is, once that takes longer than a moment."""
+    """Displays progress on a terminal, if the work takes longer than a moment."""
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._next = time.monotonic() + PATIENCE if sys.stderr.isatty() else float("inf")
-        self._is_shown = False
+        self._next = time.monotonic() + PROGRESS_DELAY_SECONDS if sys.stderr.isatty() else float("inf")
+        self._is_visible = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._is_shown:
+        if self._is_visible:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def show(self, count: int, what: str | None = None) -> None:
+    def update(self, count: int, what: str | None = None) -> None:
         if (now := time.monotonic()) >= self._next:
-            self._next, self._is_shown = now + PAUSE, True
+            self._next, self._is_visible = now + PROGRESS_INTERVAL_SECONDS, True
             print(f"\r\x1b[K{count:,} {what or self._what} …", end="", file=sys.stderr, flush=True)

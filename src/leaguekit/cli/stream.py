@@ -1,4 +1,4 @@
-"""A manager's stream of events (``GET /events``), followed for as long as it lasts and again when it breaks off."""
+"""Follows a manager's stream of events (``GET /events``), and reconnects when it ends."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from msgspec import UNSET
 from leaguekit.protocol import times
 from leaguekit.web.api_types import Change, Live
 
-PATIENCE = 10.0
-# A stream that is alive says something more often than this.
-SILENCE = 60.0
-AGAIN_SECONDS = 1.0
+CONNECT_SECONDS = 10.0
+# A stream that works sends something at least this often.
+IDLE_SECONDS = 60.0
+RECONNECT_SECONDS = 1.0
 MAX_BYTES = 16_000_000
-_PIECE = 65_536
+_CHUNK_BYTES = 65_536
 
 
-class Broken(Exception):
-    """There is no stream, or no more; the text says why."""
+class StreamError(Exception):
+    """The stream cannot be read, or has ended. The text says why."""
 
 
 class StreamEvent(NamedTuple):
@@ -38,15 +38,15 @@ class StreamEvent(NamedTuple):
 
 
 def events_url(manager: str) -> str:
-    """Where the stream of the manager is whose messages go to this URL."""
+    """The URL of the stream of a manager, by the manager's URL."""
     parts = urlsplit(manager)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"a manager's URL begins with http:// or https://, got {manager!r}")
     return parts._replace(path=f"{parts.path.rstrip('/').removesuffix('/mcp')}/events", query="", fragment="").geturl()
 
 
-def applied(live: Live | None, event: StreamEvent) -> Live | None:
-    """The state after an event. Raises Broken if there is no sense in it."""
+def apply_event(live: Live | None, event: StreamEvent) -> Live | None:
+    """The state after an event. Raises StreamError if the event cannot be decoded."""
     try:
         if event.kind == "snapshot":
             return msgspec.json.decode(event.data, type=Live)
@@ -54,7 +54,7 @@ def applied(live: Live | None, event: StreamEvent) -> Live | None:
             return live
         change = msgspec.json.decode(event.data, type=Change)
     except msgspec.DecodeError as error:
-        raise Broken(f"what it streams cannot be read: {error}") from None
+        raise StreamError(f"what it streams cannot be read: {error}") from None
     live.seq, live.now = change.seq, change.now
     live.league = change.set.league or live.league
     for name in ("standings", "playing", "results", "agents", "news"):
@@ -65,68 +65,68 @@ def applied(live: Live | None, event: StreamEvent) -> Live | None:
     return live
 
 
-async def streamed(url: str, after: int | None = None) -> AsyncIterator[StreamEvent]:
-    """The events of a stream as they come, from after a number if the manager still knows them. Raises Broken."""
+async def read_stream(url: str, after: int | None = None) -> AsyncIterator[StreamEvent]:
+    """The events of a stream, starting after a number if the manager still has them. Raises StreamError."""
     parts = urlsplit(url)
     tls = ssl.create_default_context() if parts.scheme == "https" else None
     port = parts.port or (443 if tls else 80)
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls)
     except TimeoutError:
-        raise Broken(f"nobody answers there within {PATIENCE:.0f} s") from None
+        raise StreamError(f"no server answers there within {CONNECT_SECONDS:.0f} s") from None
     except OSError as error:
-        raise Broken(f"nobody answers there ({error})") from None
+        raise StreamError(f"no server answers there ({error})") from None
     answer = _Answer()
     parser = HttpResponseParser(answer)
     last = "" if after is None else f"Last-Event-ID: {after}\r\n"
     head = f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nAccept: text/event-stream\r\n{last}\r\n"
     try:
         writer.write(head.encode("ascii"))
-        while not answer.is_over:
-            async with asyncio.timeout(SILENCE):
-                piece = await reader.read(_PIECE)
-            if not piece:
+        while not answer.is_complete:
+            async with asyncio.timeout(IDLE_SECONDS):
+                chunk = await reader.read(_CHUNK_BYTES)
+            if not chunk:
                 break
-            parser.feed_data(piece)
-            if answer.begun and (status := parser.get_status_code()) != 200:
-                raise Broken(f"it has no stream (HTTP {status})")
+            parser.feed_data(chunk)
+            if answer.has_headers and (status := parser.get_status_code()) != 200:
+                raise StreamError(f"it has no stream (HTTP {status})")
             for event in answer.events():
                 yield event
     except TimeoutError:
-        raise Broken("nothing comes from it any more") from None
+        raise StreamError("nothing comes from it any more") from None
     except (OSError, HttpParserError, UnicodeDecodeError) as error:
-        raise Broken(f"its stream broke off ({error})") from None
+        raise StreamError(f"its stream broke off ({error})") from None
     finally:
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
-    raise Broken("its stream ended")
+    raise StreamError("its stream ended")
 
 
 class _Answer:
-    """Takes what the parser finds, and cuts it into events."""
+    """The callbacks of the HTTP parser. It splits the body into events."""
 
     def __init__(self) -> None:
-        self.begun = self.is_over = False
+        self.has_headers = self.is_complete = False
         self._body = bytearray()
 
     def on_headers_complete(self) -> None:
-        self.begun = True
+        self.has_headers = True
 
-    def on_body(self, piece: bytes) -> None:
-        self._body += piece
+    def on_body(self, chunk: bytes) -> None:
+        self._body += chunk
 
     def on_message_complete(self) -> None:
-        self.is_over = True
+        self.is_complete = True
 
     def events(self) -> list[StreamEvent]:
         """The events that are complete."""
         if len(self._body) > MAX_BYTES:
-            raise Broken("it sends too much at once")
-        *whole, rest = bytes(self._body).replace(b"\r\n", b"\n").split(b"\n\n")
+            raise StreamError("it sends too much at once")
+        *complete, rest = bytes(self._body).replace(b"\r\n", b"\n").split(b"\n\n")
         self._body[:] = rest
-        return [_event(block.decode()) for block in whole]
+        return [_event(block.decode()) for block in complete]
 
 
 def _event(block: str) -> StreamEvent:
@@ -138,31 +138,31 @@ def _event(block: str) -> StreamEvent:
 
 
 class Follower:
-    """Keeps the state of a league as its manager streams it; ``changed`` is set whenever there is something new."""
+    """Keeps the state of a league as its manager streams it. ``changed`` is set at every change."""
 
     def __init__(self, manager: str) -> None:
         self._url = events_url(manager)
         self.live: Live | None = None
         self.changed = asyncio.Event()
-        # Why there is nothing new, if that is because of the connection.
-        self.trouble: str | None = None
-        self._came = 0.0
+        # Why the stream cannot be read, if it cannot.
+        self.error: str | None = None
+        self._received_at = 0.0
 
     def now(self) -> datetime:
-        """The time by the manager's clock, as far as it is known."""
+        """The time of the manager's clock, as far as it is known."""
         if self.live is None:
             return datetime.now(UTC)
-        return times.read(self.live.now) + timedelta(seconds=time.monotonic() - self._came)
+        return times.read(self.live.now) + timedelta(seconds=time.monotonic() - self._received_at)
 
     async def run(self) -> None:
-        """Follow the stream, and connect again when it breaks off; until it is cancelled."""
+        """Follow the stream, and reconnect when it ends. This never returns."""
         while True:
             try:
-                async for event in streamed(self._url, None if self.live is None else self.live.seq):
-                    self.live = applied(self.live, event)
-                    self.trouble, self._came = None, time.monotonic()
+                async for event in read_stream(self._url, None if self.live is None else self.live.seq):
+                    self.live = apply_event(self.live, event)
+                    self.error, self._received_at = None, time.monotonic()
                     self.changed.set()
-            except Broken as error:
-                self.trouble = str(error)
+            except StreamError as error:
+                self.error = str(error)
                 self.changed.set()
-            await asyncio.sleep(AGAIN_SECONDS)
+            await asyncio.sleep(RECONNECT_SECONDS)

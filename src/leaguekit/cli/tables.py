@@ -1,4 +1,4 @@
-"""Tables for the terminal: plain text, aligned, with whatever agents wrote made harmless."""
+"""Tables for the terminal: plain aligned text. Control characters in the texts of agents are made harmless."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from leaguekit.league.ties import score_text
 from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.protocol.plain_text import escaped, harmless
 
-# Players that are warned of one by one.
+# At most this number of players gets a warning each.
 MAX_WARNINGS = 10
-# A name cut shorter says nothing.
-LEAST_COLUMN = 8
-# The whole table of standings needs so many columns, with names as short as that.
-LEAST_STANDINGS = 56
-# Nobody sees it, and the writing goes on from left to right behind it.
-MARK = "\N{LEFT-TO-RIGHT MARK}"
+# A name that is cut off at fewer characters cannot be recognized.
+MIN_COLUMN_WIDTH = 8
+# The full table of standings needs this number of columns, with the shortest names.
+MIN_STANDINGS_WIDTH = 56
+# Invisible. The text after it runs from left to right again.
+LTR_MARK = "\N{LEFT-TO-RIGHT MARK}"
 
 
 def json_line(value: object) -> str:
-    """A value as JSON on one line: nothing is lost, and nothing moves the terminal."""
+    """A value as JSON on one line, with control characters escaped."""
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
-def counted(count: int, one: str) -> str:
-    """So many of something, in words."""
+def pluralize(count: int, one: str) -> str:
+    """A number with its noun: "1 player", "2 players"."""
     return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
-def in_all(moves: Iterable[MoveOrigins]) -> MoveOrigins:
-    """The moves of several players, without a reason: it is one player's only."""
+def total_origins(moves: Iterable[MoveOrigins]) -> MoveOrigins:
+    """The sum of the moves of several players, without a reason, which would be that of one player only."""
     total = MoveOrigins()
     for origins in moves:
         total.add(origins)
@@ -44,22 +44,22 @@ def in_all(moves: Iterable[MoveOrigins]) -> MoveOrigins:
     return total
 
 
-def warn_of_replaced(moves: Mapping[str, MoveOrigins]) -> None:
-    """Say on stderr whose moves were replaced, by the players' names."""
+def warn_of_replaced_moves(moves: Mapping[str, MoveOrigins]) -> None:
+    """Warn on stderr about players whose moves were replaced. ``moves`` is by the players' names."""
     replaced = [(name, origins) for name, origins in moves.items() if origins.replaced]
     for name, origins in replaced[:MAX_WARNINGS]:
         why = f", the first because {origins.reason}" if origins.reason else ""
-        share = f"{origins.replaced:,} of {counted(origins.total, 'move')} of {name}"
+        share = f"{origins.replaced:,} of {pluralize(origins.total, 'move')} of {name}"
         print(harmless(f"Warning: {share} were replaced by other legal moves{why}"), file=sys.stderr, flush=True)
     if (more := len(replaced) - MAX_WARNINGS) > 0:
-        others = counted(more, "more player")
+        others = pluralize(more, "more player")
         print(f"Warning: moves of {others} were replaced", file=sys.stderr, flush=True)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], right: Collection[str] = ()) -> str:
-    """Columns as wide as they need; numbers to the right, and what is named in ``right``.
+    """A table whose columns are as wide as their texts. Numbers, and the columns in ``right``, are right-aligned.
 
-    In a terminal that is too narrow the widest gives way.
+    If the terminal is too narrow, the widest column is cut off.
     """
     texts = [[harmless(cell) for cell in row] for row in rows]
     widths = [max(width(line[column]) for line in [list(heads), *texts]) for column in range(len(heads))]
@@ -67,59 +67,59 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], right: Collect
     between = 2 * len(widths) - 2
     if in_terminal:
         widest = max(range(len(widths)), key=widths.__getitem__)
-        room = shutil.get_terminal_size().columns - between - sum(widths) + widths[widest]
-        widths[widest] = min(widths[widest], max(room, LEAST_COLUMN))
-        texts = [[clipped(cell, room) for cell, room in zip(line, widths, strict=True)] for line in texts]
-    to_right = [
+        available = shutil.get_terminal_size().columns - between - sum(widths) + widths[widest]
+        widths[widest] = min(widths[widest], max(available, MIN_COLUMN_WIDTH))
+        texts = [[shorten(cell, available) for cell, available in zip(line, widths, strict=True)] for line in texts]
+    aligns_right = [
         head in right or (bool(rows) and all(isinstance(row[column], int) for row in rows))
         for column, head in enumerate(heads)
     ]
-    head, *lines = [_line(line, widths, to_right, in_terminal=in_terminal) for line in [list(heads), *texts]]
+    head, *lines = [_line(line, widths, aligns_right, in_terminal=in_terminal) for line in [list(heads), *texts]]
     return "\n".join([head, "─" * (sum(widths) + between), *lines])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, in_terminal: bool) -> str:
     padded = []
-    for cell, room, to_right in zip(cells, widths, right, strict=True):
-        space = " " * (room - width(cell))
-        shown = kept_in_place(cell) if in_terminal else cell
-        padded.append(space + shown if to_right else shown + space)
+    for cell, available, aligns_right in zip(cells, widths, right, strict=True):
+        space = " " * (available - width(cell))
+        columns = with_ltr_mark(cell) if in_terminal else cell
+        padded.append(space + columns if aligns_right else columns + space)
     return "  ".join(padded).rstrip()
 
 
 def width(text: str) -> int:
-    """How many columns a text takes in a terminal."""
-    return sum(map(_sign_width, text))
+    """The number of columns that a text takes in a terminal."""
+    return sum(map(_char_width, text))
 
 
-def clipped(text: str, columns: int) -> str:
-    """As much of a text as fits into so many columns; an ellipsis says that there is more."""
+def shorten(text: str, columns: int) -> str:
+    """Shorten a text to a number of columns, with an ellipsis at its end."""
     if width(text) <= columns:
         return text
     if columns < 1:
         return ""
-    room = columns - 1
-    for place, sign in enumerate(text):
-        room -= _sign_width(sign)
-        if room < 0:
-            return f"{text[:place]}…"
-    raise AssertionError("a text that is too wide has a sign too many")
+    available = columns - 1
+    for index, char in enumerate(text):
+        available -= _char_width(char)
+        if available < 0:
+            return f"{text[:index]}…"
+    raise AssertionError("the text is wider than the columns")
 
 
-def kept_in_place(text: str) -> str:
-    """A text after which a terminal goes on from left to right, also if it turns what is written from right to left."""
-    turns = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in text)
-    return f"{text}{MARK}" if turns else text
+def with_ltr_mark(text: str) -> str:
+    """A text, with a mark at its end if it has right-to-left characters: after it the text runs left to right again."""
+    has_rtl = any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
+    return f"{text}{LTR_MARK}" if has_rtl else text
 
 
-def _sign_width(sign: str) -> int:
-    if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
-    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def standings_table(standings: Sequence[dict[str, Any]]) -> str:
-    shown = {
+    columns = {
         "rank": "rank",
         "player": "player_id",
         "name": "display_name",
@@ -130,17 +130,17 @@ def standings_table(standings: Sequence[dict[str, Any]]) -> str:
         "points": "points",
     }
     ties = _tie_columns(standings)
-    room = LEAST_STANDINGS + sum(len(head) + 2 for head in ties)
-    if sys.stdout.isatty() and shutil.get_terminal_size().columns < room:
-        shown = {head: key for head, key in shown.items() if head not in ("played", "drawn", "lost")}
-    points = shown.pop("points")
-    shown |= ties | {"points": points}
-    rows = [[_cell(key, row) for key in shown.values()] for row in standings]
-    return table([*shown], rows, right=("rank", *ties))
+    available = MIN_STANDINGS_WIDTH + sum(len(head) + 2 for head in ties)
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < available:
+        columns = {head: key for head, key in columns.items() if head not in ("played", "drawn", "lost")}
+    points = columns.pop("points")
+    columns |= ties | {"points": points}
+    rows = [[_cell(key, row) for key in columns.values()] for row in standings]
+    return table([*columns], rows, right=("rank", *ties))
 
 
 def _tie_columns(standings: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """The tie-breaks that were needed and have no column otherwise, by their heads."""
+    """The columns of the tie-breaks that were needed, by their heads."""
     if not any(row.get("played") for row in standings):
         return {}
     columns = {

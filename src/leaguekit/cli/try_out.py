@@ -1,4 +1,4 @@
-"""``league try``: a friendly match of an agent against one of ours, with every message shown as it goes."""
+"""``league try``: play a friendly match of an agent against a built-in player, and display every message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leaguekit.agents.server import agent_server
 from leaguekit.agents.serving import until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.exchange_display import Show, ShownCaller
+from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
 from leaguekit.games import GAMES
 from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings
@@ -45,16 +45,16 @@ EXAMPLES = f"""examples:
   league try                                     wait for an agent to register here, and play with it
   league try http://127.0.0.1:8101/mcp           an agent that is running, registered or not
   league try --game tic_tac_toe --opponent frequency
-  league try --json > messages.jsonl             every message in full, a line each
+  league try --json > messages.jsonl             every message in full, one per line
 
-Without a URL it is the agent's manager, referee and opponent for a league of one match: start the agent with
---manager http://127.0.0.1:8000/mcp, or whatever port is printed. With a URL it is the referee and the opponent; an
-agent there that says that it has not registered yet is waited for as well. The exit code is 0 if the match was played
-and nothing the agent said was wrong, else 1.
+Without a URL the command is the agent's manager, referee and opponent in a league of one match. Start the agent with
+--manager http://127.0.0.1:8000/mcp, or with the port that is printed. With a URL the command is the referee and the
+opponent. If the agent there says that it has not registered yet, the command waits for its registration. The exit code
+is 0 if the match was played and every message of the agent was right, and 1 otherwise.
 Opponents: {", ".join(STRATEGIES)}, or module:function.
 """
 OPPONENT = "Opponent"
-HERE = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 PING_SECONDS = 5.0
 HINT_SECONDS = 15.0
 MATCH = "R1M1"
@@ -65,16 +65,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="where the agent listens")
     parser.add_argument("--game", choices=sorted(GAMES), default="even_odd", help="default even_odd")
     parser.add_argument("--opponent", metavar="STRATEGY", default="random", help="default random")
-    parser.add_argument("--json", action="store_true", help="every message in full, one JSON object a line")
-    parser.add_argument("--host", default=HERE, help=f"the address to listen at (default {HERE})")
+    parser.add_argument("--json", action="store_true", help="every message in full, one JSON object per line")
+    parser.add_argument("--host", default=LOOPBACK, help=f"the address to listen at (default {LOOPBACK})")
     parser.add_argument("--port", type=int, default=8000, help="the port (default 8000; 0 takes a free one)")
     parser.add_argument(
         "--profile",
         choices=["spec", "open"],
         default="spec",
-        help="open: forgive what agents in the field do (default spec)",
+        help="open: accept agents that deviate from the specification (default spec)",
     )
-    program.add_policy(parser)
+    program.add_allow_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         opponent = Player(OPPONENT, strategy)
     except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
-    # What matters of our own agents is shown.
+    # The display has everything that matters, so the logs of our own agents are not needed.
     with silenced():
         return program.run(lambda stop: _try(options, opponent, stop))
 
@@ -93,20 +93,20 @@ def run(options: argparse.Namespace) -> int:
 async def _try(options: argparse.Namespace, opponent: Player, stop: program.Stop) -> int:
     codes: list[int] = []
     with TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
-        trial = _Trial(options, opponent, opened, Path(folder))
+        match = _FriendlyMatch(options, opponent, opened, Path(folder))
 
         async def play() -> None:
-            codes.append(await trial.play())
+            codes.append(await match.play())
 
         try:
             await until(stop, play())
         finally:
-            await trial.caller.close()
+            await match.caller.close()
     return codes[0] if codes else 130
 
 
-class _Trial:
-    """An agent that is tried, and our own agents around it, each at a socket of its own."""
+class _FriendlyMatch:
+    """The agent that is tried, and our own agents, each with its own socket."""
 
     def __init__(
         self, options: argparse.Namespace, opponent: Player, opened: contextlib.ExitStack, folder: Path
@@ -115,13 +115,13 @@ class _Trial:
         self._opponent = opponent
         self._opened = opened
         self._folder = folder
-        # Ours call the manager by another door than the agent, so that it is known whose a request is.
-        self._sockets = {name: self._listen(HERE, 0) for name in ("opponent", "referee", "manager")}
-        self._urls = {name: program.reached_at(sock) for name, sock in self._sockets.items()}
+        # Our agents call the manager at another port than the agent, so that its requests can be distinguished.
+        self._sockets = {name: self._listen(LOOPBACK, 0) for name in ("opponent", "referee", "manager")}
+        self._urls = {name: program.url_of_socket(sock) for name, sock in self._sockets.items()}
         policy = program.policy_for(options).trusting(options.url or "", *self._urls.values())
         self.caller = HttpCaller(policy)
-        self._show = Show(as_json=options.json)
-        self._shown = ShownCaller(self.caller, self._show, self._urls.values())
+        self._display = ExchangeDisplay(as_json=options.json)
+        self._displaying_caller = DisplayingCaller(self.caller, self._display, self._urls.values())
 
     def _listen(self, host: str, port: int) -> socket.socket:
         try:
@@ -130,26 +130,26 @@ class _Trial:
             raise CommandError(f"{error} With another --port, tell the agent that its manager is there.") from None
 
     async def play(self) -> int:
-        """Play the match; the exit code."""
+        """Play the match. Returns the exit code."""
         url = self._options.url
         if url is None:
-            return await self._as_its_manager("")
+            return await self._play_as_manager("")
         try:
             player_id, league_id = said_to_be(await reachable(self.caller, url, PING_SECONDS)) or ("P01", None)
         except (CallFailed, CallerLate) as failure:
             raise CommandError(f"{failure}; start the agent first, and give its URL as http://HOST:PORT/mcp") from None
         if player_id is None:
-            return await self._as_its_manager(f"The agent at {url} has not registered yet. ")
+            return await self._play_as_manager(f"The agent at {url} has not registered yet. ")
         if league_id is not None:
-            program.say(
+            program.print_notice(
                 f"The agent is {player_id} in {league_id}. If it plays with nobody else, run `league try` without a "
                 "URL, and start it again with the manager's URL that is printed."
             )
-        return await self._as_its_referee(url, player_id if valid(PlayerId, player_id) else "P01")
+        return await self._play_as_referee(url, player_id if valid(PlayerId, player_id) else "P01")
 
-    async def _as_its_referee(self, url: str, player_id: str) -> int:
-        """Play without a league, under the id that the agent says it has."""
-        world, own = World(self._shown, self._folder), World(self.caller, self._folder)
+    async def _play_as_referee(self, url: str, player_id: str) -> int:
+        """Play a match without a league, with the id that the agent says it has."""
+        world, own = World(self._displaying_caller, self._folder), World(self.caller, self._folder)
         other = "P02" if player_id != "P02" else "P01"
         ours = friendly_match.unregistered_player(self._opponent, own, other, self._urls["opponent"])
         seats = (
@@ -171,13 +171,13 @@ class _Trial:
             await match.close()
             await server.stop()
             await ours.close()
-        return self._end(ours.history.get(MATCH))
+        return self._print_outcome(ours.history.get(MATCH))
 
-    async def _as_its_manager(self, why: str) -> int:
+    async def _play_as_manager(self, why: str) -> int:
         """Play a league of one match."""
         options = self._options
-        door = self._listen(options.host, options.port)
-        endpoint = program.reached_at(door, program.facing(options))
+        agent_socket = self._listen(options.host, options.port)
+        endpoint = program.url_of_socket(agent_socket, program.outward_url(options))
         settings = Settings(
             league_id=f"friendly_{secrets.token_hex(4)}",
             game_type=options.game,
@@ -188,11 +188,11 @@ class _Trial:
             seed_hex=secrets.token_hex(32),
         )
         code = new_code(secrets.token_bytes(ENTROPY_BYTES))
-        world = World(self._shown, self._folder)
+        world = World(self._displaying_caller, self._folder)
         manager = Manager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
         await manager.open()
         manager.conductor.start_when = (2, 1)
-        handler = _displayed(door.getsockname()[1], manager.answer, self._show)
+        handler = _displaying_handler(agent_socket.getsockname()[1], manager.answer, self._display)
         own_url = self._urls["manager"]
         referee = RefereeAgent(
             world, manager_url=with_code(own_url, "referee", code), endpoint=self._urls["referee"], name="Referee"
@@ -206,7 +206,7 @@ class _Trial:
             agent_server(
                 ours.answer, [self._sockets["opponent"]], player_refusal, admits=ours.admits, caller=ours.caller
             ),
-            manager_server(manager, door, handler=handler),
+            manager_server(manager, agent_socket, handler=handler),
         ]
         hint = asyncio.get_running_loop().call_later(HINT_SECONDS, self._remind, manager, endpoint)
         try:
@@ -214,9 +214,9 @@ class _Trial:
                 await server.start()
             await referee.register()
             await ours.register()
-            # Ours are there first: so the agent is always P02.
+            # Our player registers first, so the agent is always P02.
             await servers[-1].start()
-            program.say(f"{why}Waiting for an agent to register at {endpoint}")
+            program.print_notice(f"{why}Waiting for an agent to register at {endpoint}")
             await manager.run()
         finally:
             hint.cancel()
@@ -224,38 +224,40 @@ class _Trial:
                 await server.stop()
             for agent in (referee, ours, manager):
                 await agent.close()
-        return self._end(ours.history.get(MATCH))
+        return self._print_outcome(ours.history.get(MATCH))
 
     def _remind(self, manager: Manager, endpoint: str) -> None:
         if len(manager.ledger.league.players) < 2:
-            program.say(f"Nothing has registered yet. Is the agent running, with {endpoint} as its manager's URL?")
+            program.print_notice(
+                f"Nothing has registered yet. Is the agent running, with {endpoint} as its manager's URL?"
+            )
 
-    def _end(self, match: PastMatch | None) -> int:
-        """Say how it ended, as our opponent was told, and give the exit code."""
+    def _print_outcome(self, match: PastMatch | None) -> int:
+        """Print the outcome, as the opponent received it. Returns the exit code."""
         if match is None:
-            raise CommandError("the match came to nothing: nobody could be told a result")
+            raise CommandError("the match has no result")
         result = {"WIN": "LOSS", "LOSS": "WIN"}.get(match.result, match.result)
         lost_technically = match.technical and result == "LOSS"
         outcome = {"result": result, "technical": match.technical, "reason": match.reason}
         words = {"WIN": "Your agent won", "DRAW": "A draw", "LOSS": "Your agent lost"}[result]
         text = f"{words}{' without play' if match.technical else ''}: {match.reason}."
-        if faults := self._show.faults:
-            often = "once" if faults == 1 else f"{faults} times"
-            text += f"\nSomething was wrong {often}; `league check player` looks at everything."
-        self._show.end(outcome | {"faults": self._show.faults}, text)
-        return int(bool(self._show.faults) or lost_technically)
+        if faults := self._display.faults:
+            count = "once" if faults == 1 else f"{faults} times"
+            text += f"\nSomething was wrong {count}; `league check player` looks at everything."
+        self._display.end(outcome | {"faults": self._display.faults}, text)
+        return int(bool(self._display.faults) or lost_technically)
 
 
-def _displayed(port: int, handler: Handler, show: Show) -> Handler:
-    """The same handler, which displays the requests at one port and their answers."""
+def _displaying_handler(port: int, handler: Handler, display: ExchangeDisplay) -> Handler:
+    """A handler that displays requests to one port, and their answers."""
 
     async def displayed(request: RpcRequest, peer: Peer) -> bytes | None:
         if peer.server[1] != port:
             return await handler(request, peer)
-        show.from_agent(request.body)
+        display.from_agent(request.body)
         answer = await handler(request, peer)
         if answer is not None:
-            show.to_agent(answer)
+            display.to_agent(answer)
         return answer
 
     return displayed

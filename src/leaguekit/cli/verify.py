@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from leaguekit.cli import stores
-from leaguekit.cli.tables import counted, json_line
+from leaguekit.cli.tables import json_line, pluralize
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
 from leaguekit.protocol.plain_text import harmless
@@ -18,19 +18,19 @@ from leaguekit.store.addresses import is_postgres
 from leaguekit.store.base import LogReader
 from leaguekit.store.head import MissingEnd, missing_end, read_head
 
-MAX_SHOWN = 20
+MAX_PRINTED_FINDINGS = 20
 EXAMPLES = """examples:
   league verify                                  the newest league under SHARED
   league verify SHARED/agents/…/manager/league.db
   league verify postgresql://user@host/league
   league verify --json                           one JSON object, with everything that was found
 
-Every event must be one that could happen then; each match counts once, with points as ruled; each result is played
-again by the game's rules, each draw held against its commitment and made again from the league's seed, and the table
-made again from the results. What a referee did not tell cannot be checked: that is counted, and is no fault.
+Every event must be possible at its position. Each match counts once, with points as ruled. Each result is played again
+by the game's rules. Each draw is compared with its commitment, and made again from the league's seed. The table is made
+again from the results. What a referee did not report cannot be checked: that is counted, and is not a fault.
 The beginning of a log is a valid log, too. So the log must also reach the number in league.db.head, which a manager
-keeps beside a SQLite store; without that file there is nothing to compare with. PostgreSQL needs none.
-It may be asked while the league runs. The exit code is 0 if all is right, 1 if something is wrong.
+keeps beside a SQLite store. Without that file there is nothing to compare with. PostgreSQL does not need it.
+The league may run meanwhile. The exit code is 0 if all is right, 1 if something is wrong.
 """
 
 
@@ -45,11 +45,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         return stores.run(options, lambda reader: _verify(reader, options.store, as_json=options.json), warns=False)
     except MissingEnd:
-        return _tell(Audit(), Completeness(options.store, 0, read_head(options.store)), as_json=options.json)
+        return _print_result(Audit(), Completeness(options.store, 0, read_head(options.store)), as_json=options.json)
 
 
 class Completeness(NamedTuple):
-    """How far a log is complete: its last event, and the number that its head file says."""
+    """How far a log is complete: the number of its last event, and the number in its head file."""
 
     store: str | Path
     last: int
@@ -72,28 +72,28 @@ class Completeness(NamedTuple):
 
 async def _verify(reader: LogReader, store: str | Path, *, as_json: bool) -> int:
     audit = Audit()
-    # Before the log, which may go on meanwhile.
+    # Read before the log, to which a manager may append meanwhile.
     head = read_head(store)
     last = 0
     transcripts = set(await reader.names("transcript/"))
     with stores.Progress("events checked") as progress:
-        async for one in stores.stored(reader):
-            progress.show(one.number)
+        async for one in stores.iterate_events(reader):
+            progress.update(one.number)
             last = one.number
             event = audit.take(one.number, one.event)
             if isinstance(event, ResultRecorded) and (name := f"transcript/{event.match_id}") in transcripts:
                 audit.transcript(event, await reader.kept(name) or b"")
-    return _tell(audit, Completeness(store, last, head), as_json=as_json)
+    return _print_result(audit, Completeness(store, last, head), as_json=as_json)
 
 
-def _tell(audit: Audit, complete: Completeness, *, as_json: bool) -> int:
+def _print_result(audit: Audit, complete: Completeness, *, as_json: bool) -> int:
     audit.close()
     print(_as_json(audit, complete) if as_json else "\n".join(_as_text(audit, complete)))
     return 1 if audit.faults or complete.is_missing_end else 0
 
 
 def _as_json(audit: Audit, complete: Completeness) -> str:
-    told = {
+    result = {
         "league_id": audit.league_id,
         "state": audit.league.state,
         "ok": not audit.faults and not complete.is_missing_end,
@@ -106,7 +106,7 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
         "counts": msgspec.to_builtins(audit.counts),
         "findings": [finding._asdict() for finding in audit.findings],
     }
-    return json_line(told)
+    return json_line(result)
 
 
 def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
@@ -128,12 +128,12 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     for reason, count in counts.not_checkable.items():
         yield f"{count:9,} not checkable: {harmless(reason)}"
     yield f"{'FAULT' if complete.is_missing_end else '':>9} {harmless(complete.sentence)}"
-    for finding in audit.findings[:MAX_SHOWN]:
+    for finding in audit.findings[:MAX_PRINTED_FINDINGS]:
         yield f"{'warning' if finding.is_warning else 'FAULT':>9} {harmless(finding)}"
-    if (more := audit.faults + audit.warnings - MAX_SHOWN) > 0:
+    if (more := audit.faults + audit.warnings - MAX_PRINTED_FINDINGS) > 0:
         yield f"          … and {more:,} more (--json has the first {len(audit.findings):,})"
-    warnings = f"; {counted(audit.warnings, 'warning')}" if audit.warnings else ""
+    warnings = f"; {pluralize(audit.warnings, 'warning')}" if audit.warnings else ""
     if faults := audit.faults + complete.is_missing_end:
-        yield f"NOT OK: {counted(faults, 'fault')}{warnings}"
+        yield f"NOT OK: {pluralize(faults, 'fault')}{warnings}"
     else:
         yield f"OK: everything holds, and the table is the one that its results make{warnings}"

@@ -1,4 +1,4 @@
-"""``league watch``: a league in progress, as a picture in the terminal or as lines for other programs."""
+"""``league watch``: display a league in progress, live in a terminal or as lines for other programs."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli import CommandError, program
-from leaguekit.cli.live_view import news_text, picture
+from leaguekit.cli.live_view import news_text, render_league
 from leaguekit.cli.operate import MANAGER
-from leaguekit.cli.screen import Cell, Screen, can_show
+from leaguekit.cli.screen import Cell, Screen, supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
 from leaguekit.league.sentences import with_names
 from leaguekit.protocol.plain_text import harmless
 from leaguekit.web.api_types import Live
 
-# A picture that changes more often than this cannot be read.
-LEAST_SECONDS = 0.1
-MAX_SECONDS = 1.0
+# The display is redrawn at most and at least this often. It could not be read if it changed more often.
+MIN_REFRESH_SECONDS = 0.1
+MAX_REFRESH_SECONDS = 1.0
 EXAMPLES = """examples:
   league watch                                          the league at http://127.0.0.1:8000
   league watch --manager http://192.168.1.10:8000/mcp
-  league watch | tee news.txt                           piped: a line an event, and the table at the end
-  league watch --json                                   a JSON object a line: the whole state whenever it changes
+  league watch | tee news.txt                           piped: one line per event, and the table at the end
+  league watch --json                                   one JSON object per line: the whole state at every change
 
-It ends with the league, or with Ctrl-C. If the manager is away for a while, it waits for it.
+It ends with the league, or with Ctrl-C. If the manager does not answer for a while, it waits.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("--manager", metavar="URL", default=MANAGER, help=f"default {MANAGER}")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=run)
 
 
@@ -51,44 +51,44 @@ async def _watch(options: argparse.Namespace, stop: program.Stop) -> int:
         follower = Follower(options.manager)
     except ValueError as error:
         raise CommandError(f"--manager: {error}") from None
-    in_terminal = not options.json and can_show(sys.stdout)
+    in_terminal = not options.json and supports_screen(sys.stdout)
     showing = (
-        Painter(follower, program.dashboard(options.manager)).run()
+        LiveDisplay(follower, program.dashboard_url(options.manager)).run()
         if in_terminal
         else _print(follower, as_json=options.json)
     )
     following, stopping = asyncio.create_task(follower.run()), asyncio.create_task(stop.wait())
-    show = asyncio.create_task(_when_there(follower, options.manager, showing))
+    display = asyncio.create_task(_display_when_available(follower, options.manager, showing))
     try:
-        await asyncio.wait([show, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if not show.done():
+        await asyncio.wait([display, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if not display.done():
             return 130
-        await show
+        await display
     finally:
-        for task in (show, following, stopping):
+        for task in (display, following, stopping):
             task.cancel()
-        await asyncio.gather(show, following, stopping, return_exceptions=True)
+        await asyncio.gather(display, following, stopping, return_exceptions=True)
     if not options.json and follower.live is not None:
-        print("\n".join(last_words(follower.live)))
+        print("\n".join(final_lines(follower.live)))
     return 0
 
 
-async def _when_there(follower: Follower, manager: str, showing: Coroutine[Any, Any, None]) -> None:
-    """Show a league; a manager that is not there from the beginning is an error."""
+async def _display_when_available(follower: Follower, manager: str, showing: Coroutine[Any, Any, None]) -> None:
+    """Display a league. Raises CommandError if the manager does not answer at the beginning."""
     try:
         await follower.changed.wait()
         if follower.live is None:
-            why = f"no league can be watched at {manager}: {follower.trouble}"
+            why = f"no league can be watched at {manager}: {follower.error}"
             raise CommandError(f"{why}; is the manager running, or elsewhere (--manager)?")
         await showing
     finally:
         showing.close()
 
 
-class Painter:
-    """Keeps a picture of a league in the terminal up to date, and gives the terminal back when the league is over.
+class LiveDisplay:
+    """Displays a league on the terminal and keeps it up to date, until the league is over.
 
-    ``notes`` are lines for its foot; whoever adds one need not tell anybody.
+    ``notes`` are lines at its foot. They are drawn at the next refresh.
     """
 
     def __init__(self, follower: Follower, page: str) -> None:
@@ -97,32 +97,32 @@ class Painter:
         self.notes: list[str] = []
 
     async def run(self) -> None:
-        """Until the league is over, or this is cancelled."""
+        """Run until the league is over or the task is cancelled."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._follower.changed.set)
         try:
             with Screen() as screen:
                 while not _is_over(self._follower.live):
                     self._follower.changed.clear()
-                    self._paint(screen)
+                    self._draw(screen)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._follower.changed.wait(), MAX_SECONDS)
-                    await asyncio.sleep(LEAST_SECONDS)
+                        await asyncio.wait_for(self._follower.changed.wait(), MAX_REFRESH_SECONDS)
+                    await asyncio.sleep(MIN_REFRESH_SECONDS)
         finally:
             loop.remove_signal_handler(signal.SIGWINCH)
 
-    def _paint(self, screen: Screen) -> None:
-        live, trouble = self._follower.live, self._follower.trouble
+    def _draw(self, screen: Screen) -> None:
+        live, error = self._follower.live, self._follower.error
         if live is None:
-            screen.show([[Cell(0, "The league is being started …", "dim")]])
+            screen.draw([[Cell(0, "The league is being started …", "dim")]])
             return
-        notes = [*self.notes, *([f"The manager does not answer: {trouble}"] if trouble else [])]
-        screen.show(picture(live, self._follower.now(), screen.size, self._page, notes))
+        notes = [*self.notes, *([f"The manager does not answer: {error}"] if error else [])]
+        screen.draw(render_league(live, self._follower.now(), screen.size, self._page, notes))
 
 
 async def _print(follower: Follower, *, as_json: bool) -> None:
-    """Print what is new, until the league is over."""
-    told = 0
+    """Print the news, or the whole state as JSON, until the league is over."""
+    last_number = 0
     while True:
         follower.changed.clear()
         live = follower.live
@@ -130,9 +130,9 @@ async def _print(follower: Follower, *, as_json: bool) -> None:
             if as_json:
                 print(json_line(msgspec.to_builtins(live)), flush=True)
             for one in sorted(live.news.values(), key=lambda one: one.number):
-                if one.number > told and not as_json:
+                if one.number > last_number and not as_json:
                     print(harmless(f"{one.at}  {news_text(one, live)}"), flush=True)
-                told = max(told, one.number)
+                last_number = max(last_number, one.number)
             if _is_over(live):
                 return
         await follower.changed.wait()
@@ -142,8 +142,8 @@ def _is_over(live: Live | None) -> bool:
     return live is not None and live.league.state == "LEAGUE_COMPLETED"
 
 
-def last_words(live: Live) -> Iterator[str]:
-    """The table and the champion."""
+def final_lines(live: Live) -> Iterator[str]:
+    """The final table and the champion, as lines."""
     rows = [msgspec.to_builtins(row) for row in sorted(live.standings.values(), key=lambda row: row.rank)]
     yield standings_table([row | {"player_id": row["id"], "display_name": row["name"]} for row in rows])
     names = {row["id"]: row["name"] for row in rows}

@@ -1,4 +1,4 @@
-"""``python -m leaguekit.sim --minutes 60``: simulated leagues of every kind for so long, as ``make soak`` runs them."""
+"""``python -m leaguekit.sim --minutes 60``: simulate random leagues for some time, as ``make soak`` does."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from leaguekit.sim.campaign import soak
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m leaguekit.sim", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=1.0, help="for how long (default 1)")
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long (default 1)")
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="the first seed (default 1)")
-    parser.add_argument("--least", metavar="N", type=int, default=1, help="try so many seeds in any case (default 1)")
+    parser.add_argument("--least", metavar="N", type=int, default=1, help="simulate at least N seeds (default 1)")
     parser.add_argument("--json", action="store_true", help="the totals as JSON, for programs")
     options = parser.parse_args()
-    return soak(options.minutes, options.seed, least=options.least, as_json=options.json)
+    return soak(options.minutes, options.seed, min_seeds=options.least, as_json=options.json)
 
 
 if __name__ == "__main__":

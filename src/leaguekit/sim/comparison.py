@@ -1,8 +1,9 @@
 """A comparison of strategies: many leagues, each with the strategies in other seats.
 
-The schedule fixes which seats meet and when, and so what a player has seen by then. If strategies kept their seats, a
-figure would be true of that seating only. So each league's seed also decides about the seats, and the figures are means
-over all seatings. In which order the strategies are named changes nothing.
+The schedule determines which seats meet and when. So it also determines what a player has seen before a match. If
+strategies kept their seats, a figure would be true for that seating only. Therefore the seed of each league also
+determines the seats, and the figures are means over all seatings. They do not depend on the order in which the
+strategies are named.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from leaguekit.league.settings import Settings
 from leaguekit.player.keyed_random import KeyedRandom
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.sim.direct import DirectLeague, Entrant, Seen
+from leaguekit.sim.direct import DirectLeague, Entrant, OnResult
 from leaguekit.sim.estimates import Sums
 
 
 class Comparison:
-    """Plays leagues and adds them up.
+    """Plays leagues and sums up their results.
 
-    Players are given to the strategies in turn; if they do not come out even, chance decides in each league which
-    strategies have a player more. With ``as_named`` there is no chance in either, as in ``league run``. Strategies of
-    one name are one strategy.
+    The players take the strategies in turn. If the number of players is not a multiple of the number of strategies, the
+    seed of each league decides which strategies have one more player. With ``as_named`` seats and strategies are always
+    assigned in the order named, as in ``league run``. Entrants of the same name count as one strategy.
     """
 
     def __init__(
@@ -30,51 +31,54 @@ class Comparison:
         self._named = [*strategies] if as_named else sorted(strategies, key=lambda one: one.name)
         self.as_named = as_named
         self.fresh = fresh
-        self._chance = KeyedRandom()
+        self._random = KeyedRandom()
         self.names = [*dict.fromkeys(one.name for one in self._named)]
-        # The number of a strategy among the names.
+        # The index in ``names`` of each entrant.
         self._numbers = [self.names.index(one.name) for one in self._named]
-        # Where the moves of each strategy came from.
+        # The number of moves of each strategy by origin.
         self.origins = [MoveOrigins() for _ in self.names]
-        # For each seat, all that may have it.
+        # For each seat, the entrants that can take it.
         self._entrants = [
             [Entrant(f"{name.rpartition(':')[2]} {seat}", strategy) for name, strategy in self._named]
             for seat in range(1, players + 1)
         ]
-        # For each seat, the one that has it.
+        # For each seat, the index of the entrant that has it.
         self._seats = [seat % len(self._named) for seat in range(players)]
         settings = Settings(league_id="simulation", game_type=game)
-        self.league = DirectLeague(settings, self._seated(), fresh=fresh)
+        self.league = DirectLeague(settings, self._entrants_in_seats(), fresh=fresh)
         self.sums = Sums.of(len(self.names))
 
-    def play(self, seed: int, seen: Seen | None = None) -> None:
+    def play(self, seed: int, on_result: OnResult | None = None) -> None:
         """Play the league of a seed and count it."""
-        for _ in self.play_rounds(seed, seen):
+        for _ in self.play_rounds(seed, on_result):
             pass
 
-    def play_rounds(self, seed: int, seen: Seen | None = None) -> Iterator[int]:
-        """The same round by round: how many matches each had. A league counts when it is over. Raises CannotAsk."""
+    def play_rounds(self, seed: int, on_result: OnResult | None = None) -> Iterator[int]:
+        """Play the league of a seed round by round, and count it at its end.
+
+        Yields the number of matches of each round. Raises AsyncStrategyError.
+        """
         if not self.as_named:
-            self._seats = self._shuffled(seed)
-            self.league.seat(self._seated())
-        yield from self.league.play_rounds(seed, seen)
+            self._seats = self._shuffle_seats(seed)
+            self.league.assign_seats(self._entrants_in_seats())
+        yield from self.league.play_rounds(seed, on_result)
         self._count()
 
     @property
     def strategy_of(self) -> dict[str, str]:
-        """The strategy of each player in the league played last."""
+        """The strategy of each player in the last league."""
         return {player: self.names[number] for player, number in self._numbers_by_player().items()}
 
-    def _shuffled(self, seed: int) -> list[int]:
-        self._chance.seed(("seats", seed))
+    def _shuffle_seats(self, seed: int) -> list[int]:
+        self._random.seed(("seats", seed))
         each, more = divmod(len(self._seats), len(self._named))
         seats = [*range(len(self._named))] * each
         if more:
-            seats += self._chance.sample(range(len(self._named)), more)
-        self._chance.shuffle(seats)
+            seats += self._random.sample(range(len(self._named)), more)
+        self._random.shuffle(seats)
         return seats
 
-    def _seated(self) -> list[Entrant]:
+    def _entrants_in_seats(self) -> list[Entrant]:
         return [entrants[one] for entrants, one in zip(self._entrants, self._seats, strict=True)]
 
     def _numbers_by_player(self) -> dict[str, int]:

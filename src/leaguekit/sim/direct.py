@@ -1,8 +1,8 @@
-"""The direct engine: a league of strategies without network, clock and log, for comparing them over many seeds.
+"""The direct engine: plays leagues without network, clock and log, to compare strategies over many seeds.
 
-Schedule, match machine, games, strategies and table are those of every other league, and so is all chance: for the same
-seed and the same players the results are the same as when manager, referees and players are programs of their own. What
-is left out is what cannot happen here, for nobody is late and nobody fails.
+It uses the same schedule, match machine, games, strategies, table and random numbers as every other league. So for the
+same seed and the same players the results are the same as those of a league of separate programs. It leaves out only
+what cannot happen here: no player is late and no player fails.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ from leaguekit.player.strategies import STRATEGIES
 from leaguekit.protocol.fields import Role
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
-from leaguekit.sim.match_cache import MAX_REMEMBERED, Courses, Turn
+from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
 _ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 _RESULTS: dict[int, Result] = {WIN_POINTS: "WIN", DRAW_POINTS: "DRAW", 0: "LOSS"}
 
-# A match's id and its result.
-Seen = Callable[[str, MatchResult], None]
+# Called with a match's id and its result.
+OnResult = Callable[[str, MatchResult], None]
 
 
 class Entrant(NamedTuple):
-    """Who plays: a name for the table, and the function that chooses."""
+    """A participant: its name in the table, and its strategy."""
 
     name: str
     strategy: Strategy
 
 
 class Player(Struct):
-    """A player, and what it has done in the league so far."""
+    """A player, and its results in the league so far."""
 
     id: str
     name: str
     strategy: Strategy
-    chance: KeyedRandom
+    random: KeyedRandom
     row: Row
     history: list[PastMatch] = []
-    # Where its moves came from.
+    # The number of its moves by origin.
     origins: MoveOrigins = field(default_factory=MoveOrigins)
 
-    def begin(self) -> None:
-        """Enter a new league."""
+    def reset(self) -> None:
+        """Prepare for a new league."""
         self.row, self.history = Row(self.id, self.name), []
         self.origins = MoveOrigins()
 
 
-class _Planned(Struct, frozen=True):
+class _ScheduledMatch(Struct, frozen=True):
     """A match of the schedule."""
 
     id: str
@@ -76,32 +76,32 @@ class _Planned(Struct, frozen=True):
 
 class _Context(Context, frozen=True):
     def played(self) -> list[PastMatch]:
-        """All there were: here is one game, and every match is decided by play."""
+        """The whole history: a direct league has one game, and every match is decided by play."""
         return [*self.history]
 
 
-class CannotAsk(ValueError):
-    """A strategy cannot be asked here."""
+class AsyncStrategyError(ValueError):
+    """An asynchronous strategy, which the direct engine cannot call."""
 
 
 class DirectLeague:
-    """A league that can be played again and again, each seed giving another one.
+    """A league that can be played many times, with a different seed each time.
 
-    With ``fresh`` no strategy is shown anything of earlier matches: no history, no record, no table.
+    With ``fresh`` the strategies see no history, no record and no table.
     """
 
     def __init__(
         self,
         settings: Settings,
         entrants: Sequence[Entrant],
-        max_remembered: int = MAX_REMEMBERED,
+        max_entries: int = MAX_ENTRIES,
         *,
         fresh: bool = False,
     ) -> None:
         self._settings = settings
         self._fresh = fresh
         self.game = game(settings.game_type)
-        self._courses = Courses(self.game, max_remembered)
+        self._cache = MatchCache(self.game, max_entries)
         self.players = {
             (one := player_id(number)): Player(
                 one, entrant.name, entrant.strategy, KeyedRandom(), Row(one, entrant.name)
@@ -110,58 +110,58 @@ class DirectLeague:
         }
         self._rounds = [
             [
-                _Planned(match_id(round_id, number), round_id, self.players[a], self.players[b])
+                _ScheduledMatch(match_id(round_id, number), round_id, self.players[a], self.players[b])
                 for number, (a, b) in enumerate(pairs, start=1)
             ]
             for round_id, pairs in enumerate(round_robin([*self.players], settings.rounds), start=1)
         ]
         self.matches = sum(map(len, self._rounds))
-        self._has_chance = type(self.game).draw is not Game.draw
-        # Ours look at no table; for an author's strategy it is made after every round.
+        self._has_draws = type(self.game).draw is not Game.draw
+        # The built-in strategies do not look at the table. For others it is computed after every round.
         self._shows_table = not fresh and any(entrant.strategy not in STRATEGIES.values() for entrant in entrants)
         self._standings: list[Standing] = []
         self._seed = b""
 
-    def seat(self, entrants: Sequence[Entrant]) -> None:
-        """Give the seats to the same entrants in another order, from the next league on."""
+    def assign_seats(self, entrants: Sequence[Entrant]) -> None:
+        """Give the seats to the same entrants in another order. This takes effect in the next league."""
         for player, entrant in zip(self.players.values(), entrants, strict=True):
             player.name, player.strategy = entrant
 
-    def play(self, seed: int, seen: Seen | None = None) -> list[Standing]:
-        """Play the league of a seed: its final table. ``seen`` is called with every match and its result."""
-        for _ in self.play_rounds(seed, seen):
+    def play(self, seed: int, on_result: OnResult | None = None) -> list[Standing]:
+        """Play the league of a seed, and call ``on_result`` with each result. Returns the final table."""
+        for _ in self.play_rounds(seed, on_result):
             pass
         return self.standings()
 
-    def play_rounds(self, seed: int, seen: Seen | None = None) -> Iterator[int]:
-        """The same round by round: how many matches each had. Raises CannotAsk."""
+    def play_rounds(self, seed: int, on_result: OnResult | None = None) -> Iterator[int]:
+        """Play the league round by round. Yields the number of matches of each. Raises AsyncStrategyError."""
         for player in self.players.values():
-            player.begin()
+            player.reset()
         self._standings = []
         self._seed = league_seed(seed)
         draws = self._draws()
         for matches in self._rounds:
-            for planned in matches:
-                for player in (planned.a, planned.b):
-                    player.chance.seed(match_key(seed, player.id, planned.id, _ATTEMPT))
-                verdict = self._courses.play(draws.get(planned.id), partial(self._choose, planned))
-                self._remember(planned, verdict)
-                if seen is not None:
-                    seen(planned.id, _result(planned, verdict))
+            for match in matches:
+                for player in (match.a, match.b):
+                    player.random.seed(match_key(seed, player.id, match.id, _ATTEMPT))
+                verdict = self._cache.play(draws.get(match.id), partial(self._choose, match))
+                self._record(match, verdict)
+                if on_result is not None:
+                    on_result(match.id, _result(match, verdict))
             if self._shows_table:
                 self._standings = self.standings()
             yield len(matches)
 
     def standings(self) -> list[Standing]:
-        """The table of the league played last, as far as it was played."""
+        """The current table of the league that is or was played last."""
         return [*self._table().standings().values()]
 
     def placed(self) -> list[PlacedRow]:
-        """The same with what decided the ranks."""
+        """The rows of this table, each with what decided its rank."""
         return placed_rows(self._table())
 
     def ties(self) -> list[str]:
-        """What decided between players with equal points, in words."""
+        """Sentences that say what decided between players with equal points."""
         return tie_sentences(self.placed(), self._settings.tie_breaks, MAX_TIES)
 
     def _table(self) -> Table:
@@ -169,51 +169,49 @@ class DirectLeague:
         return Table.of(self._settings.tie_breaks, rows, self._seed.hex())
 
     def _draws(self) -> dict[str, int | None]:
-        """The number of each match; none for a game without chance."""
-        if not self._has_chance:
+        """The number drawn for each match; empty for a game without draws."""
+        if not self._has_draws:
             return {}
         seed_of = match_seeds(self._seed)
-        return {
-            planned.id: self.game.draw(seed_of(planned.id, _ATTEMPT)) for matches in self._rounds for planned in matches
-        }
+        return {match.id: self.game.draw(seed_of(match.id, _ATTEMPT)) for matches in self._rounds for match in matches}
 
-    def _choose(self, planned: _Planned, turn: Turn) -> int:
-        """Ask the player whose turn it is."""
+    def _choose(self, match: _ScheduledMatch, turn: Turn) -> int:
+        """Ask the player whose turn it is. Returns the index of its option."""
         if turn.side == "A":
-            player, opponent = planned.a, planned.b
+            player, opponent = match.a, match.b
         else:
-            player, opponent = planned.b, planned.a
+            player, opponent = match.b, match.a
         ctx = _Context(
             game_type=self.game.name,
             move_type=turn.move_type,
-            valid_options=turn.own_options(),
-            # The call for a parity shows nothing of the position.
-            view={} if self.game.asks_for_parity else turn.own_view(),
+            valid_options=turn.copy_options(),
+            # The message that asks for a parity has no field for the view.
+            view={} if self.game.asks_for_parity else turn.copy_view(),
             league_id=self._settings.league_id,
             player_id=player.id,
-            match_id=planned.id,
-            round_id=planned.round_id,
+            match_id=match.id,
+            round_id=match.round_id,
             opponent_id=opponent.id,
             role=_ROLES[turn.side],
             record=record_of(()) if self._fresh else player.row.record,
             standings=[*self._standings],
             history=tuple(player.history),
-            random=player.chance,
+            random=player.random,
         )
         try:
             move = player.strategy(ctx)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's code may raise anything
             return _judge(player, StrategyResult(error=error), ctx, turn.options)
-        # Nearly always it is one of the very objects that are offered; what else counts as one is judged as ever.
-        for place, option in enumerate(turn.options):
+        # A fast path: a move is nearly always one of the very objects that were offered.
+        for index, option in enumerate(turn.options):
             if option is move:
                 player.origins.own += 1
-                return place
+                return index
         return _judge(player, StrategyResult(move), ctx, turn.options)
 
-    def _remember(self, planned: _Planned, verdict: Verdict) -> None:
-        """Tell both players how their match ended."""
-        a, b, chosen = planned.a, planned.b, verdict.choices
+    def _record(self, match: _ScheduledMatch, verdict: Verdict) -> None:
+        """Record the result of a match with both players."""
+        a, b, chosen = match.a, match.b, verdict.choices
         reason = verdict.reason.replace("{A}", a.id).replace("{B}", b.id)
         sides: tuple[tuple[Side, Player, Player, Side], ...] = (("A", a, b, "B"), ("B", b, a, "A"))
         for side, player, opponent, other_side in sides:
@@ -223,7 +221,7 @@ class DirectLeague:
                 continue
             player.history.append(
                 PastMatch(
-                    match_id=planned.id,
+                    match_id=match.id,
                     game_type=self.game.name,
                     result=_RESULTS[points],
                     opponent_id=opponent.id,
@@ -231,25 +229,27 @@ class DirectLeague:
                     opponent_choice=chosen[other_side],
                     drawn_number=verdict.drawn,
                     reason=reason,
-                    round_id=planned.round_id,
+                    round_id=match.round_id,
                     role=_ROLES[side],
                 )
             )
 
 
 def _judge(player: Player, thought: StrategyResult, ctx: Context, options: list[Any]) -> int:
-    """The place of the option that a strategy means, or of the one that is played for it, as in every league."""
+    """The index of the option that a strategy means, or of the option that is played instead, as in every league."""
     if iscoroutine(thought.move):
         thought.move.close()
-        raise CannotAsk(f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here")
+        raise AsyncStrategyError(
+            f"the strategy of {player.name} is asynchronous, and only plain functions can be asked here"
+        )
     decision = validate_result(thought, ctx, options)
     player.origins.count(MoveInfo(origin=decision.origin, reason=decision.reason))
-    return next(place for place, option in enumerate(options) if option is decision.move)
+    return next(index for index, option in enumerate(options) if option is decision.move)
 
 
-def _result(planned: _Planned, verdict: Verdict) -> MatchResult:
-    """A verdict as the manager would record it."""
-    ids = {"A": planned.a.id, "B": planned.b.id}
+def _result(match: _ScheduledMatch, verdict: Verdict) -> MatchResult:
+    """A verdict in the form in which the manager would record it."""
+    ids = {"A": match.a.id, "B": match.b.id}
     score: dict[str, Any] = {ids[side]: points for side, points in verdict.score.items()}
     return MatchResult(
         winner=None if verdict.winner is None else ids[verdict.winner],

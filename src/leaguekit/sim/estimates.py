@@ -1,14 +1,14 @@
-"""What the leagues of a comparison add up to, and what can be concluded from it.
+"""The sums of a comparison over its leagues, and the confidence intervals that follow from them.
 
-Leagues of different seeds are independent of each other. Matches within a league are not: players learn from match to
-match. So every interval follows from how leagues differ: a figure is a ratio of points to matches, and each league is
-one observation of both.
+Leagues of different seeds are independent of each other. Matches within a league are not, because players learn from
+match to match. So the intervals are computed from the differences between leagues: a figure is a ratio of points to
+matches, and each league is one observation of both.
 
-An interval counts four matches more than were played: two won and two lost. Without them, ten wins in a row would look
-like certainty. With hundreds of matches they change nothing.
+An interval counts four additional matches, two won and two lost. Without them, ten wins in a row would look like
+certainty. With hundreds of matches their effect is negligible.
 
-The differences between strategies are a family: with many pairs some difference looks large by chance. Their intervals
-are wider (Bonferroni), so that in 95 of 100 comparisons all of them hold the truth.
+The differences between strategies are a family: with many pairs, some difference looks large by chance. So their
+intervals are widened (Bonferroni correction): in 95 of 100 comparisons all of them contain the true difference.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from msgspec import Struct
 
 from leaguekit.match.rulings import WIN_POINTS
 
-# Fewer leagues show too little of how they differ.
-FEWEST_LEAGUES = 10
+# With fewer leagues there are no intervals: the variance between leagues cannot be estimated.
+MIN_LEAGUES = 10
 CONFIDENCE = 0.95
-# How often a difference is found that is called detectable.
+# The probability with which a difference that is called detectable is found.
 POWER = 0.9
-# Matches won, and as many lost, that an interval counts besides those played.
+# The number of matches won, and of matches lost, that an interval counts in addition.
 _ADDED = 2
 
 
 class Estimate(NamedTuple):
-    """A figure and the bounds of its interval; None if the leagues are too few."""
+    """A figure and the bounds of its interval. The bounds are None if there are too few leagues."""
 
     mean: float
     bounds: tuple[float, float] | None = None
@@ -60,9 +60,10 @@ class Counts(NamedTuple):
 
 
 class Sums(Struct):
-    """The sums over leagues, all of them integers. Lists by pair hold strategy ``a`` against ``b`` at ``a * size + b``.
+    """The sums over leagues, all of them integers.
 
-    A match between two players of one strategy counts twice, once for each.
+    In lists by pair, the index of strategy ``a`` against ``b`` is ``a * size + b``. A match between two players of the
+    same strategy counts twice, once for each.
     """
 
     # The number of strategies.
@@ -87,7 +88,7 @@ class Sums(Struct):
         return cls(size, 0, [0] * size, *([0] * size**2 for _ in range(8)))
 
     def add(self, copies: tuple[int, ...], points: list[int], champion: int) -> None:
-        """Count a league with so many players of each strategy, by the points taken by pair and its champion."""
+        """Count a league: the number of players of each strategy, the points by pair, and the champion's strategy."""
         size, meetings = self.size, _meetings(copies)
         totals = [sum(points[first : first + size]) for first in range(0, size**2, size)]
         self.leagues += 1
@@ -103,7 +104,7 @@ class Sums(Struct):
 
     @property
     def pairs(self) -> int:
-        """How many differences between two strategies there are."""
+        """The number of pairs of different strategies."""
         return self.size * (self.size - 1) // 2
 
     def total(self, a: int) -> tuple[int, int]:
@@ -112,7 +113,10 @@ class Sums(Struct):
         return sum(self.points[of]), sum(self.matches[of])
 
     def counts(self, a: int, b: int) -> Counts:
-        """How the matches of ``a`` against ``b`` ended: points alone tell, for a draw gives one point less in all."""
+        """How the matches of ``a`` against ``b`` ended.
+
+        This follows from the points, because a draw gives both players together one point less than a win.
+        """
         points, matches = self.points[a * self.size + b], self.matches[a * self.size + b]
         draws = WIN_POINTS * matches - points - self.points[b * self.size + a]
         wins = (points - draws) // WIN_POINTS
@@ -137,19 +141,19 @@ class Sums(Struct):
         return self._ratio(points, matches, _spread((points, matches), (points, matches), products, is_same=True))
 
     def difference(self, a: int, b: int) -> Estimate:
-        """The points per match of ``a`` less those of ``b``; all such intervals hold together."""
+        """The points per match of ``a`` minus those of ``b``. The confidence is that of all such intervals together."""
         (points_a, matches_a), (points_b, matches_b) = self.total(a), self.total(b)
         mean = points_a / matches_a - points_b / matches_b
         centre = _centre(points_a, matches_a) - _centre(points_b, matches_b)
         return self._estimate(mean, centre, self._error(a, b), self.pairs, -WIN_POINTS)
 
     def detectable(self) -> float | None:
-        """A true difference of this size is found with POWER, between whichever two strategies.
+        """The smallest true difference that is found with probability ``POWER``, between any two strategies.
 
-        None if the leagues are too few to find any. The added matches draw the middle of an interval towards 0, so a
-        difference must be larger by as much.
+        None if there are too few leagues to find any. The added matches move the centre of an interval towards 0, so a
+        difference must be larger by the same factor.
         """
-        if self.leagues < FEWEST_LEAGUES or not self.pairs:
+        if self.leagues < MIN_LEAGUES or not self.pairs:
             return None
         error = max(self._error(a, b) for a in range(self.size) for b in range(a))
         matches = min(self.total(a)[1] for a in range(self.size))
@@ -162,7 +166,7 @@ class Sums(Struct):
         return self._estimate(points / matches, _centre(points, matches), error, 1, 0)
 
     def _estimate(self, mean: float, centre: float, error: float, family: int, least: int) -> Estimate:
-        if self.leagues < FEWEST_LEAGUES:
+        if self.leagues < MIN_LEAGUES:
             return Estimate(mean)
         margin = _quantile(family, self.leagues - 1) * error
         low, high = min(centre - margin, mean), max(centre + margin, mean)
@@ -186,7 +190,7 @@ class Sums(Struct):
 
 
 class _Meetings(NamedTuple):
-    """The matches of a league by pair of strategies, their squares, those of each strategy, and their products."""
+    """The matches of a league: by pair of strategies, their squares, by strategy, and the products of these."""
 
     matches: list[int]
     squares: list[int]
@@ -203,15 +207,16 @@ def _meetings(copies: tuple[int, ...]) -> _Meetings:
 
 
 def _centre(points: int, matches: int) -> float:
-    """The middle of an interval."""
+    """The centre of an interval."""
     return (points + _ADDED * WIN_POINTS) / (matches + 2 * _ADDED)
 
 
 def _spread(a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, int, int], *, is_same: bool) -> float:
     """The covariance of two ratios of points to matches, by the sums over leagues.
 
-    ``products`` are the sums of points by points, points of a by matches of b, points of b by matches of a, and matches
-    by matches. Each added match is a league of its own, won by one of the two. All is exact up to the division.
+    ``products`` are the sums of four products: points times points, points of a times matches of b, points of b times
+    matches of a, and matches times matches. Each added match counts as a separate league, won by one of the two. The
+    arithmetic is exact up to the division.
     """
     (points_a, matches_a), (points_b, matches_b) = (
         (points + _ADDED * WIN_POINTS, matches + 2 * _ADDED) for points, matches in (a, b)
@@ -227,15 +232,16 @@ def _spread(a: tuple[int, int], b: tuple[int, int], products: tuple[int, int, in
 
 
 @lru_cache(maxsize=64)
-def _quantile(family: int, freedom: int) -> float:
-    """How many standard errors an interval reaches if that many hold together."""
-    return _student(1 - (1 - CONFIDENCE) / (2 * family), freedom)
+def _quantile(family: int, degrees: int) -> float:
+    """The half-width of an interval in standard errors, if ``family`` intervals are to hold together."""
+    return _student(1 - (1 - CONFIDENCE) / (2 * family), degrees)
 
 
-def _student(probability: float, freedom: int) -> float:
+def _student(probability: float, degrees: int) -> float:
     """The quantile of Student's t.
 
-    By the first terms of its expansion: right to 0.001 from 9 degrees of freedom on, in large families to 2 %.
+    It is computed by the first terms of its expansion. From 9 degrees of freedom on, the error is at most 0.001, and
+    2 % in large families.
     """
     z = NormalDist().inv_cdf(probability)
     terms = (
@@ -245,4 +251,4 @@ def _student(probability: float, freedom: int) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return sum(term * (1 / freedom) ** power for power, term in enumerate(terms))
+    return sum(term * (1 / degrees) ** power for power, term in enumerate(terms))

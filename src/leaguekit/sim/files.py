@@ -1,48 +1,44 @@
-"""A disk in memory: what was not made durable may be gone after a crash, and it fails when the faults say so."""
+"""Files in memory. A crash can lose content that was not yet durable, and writes can fail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Protocol
 
 from leaguekit.sim.processes import Process
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import GrowingFile
 
-
-class DiskTrouble(Protocol):
-    """Says when a disk fails, by what is being done."""
-
-    def __call__(self, what: str) -> bool: ...
+# Decides whether a write fails, by the kind of file.
+DiskFaults = Callable[[str], bool]
 
 
 @dataclass(slots=True)
 class _File:
     content: bytes
     durable: bytes | None
-    # Who wrote what is not durable yet.
+    # The process that wrote the content, until the content is durable.
     writer: Process | None
 
 
 class Drive:
-    """The files of all agents. It outlives every process."""
+    """The files of all agents. They survive crashes."""
 
     def __init__(self) -> None:
         self.files: dict[Path, _File] = {}
         self.locks: dict[Path, Process] = {}
 
-    def crash(self, process: Process, chance: Random) -> None:
-        """A process has died: what it had not made durable is there, or is not, or in part; its locks are free."""
+    def crash(self, process: Process, rng: Random) -> None:
+        """Crash a process: what it wrote and is not durable is kept, lost or truncated. Its locks are released."""
         for path in [path for path, file in self.files.items() if file.writer is process]:
             file = self.files[path]
             kept = file.durable or b""
             if file.durable is not None and file.content.startswith(kept):
-                # It had been growing; the last line may be torn.
-                file.content = file.content[: chance.randint(len(kept), len(file.content))]
-            elif chance.random() < 0.5:
+                # Lines were being appended. The last one may be incomplete.
+                file.content = file.content[: rng.randint(len(kept), len(file.content))]
+            elif rng.random() < 0.5:
                 if file.durable is None:
                     del self.files[path]
                 file.content = kept
@@ -52,9 +48,9 @@ class Drive:
 
 
 class MemoryFiles:
-    """Files on a drive, as one process has them."""
+    """The files of a drive, as one process accesses them."""
 
-    def __init__(self, drive: Drive, process: Process, fails: DiskTrouble = lambda what: False) -> None:  # noqa: ARG005
+    def __init__(self, drive: Drive, process: Process, fails: DiskFaults = lambda _kind: False) -> None:
         self._drive = drive
         self._process = process
         self._fails = fails
@@ -72,7 +68,7 @@ class MemoryFiles:
         if private:
             self._drive.files[path] = _File(content, content, None)
         else:
-            # What was there before has reached the disk by now.
+            # The previous content is durable by now.
             self._drive.files[path] = _File(content, None if before is None else before.content, self._process)
 
     def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
@@ -103,7 +99,7 @@ class _Lock:
 
 
 class _Growing:
-    def __init__(self, file: _File, process: Process, fails: DiskTrouble) -> None:
+    def __init__(self, file: _File, process: Process, fails: DiskFaults) -> None:
         self._file = file
         self._process = process
         self._fails = fails

@@ -1,7 +1,7 @@
-"""The courses that matches of a game take: each is played by the match machine once, and then remembered.
+"""A cache of the matches of a game: the match machine plays each sequence of moves once.
 
-Machine and rules are pure: the same draw and the same moves lead to the same end, whoever plays. So what the machine
-asks next, or how it rules, needs to be worked out only the first time that moves come in that order.
+The machine and the rules are pure functions of the draw and the moves. They do not depend on the players. So the next
+question, or the verdict, after a sequence of moves needs to be computed only once.
 """
 
 from __future__ import annotations
@@ -18,83 +18,83 @@ from leaguekit.match.machine import Match
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import Ask, Effect, Finish, Joined, Limits, Moved, Seat
 
-# What follows from moves is remembered so often at most, at about 1 KB each: in even/odd it is 60 times in all, in
-# tic-tac-toe half a million times. The rest is played anew every time.
-MAX_REMEMBERED = 20_000
+# The maximum number of cached moves, of about 1 KB each. Even/odd has 60 in total, tic-tac-toe half a million. What is
+# not cached is computed every time.
+MAX_ENTRIES = 20_000
 
-# The players are left open in verdicts, as in the reasons that games give.
+# Verdicts have placeholders for the players' ids, as the reasons that games give.
 _SEATS: dict[Side, Seat] = {"A": Seat("{A}"), "B": Seat("{B}")}
 _LIMITS = Limits()
-# Nobody takes any time.
+# No move takes any time.
 _NOW = 0.0
 
 
 class Turn(Struct):
-    """A moment when a side is asked, and what follows from each of its options, by the option's place."""
+    """A question to one side, and what follows from each of its options, by the option's index."""
 
     side: Side
     move_type: str
     options: list[Any]
-    # Options and view as they would be sent, for every player must get its own; None where a copy of the list is.
-    sent_options: bytes | None
-    sent_view: bytes
-    after: dict[int, Turn | Verdict] = {}
+    # Options and view as JSON, because every player must get its own copy. None if a copy of the list suffices.
+    encoded_options: bytes | None
+    encoded_view: bytes
+    next: dict[int, Turn | Verdict] = {}
 
-    def own_options(self) -> list[Any]:
-        return [*self.options] if self.sent_options is None else list(msgspec.json.decode(self.sent_options))
+    def copy_options(self) -> list[Any]:
+        return [*self.options] if self.encoded_options is None else list(msgspec.json.decode(self.encoded_options))
 
-    def own_view(self) -> dict[str, Any]:
-        return dict(msgspec.json.decode(self.sent_view))
+    def copy_view(self) -> dict[str, Any]:
+        return dict(msgspec.json.decode(self.encoded_view))
 
 
-class Courses:
-    """Plays matches of one game. Verdicts have ``{A}`` and ``{B}`` where the players' ids belong."""
+class MatchCache:
+    """Plays matches of one game. Verdicts have ``{A}`` and ``{B}`` in place of the players' ids."""
 
-    def __init__(self, game: Game[Any], max_remembered: int = MAX_REMEMBERED) -> None:
+    def __init__(self, game: Game[Any], max_entries: int = MAX_ENTRIES) -> None:
         self._game = game
-        self._openings: dict[int | None, Turn | Verdict] = {}
-        self._room = max_remembered
+        self._first_turns: dict[int | None, Turn | Verdict] = {}
+        self._free_entries = max_entries
 
     def play(self, drawn: int | None, choose: Callable[[Turn], int]) -> Verdict:
-        """Play a match to its end. ``choose`` gives the place of the option that is chosen when it is a side's turn."""
-        at = self._openings.get(drawn)
-        machine: _Machine | None = None
-        if at is None:
-            machine = _Machine(self._game, drawn)
-            at = self._openings[drawn] = machine.at
+        """Play a match to its end. ``choose`` returns the index of the option that the side chooses."""
+        current = self._first_turns.get(drawn)
+        machine: _RunningMatch | None = None
+        if current is None:
+            machine = _RunningMatch(self._game, drawn)
+            current = self._first_turns[drawn] = machine.current
         path: list[int] = []
-        while isinstance(at, Turn):
-            place = choose(at)
-            after = at.after.get(place)
-            if after is None:
-                machine = machine or _Machine(self._game, drawn, path)
-                after = machine.answer(place)
-                if self._room:
-                    self._room -= 1
-                    at.after[place] = after
-            path.append(place)
-            at = after
-        return at
+        while isinstance(current, Turn):
+            index = choose(current)
+            following = current.next.get(index)
+            if following is None:
+                machine = machine or _RunningMatch(self._game, drawn, path)
+                following = machine.move(index)
+                if self._free_entries:
+                    self._free_entries -= 1
+                    current.next[index] = following
+            path.append(index)
+            current = following
+        return current
 
 
-class _Machine:
-    """A match machine in play, with both players there, and the moves of a path made."""
+class _RunningMatch:
+    """A match machine that both players have joined, after the moves of a path."""
 
     def __init__(self, game: Game[Any], drawn: int | None, path: list[int] | None = None) -> None:
         self._match = Match(game, "R1M1", _SEATS, _LIMITS, drawn)
         self._effects: deque[Effect] = deque(self._match.start(_NOW))
         self._asked: tuple[Side, int, list[Any]]
-        self.at = self._go_on()
-        for place in path or ():
-            self.at = self.answer(place)
+        self.current = self._advance()
+        for index in path or ():
+            self.current = self.move(index)
 
-    def answer(self, place: int) -> Turn | Verdict:
-        """Make a move for whoever's turn it is: the next turn, or the end."""
+    def move(self, index: int) -> Turn | Verdict:
+        """Make a move for the side whose turn it is. Returns the next turn, or the verdict."""
         side, ask, options = self._asked
-        self._effects += self._match.handle(Moved(side, ask, options[place]), _NOW)
-        return self._go_on()
+        self._effects += self._match.handle(Moved(side, ask, options[index]), _NOW)
+        return self._advance()
 
-    def _go_on(self) -> Turn | Verdict:
+    def _advance(self) -> Turn | Verdict:
         while self._effects:
             effect = self._effects.popleft()
             if isinstance(effect, Finish):
@@ -104,13 +104,13 @@ class _Machine:
             if isinstance(effect, Ask):
                 if effect.question is not None:
                     self._asked = (effect.side, effect.ask, effect.question.valid_options)
-                    return _turn(effect.side, effect.question)
+                    return _make_turn(effect.side, effect.question)
                 self._effects += self._match.handle(Joined(effect.side, effect.ask), _NOW)
-        raise RuntimeError(f"a match of {self._match.game.name} waits for nobody and does not end")
+        raise RuntimeError(f"a match of {self._match.game.name} asks no player and does not end")
 
 
-def _turn(side: Side, question: Question) -> Turn:
+def _make_turn(side: Side, question: Question) -> Turn:
     move_type, options, view = question
     is_flat = not any(isinstance(option, list | dict) for option in options)
-    sent_options = None if is_flat else msgspec.json.encode(options)
-    return Turn(side, move_type, options, sent_options, msgspec.json.encode(view))
+    encoded_options = None if is_flat else msgspec.json.encode(options)
+    return Turn(side, move_type, options, encoded_options, msgspec.json.encode(view))

@@ -1,47 +1,55 @@
-"""A network between simulated processes that delays, loses, repeats and breaks off what goes over it.
+"""A simulated network between simulated processes. It can delay, lose, repeat and reset exchanges.
 
-Each exchange has a fate, decided when it begins. A handler runs in the process that listens. When that dies, whoever
-waits for its answer sees the connection reset; when the caller dies, its request may still arrive.
+What happens to an exchange is decided when it begins. The handler runs in the process that listens. If that process
+crashes, the caller sees a reset connection. If the caller crashes, its request may still arrive.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from leaguekit.sim.processes import NOBODY, Process
-from leaguekit.transport.base import BodyHandler, CallerUnable, HttpAnswer, NoRoute, Peer, TimedOut, Unreachable
+from leaguekit.sim.processes import NO_OWNER, Process
+from leaguekit.transport.base import BodyHandler, (
+    CallerUnable,
+    HttpAnswer,
+    NoRoute,
+    Peer,
+    TimedOut,
+    Unreachable,
+)
 from leaguekit.transport.memory import NOT_FOUND, Address, address_of, answered
 
-Trouble = Literal["lost", "refused", "unable", "no route", "reset", "mute", "twice"]
-# What else a process serves beside /mcp: a path and a body → the answer.
-Aside = Callable[[str, bytes], Awaitable[HttpAnswer]]
+NetworkFault = Literal["lost", "refused", "unable", "no route", "reset", "mute", "twice"]
+# Answers requests to paths other than /mcp: (path, body) → answer.
+PathHandler = Callable[[str, bytes], Awaitable[HttpAnswer]]
 
 
-class Fate(NamedTuple):
-    """What becomes of an exchange: how long it travels each way, and what goes wrong.
+class Delivery(NamedTuple):
+    """How an exchange is delivered: the delay in each direction in seconds, and the fault, if any.
 
-    lost      the request never arrives, and the caller waits in vain
-    refused   there is no connection
-    unable    the caller's own machine cannot call
-    no route  the caller's own machine has no way to that address
-    reset     the request is carried out, but the connection breaks before the answer
-    mute      the request is carried out, but the answer never arrives
-    twice     the request arrives again, ``again`` seconds later
+    lost      the request never arrives, and the caller gets no answer
+    refused   the connection is refused
+    unable    the caller's machine cannot open a connection
+    no route  the caller's machine has no route to the address
+    reset     the request is handled, but the connection is reset before the answer
+    mute      the request is handled, but the answer never arrives
+    twice     the request arrives a second time, ``repeat_delay`` seconds later
     """
 
-    out: float = 0.0
-    back: float = 0.0
-    trouble: Trouble | None = None
-    again: float = 0.0
+    request_delay: float = 0.0
+    response_delay: float = 0.0
+    fault: NetworkFault | None = None
+    repeat_delay: float = 0.0
 
 
-class _Place(NamedTuple):
-    """A URL, taken apart."""
+class _ParsedUrl(NamedTuple):
+    """The parts of a URL that the network needs."""
 
     address: Address
     path: str
@@ -49,169 +57,177 @@ class _Place(NamedTuple):
 
 
 @lru_cache(maxsize=1_000)
-def _place(url: str) -> _Place:
+def _parse_url(url: str) -> _ParsedUrl:
     parts = urlsplit(url)
-    return _Place(address_of(url), parts.path, parts.query)
+    return _ParsedUrl(address_of(url), parts.path, parts.query)
 
 
 class Listener(NamedTuple):
     process: Process
     handler: BodyHandler
-    aside: Aside | None
+    path_handler: PathHandler | None
 
 
+@dataclass(slots=True, eq=False)
 class Exchange:
-    """A request on its way, and whoever waits for its answer."""
+    """A request, and the future of its answer."""
 
-    __slots__ = ("body", "callee", "caller", "deadline", "fate", "future", "reached", "travels", "url")
-
-    def __init__(self, caller: Process, url: str, body: bytes, deadline: float, fate: Fate) -> None:
-        self.caller = caller
-        self.url = url
-        self.body = body
-        self.deadline = deadline
-        self.fate = fate
-        self.future: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
-        # Who is carrying it out.
-        self.callee: Process | None = None
-        # Whom it has reached: a connection leads to one process, and what it carries never to the next in its place.
-        self.reached: Process | None = None
-        # Whether it has not arrived yet.
-        self.travels = True
+    caller: Process
+    url: str
+    body: bytes
+    deadline: float
+    delivery: Delivery
+    future: asyncio.Future[HttpAnswer]
+    # The process that is handling the request now.
+    handled_by: Process | None = None
+    # The process that the request reached first. A connection leads to one process: a repeated request never
+    # reaches another process that has since been started at the same address.
+    connected_to: Process | None = None
+    is_in_transit: bool = True
 
 
 class Network:
-    """Who listens where, and what is under way. ``fate_of`` decides by the caller's name and the address called.
+    """The listeners and the open exchanges.
 
-    ``saw`` is told of every request that arrives and every answer that is sent: from whom, for whom, and the body.
+    ``delivery_for`` decides how an exchange is delivered, by the caller's name and the address that is called.
+    ``on_message`` is called with sender, receiver and body of every request that arrives and every answer that is sent.
     """
 
     def __init__(
-        self, fate_of: Callable[[str, Address], Fate], chance: Random, saw: Callable[[str, str, bytes], None]
+        self,
+        delivery_for: Callable[[str, Address], Delivery],
+        rng: Random,
+        on_message: Callable[[str, str, bytes], None],
     ) -> None:
-        self._fate_of = fate_of
-        self._chance = chance
-        self._saw = saw
+        self._delivery_for = delivery_for
+        self._rng = rng
+        self._on_message = on_message
         self._listeners: dict[Address, Listener] = {}
-        # In order, and without a set.
-        self.open: dict[Exchange, None] = {}
-        # Who is at work on an answer.
+        # A dict and not a set: it keeps the order, so that every run is the same.
+        self.open_exchanges: dict[Exchange, None] = {}
+        # The tasks that handle requests, each with its process.
         self._answering: dict[asyncio.Task[Any], Process] = {}
         self.exchanges = 0
 
-    def listen(self, url: str, process: Process, handler: BodyHandler, aside: Aside | None = None) -> None:
+    def listen(self, url: str, process: Process, handler: BodyHandler, path_handler: PathHandler | None = None) -> None:
         """Serve at the host and port of a URL."""
         address = address_of(url)
         if address in self._listeners:
             raise ValueError(f"{self._listeners[address].process.name} already listens at {url}")
-        self._listeners[address] = Listener(process, handler, aside)
+        self._listeners[address] = Listener(process, handler, path_handler)
 
     def close(self, url: str) -> None:
-        """Listen no more; what is being answered is still answered."""
+        """Stop listening. Requests that have arrived are still answered."""
         self._listeners.pop(address_of(url), None)
 
-    def busy(self, process: Process) -> bool:
-        """Whether a process is answering somebody, be it one who has given up meanwhile."""
+    def is_answering(self, process: Process) -> bool:
+        """Whether a process is handling a request, even if the caller has given up."""
         return any(one is process for one in self._answering.values())
 
     def crash(self, process: Process) -> None:
-        """A process has died: nobody listens in its place, and what it was doing for others is broken off."""
+        """Remove a process that has crashed: close its listeners, and reset the exchanges that it was handling."""
         for address in [address for address, one in self._listeners.items() if one.process is process]:
             del self._listeners[address]
         for task in [task for task, one in self._answering.items() if one is process]:
             del self._answering[task]
-        for exchange in list(self.open):
+        for exchange in list(self.open_exchanges):
             if exchange.caller is process:
-                del self.open[exchange]
+                del self.open_exchanges[exchange]
                 if exchange.future.done() and not exchange.future.cancelled():
-                    # Nobody else will ever look at it.
+                    # Mark the exception as retrieved: nothing else will.
                     exchange.future.exception()
-                exchange.travels = exchange.travels and self._chance.random() < 0.5
-            elif exchange.callee is process:
+                exchange.is_in_transit = exchange.is_in_transit and self._rng.random() < 0.5
+            elif exchange.handled_by is process:
                 self._fail(exchange, Unreachable(f"{exchange.url} reset the connection"))
 
     def begin(self, caller: Process, url: str, body: bytes, deadline: float) -> Exchange:
         loop = asyncio.get_running_loop()
-        fate = self._fate_of(caller.name, _place(url).address)
-        exchange = Exchange(caller, url, body, deadline, fate)
-        self.open[exchange] = None
+        delivery = self._delivery_for(caller.name, _parse_url(url).address)
+        exchange = Exchange(caller, url, body, deadline, delivery, loop.create_future())
+        self.open_exchanges[exchange] = None
         self.exchanges += 1
-        if fate.trouble == "refused":
+        if delivery.fault == "refused":
             refused = Unreachable(f"{url} refused the connection")
-            loop.call_later(fate.out, self._fail, exchange, refused, context=NOBODY)
-        elif fate.trouble == "unable":
+            loop.call_later(delivery.request_delay, self._fail, exchange, refused, context=NO_OWNER)
+        elif delivery.fault == "unable":
             unable = CallerUnable(url, "too many open files")
-            loop.call_soon(self._fail, exchange, unable, context=NOBODY)
-        elif fate.trouble == "no route":
-            loop.call_soon(self._fail, exchange, NoRoute(url, "network is unreachable"), context=NOBODY)
-        elif fate.trouble != "lost":
-            loop.call_later(fate.out, self._arrive, exchange, context=NOBODY)
+            loop.call_soon(self._fail, exchange, unable, context=NO_OWNER)
+        elif delivery.fault == "no route":
+            loop.call_soon(self._fail, exchange, NoRoute(url, "network is unreachable"), context=NO_OWNER)
+        elif delivery.fault != "lost":
+            loop.call_later(delivery.request_delay, self._deliver_request, exchange, context=NO_OWNER)
         return exchange
 
     def end(self, exchange: Exchange) -> None:
-        """Nobody waits for the answer any more."""
-        self.open.pop(exchange, None)
+        """Forget an exchange: the caller no longer waits for the answer."""
+        self.open_exchanges.pop(exchange, None)
 
-    def _arrive(self, exchange: Exchange, *, again: bool = False) -> None:
-        if not (exchange.travels or again):
+    def _deliver_request(self, exchange: Exchange, *, is_repeat: bool = False) -> None:
+        if not (exchange.is_in_transit or is_repeat):
             return
-        exchange.travels = False
-        place = _place(exchange.url)
-        listener = self._listeners.get(place.address)
+        exchange.is_in_transit = False
+        url = _parse_url(exchange.url)
+        listener = self._listeners.get(url.address)
         if listener is None:
-            if not again:
-                self._fail(exchange, Unreachable(f"nobody listens at {exchange.url}"))
+            if not is_repeat:
+                self._fail(exchange, Unreachable(f"no process listens at {exchange.url}"))
             return
-        if again and listener.process is not exchange.reached:
+        if is_repeat and listener.process is not exchange.connected_to:
             return
-        self._saw(exchange.caller.name, listener.process.name, exchange.body)
+        self._on_message(exchange.caller.name, listener.process.name, exchange.body)
         work: Any
-        exchange.callee = exchange.reached = listener.process
-        if place.path in ("/mcp", "/mcp/"):
-            work = answered(listener.handler, exchange.body, Peer("127.0.0.1", place.query, place.address))
-        elif listener.aside is not None:
-            work = listener.aside(place.path, exchange.body)
+        exchange.handled_by = exchange.connected_to = listener.process
+        if url.path in ("/mcp", "/mcp/"):
+            work = answered(listener.handler, exchange.body, Peer("127.0.0.1", url.query, url.address))
+        elif listener.path_handler is not None:
+            work = listener.path_handler(url.path, exchange.body)
         else:
-            self._back(exchange, NOT_FOUND)
+            self._deliver_answer(exchange, NOT_FOUND)
             return
         task = listener.process.start(work)
         self._answering[task] = listener.process
-        task.add_done_callback(partial(self._carried_out, exchange), context=NOBODY)
-        if exchange.fate.trouble == "twice" and not again:
+        task.add_done_callback(partial(self._handled, exchange), context=NO_OWNER)
+        if exchange.delivery.fault == "twice" and not is_repeat:
             loop = asyncio.get_running_loop()
-            loop.call_later(exchange.fate.again, partial(self._arrive, exchange, again=True), context=NOBODY)
+            loop.call_later(
+                exchange.delivery.repeat_delay,
+                partial(self._deliver_request, exchange, is_repeat=True),
+                context=NO_OWNER,
+            )
 
-    def _carried_out(self, exchange: Exchange, task: asyncio.Task[bytes | HttpAnswer | None]) -> None:
+    def _handled(self, exchange: Exchange, task: asyncio.Task[bytes | HttpAnswer | None]) -> None:
         self._answering.pop(task, None)
-        trouble, callee = exchange.fate.trouble, exchange.callee
-        # What has been sent survives its sender.
-        exchange.callee = None
-        if trouble == "mute" or exchange not in self.open:
+        fault, handled_by = exchange.delivery.fault, exchange.handled_by
+        # An answer that has been sent arrives even if its sender crashes now.
+        exchange.handled_by = None
+        if fault == "mute" or exchange not in self.open_exchanges:
             return
-        if task.cancelled() or trouble == "reset":
+        if task.cancelled() or fault == "reset":
             self._fail(exchange, Unreachable(f"{exchange.url} closed the connection without an answer", connected=True))
             return
-        came = task.result()
-        if isinstance(came, bytes) and callee is not None:
-            self._saw(callee.name, exchange.caller.name, came)
-        if came is None:
-            came = HttpAnswer(204, b"", "")
-        elif isinstance(came, bytes):
-            came = HttpAnswer(200, came)
-        asyncio.get_running_loop().call_later(exchange.fate.back, self._back, exchange, came, context=NOBODY)
+        answer = task.result()
+        if isinstance(answer, bytes) and handled_by is not None:
+            self._on_message(handled_by.name, exchange.caller.name, answer)
+        if answer is None:
+            answer = HttpAnswer(204, b"", "")
+        elif isinstance(answer, bytes):
+            answer = HttpAnswer(200, answer)
+        asyncio.get_running_loop().call_later(
+            exchange.delivery.response_delay, self._deliver_answer, exchange, answer, context=NO_OWNER
+        )
 
-    def _back(self, exchange: Exchange, came: HttpAnswer) -> None:
-        # At the very moment of the limit it is over, whichever of the two woke first.
+    def _deliver_answer(self, exchange: Exchange, answer: HttpAnswer) -> None:
+        # An answer at exactly the deadline is too late, whichever of the two timers fires first.
         if not exchange.future.done() and asyncio.get_running_loop().time() < exchange.deadline:
-            exchange.future.set_result(came)
+            exchange.future.set_result(answer)
 
     def _fail(self, exchange: Exchange, failure: Unreachable | CallerUnable) -> None:
-        if exchange in self.open and not exchange.future.done():
+        if exchange in self.open_exchanges and not exchange.future.done():
             exchange.future.set_exception(failure)
 
 
 class SimCaller:
-    """A Caller of one process."""
+    """The ``Caller`` of one process."""
 
     def __init__(self, network: Network, process: Process) -> None:
         self._network = network
@@ -236,5 +252,5 @@ class SimCaller:
 
 def _give_up(exchange: Exchange) -> None:
     if not exchange.future.done():
-        connected = exchange.reached is not None
+        connected = exchange.connected_to is not None
         exchange.future.set_exception(TimedOut(f"no answer from {exchange.url} in time", connected=connected))

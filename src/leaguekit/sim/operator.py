@@ -1,4 +1,4 @@
-"""The operator of a simulated league: settles what waits for one, and lets agents in that have lost who they are."""
+"""The operator of a simulated league: orders rematches, and readmits agents that have lost their tokens."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leaguekit.sim.network import Network, SimCaller
 from leaguekit.sim.processes import Process
 from leaguekit.transport.base import CallerLate, CallFailed
 
-LOOKS_EVERY = 15.0
-SECONDS = 10.0
+POLL_SECONDS = 15.0
+TIMEOUT_SECONDS = 10.0
 
 
 class _Answer(msgspec.Struct):
@@ -24,41 +24,43 @@ class _Answer(msgspec.Struct):
 
 
 class Operator:
-    """Calls the manager as the operator's commands do. ``helped`` is told of each thing that was done."""
+    """Calls the manager as the operator's commands do. ``on_action`` is called with the name of each action."""
 
     def __init__(
-        self, network: Network, process: Process, url: str, admin_token: str, helped: Callable[[str], None]
+        self, network: Network, process: Process, url: str, admin_token: str, on_action: Callable[[str], None]
     ) -> None:
         self._caller = SimCaller(network, process)
         self._url = url
         self._admin_token = admin_token
-        self._helped = helped
+        self._on_action = on_action
 
     async def settle_matches(self, manager: Callable[[], Manager | None]) -> None:
-        """Have every match played again that came to nothing too often, for ever."""
+        """Order a rematch of every match that was void too often. This never returns."""
         while True:
-            await asyncio.sleep(LOOKS_EVERY)
-            now = manager()
-            for match_id in [] if now is None else list(now.ledger.league.held):
+            await asyncio.sleep(POLL_SECONDS)
+            current = manager()
+            for match_id in [] if current is None else list(current.ledger.league.held):
                 if await self._command("rematch", match_id=match_id, reason="void too often") is not None:
-                    self._helped("rematch")
+                    self._on_action("rematch")
 
     async def seat_for(self, agent_id: str) -> str:
-        """A new way in for an agent whose disk has lost its token: the code of its seat."""
+        """Rotate the token of an agent that has lost it. Returns the code of the seat by which it registers again."""
         while True:
             answer = await self._command("token_rotate", agent_id=agent_id)
             if answer is not None and (code := answer["seat"]["code"]) is not None:
-                self._helped("seat")
+                self._on_action("seat")
                 return str(code)
             if answer is not None:
-                # It has a seat whose code was in an answer that was lost.
+                # The agent already has a seat. Its code was in an answer that was lost.
                 await self._command("seats_revoke", seat=answer["seat"]["id"])
-            await asyncio.sleep(LOOKS_EVERY)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _command(self, command: str, **fields: str) -> Any:
-        told = {"command": command, "admin_token": self._admin_token} | fields
+        params = {"command": command, "admin_token": self._admin_token} | fields
         try:
-            came = await self._caller.post(self._url, request(operator.METHOD, msgspec.json.encode(told), 1), SECONDS)
+            answer = await self._caller.post(
+                self._url, request(operator.METHOD, msgspec.json.encode(params), 1), TIMEOUT_SECONDS
+            )
         except (CallFailed, CallerLate):
             return None
-        return msgspec.json.decode(came.body, type=_Answer).result
+        return msgspec.json.decode(answer.body, type=_Answer).result

@@ -1,4 +1,4 @@
-"""One simulated league: who takes part, and what came of it."""
+"""The participants of a simulated league, and its outcome."""
 
 from __future__ import annotations
 
@@ -12,40 +12,47 @@ MANAGER = "manager"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
-    """Who plays what. The strategies are given out in turn."""
+class LeagueSetup:
+    """The size and the game of a simulated league. The players take the strategies in turn."""
 
     players: int = 4
     referees: int = 2
     game: str = "even_odd"
     strategies: tuple[str, ...] = ("random",)
 
-    def agents(self) -> list[str]:
-        """Their names, the manager first."""
+    @property
+    def matches(self) -> int:
+        """The number of matches that the league has."""
+        return self.players * (self.players - 1) // 2
+
+    def agent_names(self) -> list[str]:
+        """The names of all agents, the manager's first."""
         referees = [f"referee {number}" for number in range(1, self.referees + 1)]
         return [MANAGER, *referees, *(f"player {number}" for number in range(1, self.players + 1))]
 
 
-class Told(NamedTuple):
-    """A GAME_OVER that reached a player."""
+class ReceivedGameOver(NamedTuple):
+    """A GAME_OVER message that reached a player."""
 
     player: str
-    over: GameOver
+    message: GameOver
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a league."""
+    """What a simulated league left behind."""
 
     events: list[bytes] = field(default_factory=list)
-    kept: dict[str, bytes] = field(default_factory=dict)
-    told: list[Told] = field(default_factory=list)
-    # What was seen that must never be.
-    faults: list[str] = field(default_factory=list)
-    # What the agents logged last, put into words only for who asks.
-    tail: Callable[[], list[str]] = list
+    # The documents that the manager stored beside the events, by name.
+    documents: dict[str, bytes] = field(default_factory=dict)
+    game_overs: list[ReceivedGameOver] = field(default_factory=list)
+    # Violations that were seen during the league, as sentences.
+    violations: list[str] = field(default_factory=list)
+    # Formats the last lines that the agents logged. Most callers do not need them.
+    recent_log: Callable[[], list[str]] = list
     crashes: int = 0
     exchanges: int = 0
+    # The number of injected faults by kind.
     injected: dict[str, int] = field(default_factory=dict)
-    # In virtual time.
+    # The duration in virtual time.
     seconds: float = 0.0

@@ -1,7 +1,7 @@
-"""Simulated processes: whose task or timer is whose, and what a crash does to them.
+"""Simulated processes, the tasks and timers that belong to them, and their crashes.
 
-A crash is not a cancellation. What a dead process had still to do is never done: no task of it is resumed, no timer
-fires, no ``finally`` runs. Whose a callback is says its context, which tasks and timers hand on by themselves.
+A crash is not a cancellation. After it, no task of the process is resumed, no timer fires and no ``finally`` runs.
+The owner of a callback is a variable of its context. Tasks and timers copy the context, so they inherit the owner.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar, TypeVarTuple
 
-from leaguekit.sim.loop import NumberedTask, VirtualLoop
+from leaguekit.sim.loop import OrderedTask, VirtualLoop
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 OWNER: ContextVar[Process | None] = ContextVar("OWNER", default=None)
-# What belongs to nobody: the network between the agents, and whoever watches them.
-NOBODY = Context()
+# The context of callbacks that belong to no process: those of the network and of the simulation itself.
+NO_OWNER = Context()
 
-# In a league with faults there is always a delay somewhere.
+# The virtual clock must advance within this number of turns. In a league with faults some message is always delayed.
 _MAX_TURNS = 500_000
 
 
@@ -31,28 +31,28 @@ class Process:
     def __init__(self, loop: ProcessLoop, name: str) -> None:
         self.name = name
         self.alive = True
-        # A program that ended by itself has not crashed.
+        # False after a normal end.
         self.crashed = False
-        # How often it has been given its turn so far, and at which turn it crashes.
-        self.turns = 0
-        self.crash_at: int | None = None
-        self.crash: Callable[[], None] = self.kill
+        # The number of callbacks scheduled for it so far, and the number at which it crashes.
+        self.steps = 0
+        self.crash_at_step: int | None = None
+        self.on_crash: Callable[[], None] = self.kill
         self._loop = loop
         loop.processes.append(self)
         self.context = copy_context()
         self.context.run(OWNER.set, self)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Begin some work of it, in a task."""
+        """Start a task that belongs to this process."""
         return self._loop.create_task(work, context=self.context.copy())
 
     def kill(self) -> None:
-        """Crash it here and now."""
+        """Crash this process now."""
         self.crashed = True
         self._loop.kill(self)
 
 
-class _Task(NumberedTask[T]):
+class _Task(OrderedTask[T]):
     owner: Process | None
 
 
@@ -61,12 +61,12 @@ class _Future(asyncio.Future[T]):
 
 
 class ProcessLoop(VirtualLoop):
-    """Virtual time for many processes that can crash, each between any two turns of its own."""
+    """Virtual time for several processes. Each can crash between any two of its steps."""
 
     def __init__(self) -> None:
         super().__init__(_MAX_TURNS)
         self.processes: list[Process] = []
-        self._dead: list[tuple[Process, asyncio.Task[Any]]] = []
+        self._dead_tasks: list[tuple[Process, asyncio.Task[Any]]] = []
         self._ready: Any
         self._scheduled: list[asyncio.TimerHandle]
 
@@ -79,9 +79,9 @@ class ProcessLoop(VirtualLoop):
             if not owner.alive:
                 handle.cancel()
                 return handle
-            owner.turns += 1
-            if owner.turns == owner.crash_at:
-                self._ready.append(asyncio.Handle(owner.crash, (), self, NOBODY))
+            owner.steps += 1
+            if owner.steps == owner.crash_at_step:
+                self._ready.append(asyncio.Handle(owner.on_crash, (), self, NO_OWNER))
         self._ready.append(handle)
         return handle
 
@@ -100,45 +100,45 @@ class ProcessLoop(VirtualLoop):
         return future
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Report what went wrong, but not that a crash came before the callback that would have read a failure."""
+        """Report an error, unless it was not retrieved only because its process had crashed."""
         owner: Process | None = getattr(context.get("future"), "owner", None)
         if owner is None or not owner.crashed:
             super().call_exception_handler(context)
 
     def tasks_of(self, process: Process) -> list[asyncio.Task[Any]]:
-        """What a process has still to do."""
+        """The unfinished tasks of a process."""
         return [task for task in asyncio.all_tasks(self) if isinstance(task, _Task) and task.owner is process]
 
     def kill(self, process: Process) -> None:
-        """Let nothing of a process happen any more."""
+        """Cancel every callback and timer of a process, and never resume its tasks."""
         if not process.alive:
             return
         process.alive = False
-        # They are kept, for a task that is thrown away would run its ``finally``.
-        self._dead += [(process, task) for task in self.tasks_of(process)]
+        # A reference is kept to each task: a task that is garbage-collected runs its ``finally``.
+        self._dead_tasks += [(process, task) for task in self.tasks_of(process)]
         for handle in [*self._ready, *self._scheduled]:
-            if handle._context.get(OWNER) is process:  # noqa: SLF001 - nobody else can say whose it is
+            if handle._context.get(OWNER) is process:  # noqa: SLF001 - asyncio has no public way
                 handle.cancel()
 
-    def bury(self) -> None:
-        """End all processes, and throw away what they left; what runs now has no effect any more."""
+    def discard_processes(self) -> None:
+        """Kill all processes and close the coroutines of their tasks. What these still run has no effect."""
         for process in self.processes:
             self.kill(process)
-        for process, task in self._dead:  # which grows by what a finally begins
+        for process, task in self._dead_tasks:  # a ``finally`` may start a task, which is appended to this list
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
             with contextlib.suppress(BaseException):
                 process.context.run(task.get_coro().close)
-        self._dead.clear()
+        self._dead_tasks.clear()
 
-    def _numbered(
+    def _make_task(
         self,
         _loop: asyncio.AbstractEventLoop,
         work: Coroutine[Any, Any, T] | Generator[Any, None, T],
         context: Context | None = None,
         **more: Any,
-    ) -> NumberedTask[T]:
+    ) -> OrderedTask[T]:
         task: _Task[T] = _Task(work, loop=self, context=context, **more)
         owner = task.owner = OWNER.get() if context is None else context.get(OWNER)
         if owner is not None and not owner.alive:
-            self._dead.append((owner, task))
+            self._dead_tasks.append((owner, task))
         return task

@@ -1,4 +1,4 @@
-"""Playing one simulated league from its beginning to its end, and listening to what its agents log."""
+"""Runs one simulated league from start to end, and collects what its agents log."""
 
 from __future__ import annotations
 
@@ -11,51 +11,52 @@ from contextlib import contextmanager
 from typing import Any
 
 from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.sim.faults import Plan
-from leaguekit.sim.outcome import Cast, Outcome
+from leaguekit.sim.faults import FaultPlan
+from leaguekit.sim.outcome import LeagueSetup, Outcome
 from leaguekit.sim.processes import OWNER, ProcessLoop
-from leaguekit.sim.simulated_league import House
+from leaguekit.sim.simulated_league import SimulatedLeague
 from leaguekit.store.base import StoreError
 
-# Of what the agents log, so much is kept for a league that fails.
-_TAIL = 2_000
+_MAX_LOG_RECORDS = 2_000
 
 
-def play(plan: Plan, cast: Cast, prepare: Callable[[House], None] = lambda house: None) -> Outcome:  # noqa: ARG005
-    """Play one league in virtual time. ``prepare`` may change the house before anybody moves in."""
+def play(plan: FaultPlan, setup: LeagueSetup, prepare: Callable[[SimulatedLeague], None] | None = None) -> Outcome:
+    """Play one league in virtual time. ``prepare`` may change the simulated league before it starts."""
     loop = ProcessLoop()
     unhandled: list[str] = []
-    loop.set_exception_handler(lambda _loop, context: unhandled.append(_unhandled(context)))
+    loop.set_exception_handler(lambda _loop, context: unhandled.append(_describe_error(context)))
 
     async def main() -> Outcome:
-        house = House(loop, plan, cast)
-        prepare(house)
-        return await house.play()
+        league = SimulatedLeague(loop, plan, setup)
+        if prepare is not None:
+            prepare(league)
+        return await league.play()
 
-    with _listening(_Ear(loop)) as ear, _without_collection():
+    with _capture_logs(_LogCollector(loop)) as log, _without_garbage_collection():
         try:
-            # Not by asyncio's Runner, which would cancel the tasks of the dead.
+            # Without asyncio.Runner, which would cancel the tasks of crashed processes.
             outcome = loop.run_until_complete(main())
         finally:
-            # What the dead left unread is no fault of theirs.
+            # Exceptions that crashed processes have not retrieved are not faults.
             loop.set_exception_handler(lambda _loop, _context: None)
-            # A coroutine that is closed may ask for the loop. Without one asyncio makes another and leaves it open.
+            # A coroutine that is closed may ask for the event loop. Without one, asyncio would create another loop and
+            # leave it open.
             asyncio.set_event_loop(loop)
-            loop.bury()
+            loop.discard_processes()
             asyncio.set_event_loop(None)
             loop.close()
-    outcome.faults += [*ear.errors, *unhandled]
-    outcome.tail = ear.lines
+    outcome.violations += [*log.errors, *unhandled]
+    outcome.recent_log = log.format_records
     return outcome
 
 
-class _Ear(logging.Handler):
-    """Keeps the last that the agents logged, each with its time and whose it is."""
+class _LogCollector(logging.Handler):
+    """Keeps the last log records of the agents, each with its time and its process."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.INFO)
         self._loop = loop
-        self._records: deque[tuple[float, str, logging.LogRecord]] = deque(maxlen=_TAIL)
+        self._records: deque[tuple[float, str, logging.LogRecord]] = deque(maxlen=_MAX_LOG_RECORDS)
         self.errors: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -65,31 +66,31 @@ class _Ear(logging.Handler):
         name = "" if owner is None else owner.name
         self._records.append((self._loop.time(), name, record))
         error = record.exc_info[1] if record.exc_info else None
-        # A full disk and a refusal are what the faults are about; anything else is a fault of ours.
+        # Full disks and refusals are injected faults. Every other exception is a bug.
         if record.levelno >= logging.ERROR and error and not isinstance(error, StoreError | RegistrationRefused):
             self.errors.append(f"{name}: {record.getMessage()}: {error!r}")
 
-    def lines(self) -> list[str]:
+    def format_records(self) -> list[str]:
         return [f"{at:10.3f} {name:10} {record.getMessage()}" for at, name, record in self._records]
 
 
 @contextmanager
-def _listening(ear: _Ear) -> Iterator[_Ear]:
-    """Let nobody but one handler hear what the package logs."""
+def _capture_logs(collector: _LogCollector) -> Iterator[_LogCollector]:
+    """Send the package's log records to one handler only."""
     package = logging.getLogger("leaguekit")
     before = (package.handlers, package.level, package.propagate)
-    package.handlers, package.propagate = [ear], False
+    package.handlers, package.propagate = [collector], False
     package.setLevel(logging.INFO)
     try:
-        yield ear
+        yield collector
     finally:
         package.handlers, level, package.propagate = before
         package.setLevel(level)
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
-    """Collect no garbage: what is thrown away, and when, must not depend on what ran before."""
+def _without_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection: when an object is finalized must not depend on what ran before."""
     gc.disable()
     try:
         yield
@@ -97,5 +98,5 @@ def _without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _unhandled(context: dict[str, Any]) -> str:
+def _describe_error(context: dict[str, Any]) -> str:
     return f"{context['message']}: {context.get('exception')!r}"

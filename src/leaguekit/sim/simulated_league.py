@@ -1,7 +1,7 @@
-"""A whole league in one process: the real manager, referees and players, in virtual time and in whatever weather.
+"""A whole league in one process: the real manager, referees and players, in virtual time and with injected faults.
 
-Each agent is a simulated process that is started again when it has crashed, as its operator would. The house calls
-the operator where one is needed.
+Each agent is a simulated process. After a crash it is started again. A simulated operator acts where a real league
+needs one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
@@ -31,12 +32,12 @@ from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import player_id
 from leaguekit.referee.referee import RefereeAgent
-from leaguekit.sim.faults import FIRST_PLAYERS_PORT, Plan, Weather
+from leaguekit.sim.faults import FIRST_PLAYERS_PORT, FaultInjector, FaultPlan
 from leaguekit.sim.files import Drive, MemoryFiles
 from leaguekit.sim.log import SimLog
 from leaguekit.sim.network import Network, SimCaller
 from leaguekit.sim.operator import Operator
-from leaguekit.sim.outcome import MANAGER, Cast, Outcome, Told
+from leaguekit.sim.outcome import MANAGER, LeagueSetup, Outcome, ReceivedGameOver
 from leaguekit.sim.processes import Process, ProcessLoop
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
@@ -46,162 +47,167 @@ from leaguekit.transport.base import HttpAnswer
 T = TypeVar("T")
 
 MANAGER_URL = "http://127.0.0.1:8000/mcp"
-ADMIN = "adm-simulation"
+ADMIN_TOKEN = "adm-simulation"  # noqa: S105 - of a simulation
 LEAGUE = "league_sim"
-BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
-# Virtual seconds: after this a league that has not ended never will.
-PATIENCE = 6_000.0
+START_TIME = datetime(2030, 1, 1, tzinfo=UTC)
+# In virtual time. A league that has not ended after this will never end.
+MAX_LEAGUE_SECONDS = 6_000.0
 MAX_REFUSALS = 5
 STOPPING_SECONDS = 5.0
-# Often, so that small leagues are taken up from snapshots too.
-SNAPSHOT_EVERY = 20
+# A small number, so that small leagues are resumed from snapshots too.
+SNAPSHOT_EVERY_EVENTS = 20
 _TOKEN = re.compile(rb"tok-([a-z0-9]+)-[A-Za-z0-9_-]{43}")
 
 
 @dataclass(frozen=True, slots=True)
 class SimWorld(World):
-    """A world in which blocking work takes its time, without threads."""
+    """A world in which blocking work takes virtual time and no thread."""
 
-    pause: Callable[[], float] = lambda: 0.0
+    blocking_delay: Callable[[], float] = lambda: 0.0
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
-        if pause := self.pause():
-            await asyncio.sleep(pause)
+        if delay := self.blocking_delay():
+            await asyncio.sleep(delay)
         return work(*arguments)
 
 
-class House:
-    """One league. ``play`` it."""
+class SimulatedLeague:
+    """One simulated league, from registration to its end."""
 
-    def __init__(self, loop: ProcessLoop, plan: Plan, cast: Cast) -> None:
+    def __init__(self, loop: ProcessLoop, plan: FaultPlan, setup: LeagueSetup) -> None:
         self.plan = plan
-        self.cast = cast
+        self.setup = setup
         self.outcome = Outcome()
-        self.weather = Weather(plan, loop.time)
-        self.network = Network(self.weather.fate_of, plan.chance("network"), self._saw)
+        self.fault_injector = FaultInjector(plan, loop.time)
+        self.network = Network(self.fault_injector.delivery_for, plan.random_for("network"), self._inspect_message)
         self.drive = Drive()
         self.disk = MemoryDisk()
         self.commits = 0
-        # Lets a test end the manager at a commit: its number, and whether it is done.
+        # Called before and after each commit with its number. If it returns True, the manager crashes.
         self.at_commit: Callable[[Literal["before", "after"], int], bool] = lambda _moment, _number: False
         self.manager: Manager | None = None
         self._loop = loop
         self._clocks = dict.fromkeys(plan.agents, 0.0)
         self._runs = dict.fromkeys(plan.agents, 0)
-        self._crash_chance = plan.chance("crash")
+        self._crash_rng = plan.random_for("crash")
         self._log: SimLog | None = None
         self._owners: dict[bytes, str] = {}
         self._ended: dict[Process, asyncio.Future[str]] = {}
-        # Whose disk has failed to keep something of its own, in order; and who has been given a seat.
-        self._forgetful: list[str] = []
+        # The agents whose disk failed to store their state, and the seat codes that agents were given.
+        self._lost_state: list[str] = []
         self._seats: dict[str, str] = {}
-        self._operator = Operator(self.network, Process(loop, "operator"), MANAGER_URL, ADMIN, self._helped)
+        self._operator = Operator(self.network, Process(loop, "operator"), MANAGER_URL, ADMIN_TOKEN, self._count_action)
         self._league_over = asyncio.Event()
         self._closing = asyncio.Event()
 
     async def play(self) -> Outcome:
-        """Play the league to its end, and let everybody go."""
+        """Play the league to its end, and stop all agents."""
         for at, agent, seconds in self.plan.clock_steps:
             self._loop.call_at(at, self._step_clock, agent, seconds)
-        keeping = [asyncio.create_task(self._keep(name)) for name in self.plan.agents]
-        operating = asyncio.create_task(self._operator.settle_matches(lambda: self.manager))
+        supervisors = [asyncio.create_task(self._supervise(name)) for name in self.plan.agents]
+        operator_task = asyncio.create_task(self._operator.settle_matches(lambda: self.manager))
         try:
-            async with asyncio.timeout(PATIENCE):
-                await asyncio.gather(self._league_over.wait(), *keeping[1:])
-                # What its last calls have set off is over before everything is closed.
+            async with asyncio.timeout(MAX_LEAGUE_SECONDS):
+                await asyncio.gather(self._league_over.wait(), *supervisors[1:])
+                # Everything that the last calls started must end before the manager is closed.
                 await asyncio.sleep(60)
                 self._closing.set()
-                await keeping[0]
+                await supervisors[0]
         except TimeoutError:
             waiting = [process.name for process in self._ended if process.alive]
             over = "over" if self._league_over.is_set() else "not over"
-            self._fault(f"after {PATIENCE:.0f} s the league is {over}, and these have not ended: {', '.join(waiting)}")
+            self._add_violation(
+                f"after {MAX_LEAGUE_SECONDS:.0f} s the league is {over}, and these have not ended: {', '.join(waiting)}"
+            )
         finally:
-            for task in [operating, *keeping]:
+            for task in [operator_task, *supervisors]:
                 task.cancel()
-            await asyncio.wait([operating, *keeping])
-        if not self.outcome.faults and self.network.open:
-            self._fault(f"{len(self.network.open)} connections are left")
-        self.outcome.events, self.outcome.kept = self.disk.events, self.disk.kept
+            await asyncio.wait([operator_task, *supervisors])
+        if not self.outcome.violations and self.network.open_exchanges:
+            self._add_violation(f"{len(self.network.open_exchanges)} connections are left")
+        self.outcome.events, self.outcome.documents = self.disk.events, self.disk.kept
         self.outcome.seconds = self._loop.time()
         self.outcome.exchanges = self.network.exchanges
-        self.outcome.injected = dict(self.weather.injected)
+        self.outcome.injected = dict(self.fault_injector.injected)
         return self.outcome
 
-    def _fault(self, text: str) -> None:
-        self.outcome.faults.append(text)
+    def _add_violation(self, text: str) -> None:
+        self.outcome.violations.append(text)
 
     def _step_clock(self, agent: str, seconds: float) -> None:
         self._clocks[agent] += seconds
-        self.weather.injected["clock step"] += 1
+        self.fault_injector.injected["clock step"] += 1
 
-    def _helped(self, what: str) -> None:
-        self.weather.injected[what] += 1
+    def _count_action(self, action: str) -> None:
+        self.fault_injector.injected[action] += 1
 
     # Processes
 
-    async def _keep(self, name: str) -> None:
-        """Run an agent's program, again and again until it has ended by itself."""
-        program = self._program_of(name)
+    async def _supervise(self, name: str) -> None:
+        """Run an agent's program, and start it again until it ends normally."""
+        program = self._program_for(name)
         crashes = iter(self.plan.crashes.get(name, ()))
         refusals = 0
         while True:
             process = Process(self._loop, name)
             ended = self._ended[process] = self._loop.create_future()
-            crash = next(crashes, None) if self._loop.time() < self.plan.calm_at else None
+            crash = next(crashes, None) if self._loop.time() < self.plan.faults_end_at else None
             if crash is not None:
-                process.crash_at, process.crash = crash.turn, lambda process=process: self.kill(process)  # type: ignore[misc]
-            task = process.start(self._run(name, process, program))
+                process.crash_at_step = crash.step
+                process.on_crash = lambda process=process: self.kill(process)  # type: ignore[misc]
+            task = process.start(self._run_program(name, process, program))
             task.add_done_callback(lambda task, process=process: self._end(process, task))  # type: ignore[misc]
-            how = await ended
-            if how == "done":
+            end = await ended
+            if end == "done":
                 return
-            if how.startswith("refused"):
-                # While much goes wrong a registration may be refused because of that, and is worth another try.
-                refusals += self._loop.time() > self.plan.calm_at
+            if end.startswith("refused"):
+                # While faults are injected, they may be the reason for the refusal. Such refusals do not count.
+                refusals += self._loop.time() > self.plan.faults_end_at
                 if refusals == MAX_REFUSALS:
-                    if name not in self._forgetful and self._has_token(name):
-                        self._fault(f"{name} is {how} for good")
+                    if name not in self._lost_state and self._has_token(name):
+                        self._add_violation(f"{name} is {end} for good")
                         return
-                    # The answer to its registration was lost, or its disk did not keep it: a case for the operator.
-                    self._forgetful = [one for one in self._forgetful if one != name]
+                    # The answer to its registration was lost, or its disk did not store it. The operator must help.
+                    self._lost_state = [one for one in self._lost_state if one != name]
                     self._seats[name] = await self._operator.seat_for(self._id_of(name))
                     refusals = 0
-            await asyncio.sleep(2.0 if crash is None or how != "crashed" else crash.pause)
+            await asyncio.sleep(2.0 if crash is None or end != "crashed" else crash.pause)
 
     def kill(self, process: Process) -> None:
         """Crash a process."""
         if not process.alive:
             return
         self.outcome.crashes += 1
-        logging.getLogger(__name__).info("%s crashes at its turn %d", process.name, process.turns)
+        logging.getLogger(__name__).info("%s crashes at its step %d", process.name, process.steps)
         process.kill()
         self.network.crash(process)
-        self.drive.crash(process, self._crash_chance)
+        self.drive.crash(process, self._crash_rng)
         if process.name == MANAGER and self._log is not None:
-            self._log.crash(self._crash_chance)
+            self._log.crash(self._crash_rng)
         self._ended[process].set_result("crashed")
 
     def _end(self, process: Process, task: asyncio.Task[str]) -> None:
-        """A program has ended: nothing of it may be left."""
-        how = "failed"
+        """Note the end of a program, and check that it left no task and no lock."""
+        end = "failed"
         if task.cancelled():
-            self._fault(f"{process.name} was cancelled")
+            self._add_violation(f"{process.name} was cancelled")
         elif (error := task.exception()) is not None:
-            self._fault(f"{process.name} ended with {error!r}")
+            self._add_violation(f"{process.name} ended with {error!r}")
             logging.getLogger(__name__).error("%s ended", process.name, exc_info=error)
         else:
-            how = task.result()
+            end = task.result()
         if left := self._loop.tasks_of(process):
             names = sorted(getattr(one.get_coro(), "__qualname__", "?") for one in left)
-            self._fault(f"{process.name} ended and left {len(left)} tasks: {', '.join(names)}")
+            self._add_violation(f"{process.name} ended and left {len(left)} tasks: {', '.join(names)}")
         self._loop.kill(process)
         self.network.crash(process)
         if any(holder is process for holder in self.drive.locks.values()):
-            self._fault(f"{process.name} ended and left a lock")
-        self._ended[process].set_result(how)
+            self._add_violation(f"{process.name} ended and left a lock")
+        self._ended[process].set_result(end)
 
-    async def _run(self, name: str, process: Process, program: Callable[[Process, World], Awaitable[None]]) -> str:
+    async def _run_program(
+        self, name: str, process: Process, program: Callable[[Process, World], Awaitable[None]]
+    ) -> str:
         try:
             await program(process, self._world(name, process))
         except StoreError as error:
@@ -215,21 +221,21 @@ class House:
     def _world(self, name: str, process: Process) -> SimWorld:
         self._runs[name] += 1
         run = self._runs[name]
-        fails, slow = self.plan.chance("disk", name, run), self.plan.chance("slow disk", name, run)
+        fails, slow = self.plan.random_for("disk", name, run), self.plan.random_for("slow disk", name, run)
         return SimWorld(
             SimCaller(self.network, process),
             Path("SHARED"),
-            now=lambda: BEGAN + timedelta(seconds=self._loop.time() + self._clocks[name]),
-            entropy=self.plan.chance("entropy", name, run).randbytes,
-            files=MemoryFiles(self.drive, process, lambda what: self._disk_fails(name, what, fails)),
+            now=lambda: START_TIME + timedelta(seconds=self._loop.time() + self._clocks[name]),
+            entropy=self.plan.random_for("entropy", name, run).randbytes,
+            files=MemoryFiles(self.drive, process, lambda kind: self._disk_fails(name, kind, fails)),
             inline=True,
-            pause=lambda: slow.uniform(0.0, 1.0) if self.weather.hits("slow disk", slow) else 0.0,
+            blocking_delay=lambda: slow.uniform(0.0, 1.0) if self.fault_injector.inject("slow disk", slow) else 0.0,
         )
 
-    def _disk_fails(self, name: str, what: str, chance: Random) -> bool:
-        fails = self.weather.hits(what, chance)
-        if fails and what == "state" and name not in self._forgetful:
-            self._forgetful.append(name)
+    def _disk_fails(self, name: str, kind: str, rng: Random) -> bool:
+        fails = self.fault_injector.inject(kind, rng)
+        if fails and kind == "state" and name not in self._lost_state:
+            self._lost_state.append(name)
         return fails
 
     def _has_token(self, name: str) -> bool:
@@ -239,21 +245,21 @@ class House:
         return Path("SHARED", "agents", LEAGUE, f"{role}-{safe_name(own)}", "state.json") in self.drive.files
 
     def _player_name(self, number: int) -> str:
-        return f"{self._strategy(number)} {number}"
+        return f"{self._strategy_of(number)} {number}"
 
-    def _strategy(self, number: int) -> str:
-        return self.cast.strategies[(number - 1) % len(self.cast.strategies)]
+    def _strategy_of(self, number: int) -> str:
+        return self.setup.strategies[(number - 1) % len(self.setup.strategies)]
 
     def _id_of(self, name: str) -> str:
-        """The id of an agent that has been registered."""
+        """The id of a registered agent."""
         role, _, number = name.partition(" ")
         if self.manager is None:
             return ""
         league = self.manager.ledger.league
         if role == "referee":
-            called = f"Referee {number}"
-            return next((one.id for one in league.referees.values() if one.meta.display_name == called), "")
-        # A player that has forgotten its registration gets its endpoint back, and another id.
+            display_name = f"Referee {number}"
+            return next((one.id for one in league.referees.values() if one.meta.display_name == display_name), "")
+        # A player that has lost its state and registers again gets another id. The player with the old id is out.
         players = [one for one in league.players.values() if one.meta.display_name == self._player_name(int(number))]
         return next((one.id for one in players if one.out is None), "")
 
@@ -261,28 +267,29 @@ class House:
         seat = self._seats.get(name)
         return MANAGER_URL if seat is None else codes.with_code(MANAGER_URL, "seat", seat)
 
-    def _program_of(self, name: str) -> Callable[[Process, World], Coroutine[Any, Any, None]]:
+    def _program_for(self, name: str) -> Callable[[Process, World], Coroutine[Any, Any, None]]:
         role, _, number = name.partition(" ")
         if role == MANAGER:
-            return self._manage
+            return self._run_manager
         if role == "referee":
-            return lambda process, world: self._referee(int(number), process, world)
-        return lambda process, world: self._play(int(number), process, world)
+            return lambda process, world: self._run_referee(int(number), process, world)
+        return lambda process, world: self._run_player(int(number), process, world)
 
-    async def _manage(self, process: Process, world: World) -> None:
+    async def _run_manager(self, process: Process, world: World) -> None:
         settings = Settings(
             league_id=LEAGUE,
-            game_type=self.cast.game,
+            game_type=self.setup.game,
             announce_lead=0.0,
-            seed_hex=self.plan.chance("league").randbytes(32).hex(),
+            seed_hex=self.plan.random_for("league").randbytes(32).hex(),
         )
-        self._log = SimLog(self.disk, _Commits(self, process, self.plan.chance("commits", self._runs[MANAGER])))
-        self.manager = manager = Manager(world, self._log, settings, MANAGER_URL, ADMIN, grant_ids=True)
-        manager.ledger.snapshot_every = SNAPSHOT_EVERY
+        rng = self.plan.random_for("commits", self._runs[MANAGER])
+        self._log = SimLog(self.disk, _LeagueCommitFaults(self, process, rng))
+        self.manager = manager = Manager(world, self._log, settings, MANAGER_URL, ADMIN_TOKEN, grant_ids=True)
+        manager.ledger.snapshot_every = SNAPSHOT_EVERY_EVENTS
         try:
             await manager.open()
-            manager.conductor.start_when = (self.cast.players, self.cast.referees)
-            self.network.listen(MANAGER_URL, process, manager.handle, _Transcripts(manager).take)
+            manager.conductor.start_when = (self.setup.players, self.setup.referees)
+            self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_transcript, manager))
             await manager.run()
             self._league_over.set()
             await until(self._closing, manager.serve_on())
@@ -290,7 +297,7 @@ class House:
             await self._stop(MANAGER_URL, process)
             await manager.close()
 
-    async def _referee(self, number: int, process: Process, world: World) -> None:
+    async def _run_referee(self, number: int, process: Process, world: World) -> None:
         url = f"http://127.0.0.1:{8000 + number}/mcp"
         name = f"Referee {number}"
         agent = RefereeAgent(
@@ -298,9 +305,9 @@ class House:
         )
         await self._serve(agent, url, process)
 
-    async def _play(self, number: int, process: Process, world: World) -> None:
+    async def _run_player(self, number: int, process: Process, world: World) -> None:
         url = f"http://127.0.0.1:{FIRST_PLAYERS_PORT + number}/mcp"
-        player = Player(self._player_name(number), STRATEGIES[self._strategy(number)])
+        player = Player(self._player_name(number), STRATEGIES[self._strategy_of(number)])
         wanted = player_id(number)
         agent = PlayerAgent(
             player, world, self._manager_url(f"player {number}"), url, seed=self.plan.seed, wanted_id=wanted
@@ -308,7 +315,7 @@ class House:
         await self._serve(agent, url, process)
 
     async def _serve(self, agent: Agent, url: str, process: Process) -> None:
-        """As agents.serving does with a socket."""
+        """Run an agent, as ``agents.serving`` does with a socket."""
         self.network.listen(url, process, agent.handle)
         try:
             await agent.register()
@@ -318,61 +325,56 @@ class House:
             await agent.close()
 
     async def _stop(self, url: str, process: Process) -> None:
-        """Listen no more; a server that ends lets its handlers finish."""
+        """Stop listening, and wait for the running handlers, as a server does."""
         self.network.close(url)
         until = self._loop.time() + STOPPING_SECONDS
-        while self.network.busy(process) and self._loop.time() < until:  # noqa: ASYNC110 - virtual time costs nothing
+        while self.network.is_answering(process) and self._loop.time() < until:  # noqa: ASYNC110 - virtual time costs nothing
             await asyncio.sleep(0.1)
 
-    # What is seen
-
-    def _saw(self, sender: str, receiver: str, body: bytes) -> None:
-        """Look at a message: what players are told, and whose token it shows to whom."""
+    def _inspect_message(self, sender: str, receiver: str, body: bytes) -> None:
+        """Note a GAME_OVER to a player, and check that no message reveals another agent's token."""
         if b'"GAME_OVER"' in body and receiver.startswith("player"):
-            over = of_type(m.GameOver, decode(msgspec.json.decode(body, type=_Called).params))
-            self.outcome.told.append(Told(receiver, over))
+            over = of_type(m.GameOver, decode(msgspec.json.decode(body, type=_Call).params))
+            self.outcome.game_overs.append(ReceivedGameOver(receiver, over))
         for found in _TOKEN.finditer(body) if b"tok-" in body else ():
             agent = receiver if sender == MANAGER else sender
             owner = self._owners.setdefault(found[0], agent)
             if MANAGER not in (sender, receiver) or owner != agent:
-                self._fault(f"{sender} showed {receiver} the token of {owner}, {found[1].decode()}")
+                self._add_violation(f"{sender} showed {receiver} the token of {owner}, {found[1].decode()}")
 
 
-class _Called(msgspec.Struct):
+class _Call(msgspec.Struct):
     params: msgspec.Raw
 
 
-class _Transcripts:
-    """What the manager's server does with a transcript."""
-
-    def __init__(self, manager: Manager) -> None:
-        self._manager = manager
-
-    async def take(self, path: str, body: bytes) -> HttpAnswer:
-        try:
-            await self._manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), path.rpartition("/")[2])
-        except ProtocolError as error:
-            return HttpAnswer(400, str(error).encode())
-        return HttpAnswer(200, b"{}")
+async def _store_transcript(manager: Manager, path: str, body: bytes) -> HttpAnswer:
+    """Store a transcript, as the manager's web server does."""
+    try:
+        await manager.keep_transcript(of_type(m.MatchTranscript, decode(body)), path.rpartition("/")[2])
+    except ProtocolError as error:
+        return HttpAnswer(400, str(error).encode())
+    return HttpAnswer(200, b"{}")
 
 
-class _Commits:
-    def __init__(self, house: House, process: Process, chance: Random) -> None:
-        self._house = house
+class _LeagueCommitFaults:
+    """The faults of the manager's commits, as the plan of the league says."""
+
+    def __init__(self, league: SimulatedLeague, process: Process, rng: Random) -> None:
+        self._league = league
         self._process = process
-        self._chance = chance
+        self._rng = rng
 
     def delay(self) -> float:
-        slow = self._house.weather.hits("slow commit", self._chance)
-        return self._chance.uniform(0.0, self._house.plan.slow_by) if slow else 0.0
+        slow = self._league.fault_injector.inject("slow commit", self._rng)
+        return self._rng.uniform(0.0, self._league.plan.max_delay_seconds) if slow else 0.0
 
-    def fails(self) -> Literal["lost", "written"] | None:
-        if not self._house.weather.hits("failing commit", self._chance):
+    def failure(self) -> Literal["lost", "written"] | None:
+        if not self._league.fault_injector.inject("failing commit", self._rng):
             return None
-        return self._chance.choice(("lost", "written"))
+        return self._rng.choice(("lost", "written"))
 
-    def at(self, moment: Literal["before", "after"]) -> bool:
-        self._house.commits += moment == "before"
-        if self._house.at_commit(moment, self._house.commits):
-            self._house.kill(self._process)
+    def reach(self, moment: Literal["before", "after"]) -> bool:
+        self._league.commits += moment == "before"
+        if self._league.at_commit(moment, self._league.commits):
+            self._league.kill(self._process)
         return self._process.alive

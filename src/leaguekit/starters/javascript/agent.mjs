@@ -1,6 +1,6 @@
 // A player for league.v2, with nothing but Node (18 or newer).
 //
-// Write your strategy in `choose`. The rest registers, answers every message, remembers, and ends with the league.
+// Write your strategy in `choose`. The rest registers, answers every message, saves the history, and ends with the league.
 
 import { createHash, createHmac, randomInt, randomUUID, timingSafeEqual } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -12,13 +12,13 @@ const NAME = "My agent";
 const GAMES = ["even_odd", "rock_paper_scissors", "tic_tac_toe"];
 
 // Your strategy: one of `options`. `view` is the position, `history` your matches so far, the oldest first. It may be
-// async; a loop that never ends would hold up every answer, so keep an eye on the time.
+// async. A loop that never ends would block every answer.
 export function choose(game, options, view, history) {
   if (game === "tic_tac_toe" && options.includes(4)) return 4;
   return options[randomInt(options.length)];
 }
 
-// By JSON-RPC method: the message that it carries, and what that must have beside the envelope.
+// By JSON-RPC method: its message type, and the required fields beside the envelope.
 const METHODS = {
   notify_round: ["ROUND_ANNOUNCEMENT", "league_id round_id matches"],
   update_standings: ["LEAGUE_STANDINGS_UPDATE", "league_id round_id standings"],
@@ -32,15 +32,15 @@ const METHODS = {
   notify_game_error: ["GAME_ERROR", "error_code"],
   league_error: ["LEAGUE_ERROR", "error_code"],
 };
-// Some callers take the message type itself for the method.
+// Some callers use the message type as the method.
 for (const row of Object.values(METHODS)) METHODS[row[0]] = row;
 const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
 const FROM_MANAGER = [
   "ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED", "LEAGUE_COMPLETED", "LEAGUE_ERROR",
 ];
-const MOST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 
-// Why a call is not carried out: JSON-RPC's number, and the catalogue's code and name.
+// An error answer: JSON-RPC's number, and the code and name of league.v2.
 class Refusal extends Error {
   constructor(number, code, name, detail) {
     super(detail);
@@ -49,17 +49,17 @@ class Refusal extends Error {
 }
 
 const now = () => new Date().toISOString().replace(/\.\d+Z$/, "Z");
-const say = (text) => console.error(text);
+const log = (text) => console.error(text);
 const wait = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000).unref());
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-const failed = (id, refusal) => ({ jsonrpc: "2.0", id, error: refusal.error });
+const errorAnswer = (id, refusal) => ({ jsonrpc: "2.0", id, error: refusal.error });
 
-function moment(text) {
+function parseTime(text) {
   if (/^\d{4}-?\d\d-?\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/.test(text)) {
     const read = Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T/, "$1-$2-$3T"));
     if (!Number.isNaN(read)) return read;
   }
-  throw new Refusal(-32602, "E021", "INVALID_TIMESTAMP", `${JSON.stringify(text)} is no time in UTC.`);
+  throw new Refusal(-32602, "E021", "INVALID_TIMESTAMP", `${JSON.stringify(text)} is not a time in UTC.`);
 }
 
 function same(shown, expected) {
@@ -67,7 +67,7 @@ function same(shown, expected) {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-// The player in one league. Who it is, its token and its matches are in a file, for when it is started again.
+// The player in one league. Its id, its token and its matches are saved in a file, for a restart.
 export class Agent {
   me = { player_id: null, league_id: null, auth_token: null, derived: false };
   history = {};
@@ -79,37 +79,37 @@ export class Agent {
     this.registered = new Promise((resolve) => (this.settle = resolve));
   }
 
-  // Registration. A repeat is the same to the letter: so the manager knows it as one.
+  // Register, and retry until it succeeds. A retry sends the same request, so that the manager recognizes it.
   async register() {
-    let request, told, league, why;
+    let request, reply, league, why;
     for (let pause = 0.25; ; pause = Math.min(5, pause * 2)) {
       try {
         league = (await this.ask("ping", {})).result?.league_id;
-        request ??= this.introduction(league);
+        request ??= this.registrationRequest(league);
         const answer = await this.ask("register_player", request);
-        told = answer.result ?? answer.error.data;
-        if (told.status === "ACCEPTED") break;
-        why = told.reason ?? told.context?.detail;
+        reply = answer.result ?? answer.error.data;
+        if (reply.status === "ACCEPTED") break;
+        why = reply.reason ?? reply.context?.detail;
       } catch (failure) {
-        told = undefined;
+        reply = undefined;
         why = failure.cause?.message ?? failure.message;
       }
-      // The manager may be away or too busy, or it has called this player a moment too early.
-      if (told && !["E048", "E059", "E060"].includes(told.error_code)) {
+      // The manager may not be running or be too busy, or it called this player before the player could answer.
+      if (reply && !["E048", "E059", "E060"].includes(reply.error_code)) {
         throw new Error(`The league does not take ${NAME}: ${why}`);
       }
-      say(`Not registered yet (${why}); trying again.`);
+      log(`Not registered yet (${why}); trying again.`);
       await new Promise((resolve) => setTimeout(resolve, pause * 1000));
     }
     this.me = {
-      player_id: told.player_id,
-      league_id: told.league_id ?? league,
-      auth_token: told.auth_token ?? this.me.auth_token,
-      derived: told.token_scheme === "derived",
+      player_id: reply.player_id,
+      league_id: reply.league_id ?? league,
+      auth_token: reply.auth_token ?? this.me.auth_token,
+      derived: reply.token_scheme === "derived",
     };
     this.save();
     this.settle(true);
-    say(`${NAME} is ${this.me.player_id} in ${this.me.league_id}.`);
+    log(`${NAME} is ${this.me.player_id} in ${this.me.league_id}.`);
   }
 
   async ask(method, params) {
@@ -122,10 +122,10 @@ export class Agent {
     return answer.json();
   }
 
-  // The request; with the token if this player has been in that league before, and so comes back.
-  introduction(league) {
-    const kept = existsSync(this.file) ? JSON.parse(readFileSync(this.file, "utf8")) : { me: {} };
-    if (league && kept.me.league_id === league) Object.assign(this, kept);
+  // The registration. It has the token if this player has been in that league before.
+  registrationRequest(league) {
+    const saved = existsSync(this.file) ? JSON.parse(readFileSync(this.file, "utf8")) : { me: {} };
+    if (league && saved.me.league_id === league) Object.assign(this, saved);
     return {
       ...this.envelope("LEAGUE_REGISTER_REQUEST", `conv-${randomUUID()}`),
       ...(this.me.auth_token ? { auth_token: this.me.auth_token } : {}),
@@ -135,28 +135,28 @@ export class Agent {
     };
   }
 
-  // Written anew beside the old file: whenever this program is killed, one of them is whole.
+  // Write a new file and replace the old one. If this program is killed meanwhile, the old one is intact.
   save() {
     const { me, history } = this;
     writeFileSync(`${this.file}.new`, JSON.stringify({ me, history }, null, 1), { mode: 0o600 });
     renameSync(`${this.file}.new`, this.file);
   }
 
-  // Tokens: agents of such a league show each other what proves who they are, and nothing more.
+  // Derived tokens: they prove who an agent is, without revealing its own token.
   derived(...parts) {
     const key = createHash("sha256").update("sign" + this.me.auth_token).digest();
     const text = parts.map((part) => `${Buffer.byteLength(String(part))}:${part}`).join("");
     return "drv-" + createHmac("sha256", key).update(text).digest("base64url");
   }
 
-  // The token of a match and its referee, one way or the other.
-  ofMatch(way, message) {
+  // The token for the messages of a match, in one direction between player and referee.
+  matchToken(way, message) {
     const match = message.match_id ?? "";
     const attempt = message.attempt ?? this.invitations.get(match)?.attempt ?? 1;
     return this.derived(way, this.me.league_id, match, attempt, message.sender.split(":").at(-1));
   }
 
-  // Judge whether the caller may say this; where tokens are not derived, nobody can tell.
+  // Check the caller's token. In a league without derived tokens this is not possible.
   check(kind, message) {
     const me = this.me;
     if ((message.player_id ?? me.player_id) !== me.player_id) {
@@ -165,19 +165,19 @@ export class Agent {
     if (!me.derived) return;
     const [number, expected] = FROM_MANAGER.includes(kind)
       ? [3001, this.derived("manager", me.league_id, me.player_id)]
-      : [4001, this.ofMatch("referee to player", message)];
+      : [4001, this.matchToken("referee to player", message)];
     if (!same(message.auth_token, expected)) {
       throw new Refusal(number, "E012", "AUTH_TOKEN_INVALID", "That is not the token made for this caller.");
     }
   }
 
-  // The answer to any text: to one call or to several, and none where none is wanted.
+  // The answer to a request body: one call or a batch. null if no answer is expected.
   async answer(body) {
     let calls;
     try {
       calls = JSON.parse(body);
     } catch {
-      return failed(null, new Refusal(-32700, "E040", "PARSE_ERROR", "The body is no JSON."));
+      return errorAnswer(null, new Refusal(-32700, "E040", "PARSE_ERROR", "The body is not JSON."));
     }
     if (!Array.isArray(calls) || calls.length === 0) return this.answerOne(calls);
     const answers = (await Promise.all(calls.map((call) => this.answerOne(call)))).filter(Boolean);
@@ -186,17 +186,17 @@ export class Agent {
 
   async answerOne(call) {
     if (!isObject(call) || call.jsonrpc !== "2.0" || typeof call.method !== "string") {
-      return failed(null, new Refusal(-32600, "E041", "INVALID_REQUEST", "That is no request of JSON-RPC 2.0."));
+      return errorAnswer(null, new Refusal(-32600, "E041", "INVALID_REQUEST", "That is not a request of JSON-RPC 2.0."));
     }
-    let given;
+    let answer;
     try {
-      given = { jsonrpc: "2.0", id: call.id, result: await this.result(call.method, call.params) };
+      answer = { jsonrpc: "2.0", id: call.id, result: await this.result(call.method, call.params) };
     } catch (error) {
-      if (!(error instanceof Refusal)) say(error.stack);
+      if (!(error instanceof Refusal)) log(error.stack);
       const broken = new Refusal(-32603, "E060", "INTERNAL_ERROR", "The player failed.");
-      given = failed(call.id, error instanceof Refusal ? error : broken);
+      answer = errorAnswer(call.id, error instanceof Refusal ? error : broken);
     }
-    return "id" in call ? given : null;
+    return "id" in call ? answer : null;
   }
 
   async result(method, message) {
@@ -217,18 +217,18 @@ export class Agent {
     if (message.message_type !== kind) {
       throw new Refusal(-32602, "E045", "UNEXPECTED_MESSAGE_TYPE", `${method} carries ${kind}.`);
     }
-    moment(message.timestamp);
-    // Others may call before the answer to the registration has been read.
+    parseTime(message.timestamp);
+    // Other agents may call before the answer to the registration has arrived.
     if (!(await Promise.race([this.registered, wait(2.5)]))) {
       throw new Refusal(4002, "E005", "PLAYER_NOT_REGISTERED", "This player has not registered.");
     }
-    // A referee that reports an error may leave out in which match: then it is the latest.
+    // A referee may leave out the match of an error. Then it is the latest match.
     if (kind === "GAME_ERROR") message.match_id ??= [...this.invitations.keys()].at(-1);
     this.check(kind, message);
-    return this.carryOut(kind, message);
+    return this.handle(kind, message);
   }
 
-  async carryOut(kind, message) {
+  async handle(kind, message) {
     switch (kind) {
       case "GAME_INVITATION":
         this.invitations.set(message.match_id, message);
@@ -246,24 +246,24 @@ export class Agent {
         this.remember(message);
         break;
       case "GAME_ERROR":
-        say(`The referee reports ${message.error_code}. ${message.consequence ?? ""}`);
+        log(`The referee reports ${message.error_code}. ${message.consequence ?? ""}`);
         break;
       case "LEAGUE_ERROR":
-        say(`The manager reports ${message.error_code} ${message.error_description ?? ""}.`);
+        log(`The manager reports ${message.error_code} ${message.error_description ?? ""}.`);
         break;
       case "LEAGUE_COMPLETED":
-        say(`The league is over; the champion is ${message.champion.display_name}.`);
+        log(`The league is over; the champion is ${message.champion.display_name}.`);
         this.isOver = true;
     }
     const ack = `${kind.replace("LEAGUE_STANDINGS", "STANDINGS")}_ACK`;
     return this.reply(message, ack, { status: "ACKNOWLEDGED" });
   }
 
-  // An answer, with all that every answer carries.
+  // An answer with the fields that every answer has.
   reply(message, kind, fields) {
     const { match_id, round_id } = message;
     const derived = this.me.derived && !FROM_MANAGER.includes(message.message_type);
-    const auth_token = derived ? this.ofMatch("player to referee", message) : (this.me.auth_token ?? undefined);
+    const auth_token = derived ? this.matchToken("player to referee", message) : (this.me.auth_token ?? undefined);
     const common = this.envelope(kind, message.conversation_id);
     return { ...common, auth_token, player_id: this.me.player_id, match_id, round_id, ...fields };
   }
@@ -274,17 +274,17 @@ export class Agent {
     return Object.fromEntries(ENVELOPE.map((name, place) => [name, values[place]]));
   }
 
-  // Ask the strategy. A legal move is made in time whatever it does, and the league is told whose move it is.
+  // Ask the strategy. If it fails or is late, choose a random legal move. `move_info` says whose move it is.
   async decide(call, options, view) {
-    const seconds = (moment(call.deadline) - moment(call.timestamp)) / 1000;
-    // The times are cut to seconds, and the answer has to travel.
+    const seconds = (parseTime(call.deadline) - parseTime(call.timestamp)) / 1000;
+    // The times have no fractions of seconds, and the answer takes time to arrive.
     const limit = Math.max(seconds - 1.5, seconds / 2);
     const think = async () => choose(call.game_type, [...options], view, Object.values(this.history));
-    const move = await Promise.race([think().catch((error) => say(error.stack)), wait(limit)]);
+    const move = await Promise.race([think().catch((error) => log(error.stack)), wait(limit)]);
     const chosen = options.find((option) => JSON.stringify(option) === JSON.stringify(move));
     if (chosen !== undefined) return [chosen, { origin: "own" }];
     const why = `the strategy chose ${JSON.stringify(move) ?? "nothing"} of ${JSON.stringify(options)}`;
-    say(`${call.match_id}: ${why}; another is played.`);
+    log(`${call.match_id}: ${why}; another is played.`);
     return [options[randomInt(options.length)], { origin: "replaced", reason: why.slice(0, 200) }];
   }
 
@@ -297,7 +297,7 @@ export class Agent {
       choice: choices[this.me.player_id], opponent_choice: choices[opponent_id],
     };
     this.save();
-    say(`${over.match_id}: ${result}. ${reason ?? over.reason ?? ""}`);
+    log(`${over.match_id}: ${result}. ${reason ?? over.reason ?? ""}`);
   }
 }
 
@@ -315,10 +315,10 @@ export function serve(agent, finished) {
     let size = 0;
     request.on("data", (part) => {
       size += part.length;
-      if (size <= MOST_BYTES) parts.push(part);
+      if (size <= MAX_BYTES) parts.push(part);
     });
     request.on("end", async () => {
-      if (size > MOST_BYTES) return end(413, { error: `At most ${MOST_BYTES} bytes are taken.` });
+      if (size > MAX_BYTES) return end(413, { error: `At most ${MAX_BYTES} bytes are taken.` });
       const answer = await agent.answer(Buffer.concat(parts).toString());
       end(answer === null ? 204 : 200, answer);
     });
@@ -334,7 +334,7 @@ async function main() {
   });
   const agent = new Agent(values.manager, values.file);
   const server = serve(agent, () => process.exit(0));
-  // It listens before it registers, for the manager calls it at once.
+  // It listens before it registers, because the manager calls it during the registration.
   await new Promise((resolve, reject) => server.once("error", reject).listen(Number(values.port), values.host, resolve));
   agent.endpoint = `http://${values.host}:${server.address().port}/mcp`;
   process.on("SIGINT", () => process.exit(130));

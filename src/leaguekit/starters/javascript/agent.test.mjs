@@ -1,4 +1,4 @@
-// What the strategy and the agent are to do, without a network. Run it with `node --test`.
+// Tests of the strategy and the agent, without a network. Run it with `node --test`.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

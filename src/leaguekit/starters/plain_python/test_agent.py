@@ -1,4 +1,4 @@
-"""What the strategy and the agent are to do, without a network. Run it with ``python -m unittest``."""
+"""Tests of the strategy and the agent, without a network. Run it with ``python -m unittest``."""
 
 from __future__ import annotations
 

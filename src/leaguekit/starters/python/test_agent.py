@@ -1,4 +1,4 @@
-"""What the strategy is to do, tried in memory: no ports, no waiting. Run it with pytest."""
+"""Tests of the strategy in memory: no ports, no waiting. Run them with pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that go on from another: they do their command, end with its code, and say why if it fails."""
+"""Forked processes: they run their command, end with its exit code, and report why it failed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import pytest
 
 PROGRAM = """
 import os, socket, subprocess, sys, tempfile
-from leaguekit.cli.forked_process import Fork, can_fork
+from leaguekit.cli.forked_process import ForkedProcess, can_fork
 
 assert can_fork()
 kept, closed = socket.socket(), socket.socket()
 said = tempfile.TemporaryFile()
-good = Fork(["schema", "--out", sys.argv[1]], kept=(), said=said.fileno())
+good = ForkedProcess(["schema", "--out", sys.argv[1]], kept_fds=(), stderr_fd=said.fileno())
 assert good.wait(30) == 0
-bad = Fork(["schema", "--nonsense"], kept=(), said=said.fileno())
+bad = ForkedProcess(["schema", "--nonsense"], kept_fds=(), stderr_fd=said.fileno())
 assert bad.wait(30) == 2
 said.seek(0)
 assert b"--nonsense" in said.read()
 
-server = Fork(
-    ["manager", "--data-dir", sys.argv[1], "--socket-fd", str(kept.fileno())], kept=(kept.fileno(),), said=said.fileno()
-)
+arguments = ["manager", "--data-dir", sys.argv[1], "--socket-fd", str(kept.fileno())]
+server = ForkedProcess(arguments, kept_fds=(kept.fileno(),), stderr_fd=said.fileno())
 try:
     server.wait(0.3)
 except subprocess.TimeoutExpired:

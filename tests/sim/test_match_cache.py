@@ -1,4 +1,4 @@
-"""Courses: the machine plays each once, and what it said is the same for everybody who comes the same way."""
+"""The match cache: the machine plays each sequence of moves once, and the result is the same for every player."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES, Game, Outcome, Question
 from leaguekit.match.machine import Match
 from leaguekit.match.signals import Ask, Finish, Joined, Limits, Moved, Seat
-from leaguekit.sim.match_cache import Courses, Turn
+from leaguekit.sim.match_cache import MatchCache, Turn
 
 
-class Fields(Game[tuple[Any, ...]]):
-    """One side after the other names a field, a list of two numbers; who names the larger one wins."""
+class TwoFieldGame(Game[tuple[Any, ...]]):
+    """One side after the other names a field, a list of two numbers. The side that names the larger field wins."""
 
     name = "fields"
     max_turns = 2
@@ -52,84 +52,84 @@ class Fields(Game[tuple[Any, ...]]):
         return dict(zip(SIDES, [*map(str, position), None, None], strict=False))
 
 
-class Grumpy(Fields):
-    """Offers what it then refuses."""
+class RefusingGame(TwoFieldGame):
+    """Refuses the moves that it offers."""
 
     def fault(self, position, side, move):
         return "Never"
 
 
-def of_places(*places: int):
-    """Chooses those places, one after the other."""
-    rest = iter(places)
+def choose_indexes(*indexes: int):
+    """A player that chooses these options, one after the other."""
+    rest = iter(indexes)
     return lambda _turn: next(rest)
 
 
 def test_every_course_is_played_by_the_machine_once() -> None:
-    game = Fields()
-    courses = Courses(game)
-    verdicts = [courses.play(None, of_places(a, b)) for a in (0, 1) for b in (0, 1) for _ in range(3)]
+    game = TwoFieldGame()
+    cache = MatchCache(game)
+    verdicts = [cache.play(None, choose_indexes(a, b)) for a in (0, 1) for b in (0, 1) for _ in range(3)]
     assert [verdict.winner for verdict in verdicts] == [None] * 3 + ["B"] * 3 + ["A"] * 3 + [None] * 3
     # The first is played to its end; the others leave a known course at some turn and are played from there.
     assert game.started == 4
 
 
 def test_what_is_beyond_the_limit_is_played_every_time() -> None:
-    game = Fields()
-    courses = Courses(game, max_remembered=2)
+    game = TwoFieldGame()
+    cache = MatchCache(game, max_entries=2)
     for _ in range(3):
-        assert courses.play(None, of_places(0, 0)).winner is None
+        assert cache.play(None, choose_indexes(0, 0)).winner is None
     assert game.started == 1
     for _ in range(3):
-        assert courses.play(None, of_places(1, 0)).winner == "A"
+        assert cache.play(None, choose_indexes(1, 0)).winner == "A"
     assert game.started == 4
 
 
 def test_verdicts_leave_open_who_plays() -> None:
-    assert Courses(Fields()).play(None, of_places(1, 0)).reason == "{A} named [2, 2], {B} named [1, 1]"
+    assert MatchCache(TwoFieldGame()).play(None, choose_indexes(1, 0)).reason == "{A} named [2, 2], {B} named [1, 1]"
 
 
 def test_options_and_views_are_everybodys_own() -> None:
-    courses = Courses(Fields())
+    cache = MatchCache(TwoFieldGame())
 
     def spoil(turn: Turn) -> int:
-        options, view = turn.own_options(), turn.own_view()
+        options, view = turn.copy_options(), turn.copy_view()
         assert options == [[1, 1], [2, 2]]
         assert view == {"named": [[2, 2]] if turn.side == "B" else []}
         options[1].clear()
         view["named"].append("nonsense")
         return 1
 
-    assert [courses.play(None, spoil).winner for _ in range(3)] == [None] * 3
+    assert [cache.play(None, spoil).winner for _ in range(3)] == [None] * 3
 
 
-def test_a_game_that_refuses_its_own_options_is_named() -> None:
+def test_a_game_that_refuses_its_copy_options_is_named() -> None:
     with pytest.raises(RuntimeError, match="fields refuses a move that it has offered"):
-        Courses(Grumpy()).play(None, lambda _turn: 0)
+        MatchCache(RefusingGame()).play(None, lambda _turn: 0)
 
 
-def played_by_hand(game: Game[Any], drawn: int | None, chance: Random):
+def play_without_cache(game: Game[Any], drawn: int | None, rng: Random):
     """A match by the machine itself: its verdict, and the places of the options chosen."""
     match = Match(game, "R1M1", {"A": Seat("{A}"), "B": Seat("{B}")}, Limits(), drawn)
-    effects, places = match.start(0.0), []
+    effects, indexes = match.start(0.0), []
     while not isinstance(effects[0], Finish):
         effect = effects.pop(0)
         if isinstance(effect, Ask) and effect.question is None:
             effects += match.handle(Joined(effect.side, effect.ask), 0.0)
         elif isinstance(effect, Ask):
             options = effect.question.valid_options
-            places.append(chance.randrange(len(options)))
-            effects += match.handle(Moved(effect.side, effect.ask, options[places[-1]]), 0.0)
-    return effects[0].verdict, places
+            indexes.append(rng.randrange(len(options)))
+            effects += match.handle(Moved(effect.side, effect.ask, options[indexes[-1]]), 0.0)
+    return effects[0].verdict, indexes
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_course_is_what_the_machine_says_to_the_last_word(name: str) -> None:
-    game, chance = GAMES[name], Random(7)
-    courses = Courses(game, max_remembered=200)
+    game, rng = GAMES[name], Random(7)
+    cache = MatchCache(game, max_entries=200)
     for number in range(100):
         drawn = game.draw(b"%d" % number)
-        verdict, places = played_by_hand(game, drawn, chance)
-        again = courses.play(drawn, of_places(*places))
+        verdict, indexes = play_without_cache(game, drawn, rng)
+        again = cache.play(drawn, choose_indexes(*indexes))
         assert again == verdict
         assert again.evidence == verdict.evidence

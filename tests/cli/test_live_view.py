@@ -1,4 +1,4 @@
-"""The picture of a league in a terminal: what a person sees, in terminals of any size, whatever names there are."""
+"""The live display of a league: what a person sees, in terminals of any size and with any names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from leaguekit.cli import screen as screens
-from leaguekit.cli.live_view import news_text, picture
-from leaguekit.cli.screen import Cell, Screen, can_show, drawn, right
-from leaguekit.cli.tables import MARK, clipped, kept_in_place, table, width
+from leaguekit.cli.live_view import news_text, render_league
+from leaguekit.cli.screen import Cell, Screen, render_line, right_aligned, supports_screen
+from leaguekit.cli.tables import LTR_MARK, shorten, table, width, with_ltr_mark
 from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
 
 NOW = datetime(2026, 1, 1, 10, tzinfo=UTC)
@@ -173,23 +173,23 @@ def put(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.
     """A terminal after a picture was shown in it, and another before."""
     terminal, stream = Terminal(columns, lines), io.StringIO()
     monkeypatch.setattr(screens.shutil, "get_terminal_size", lambda: os.terminal_size((columns, lines)))
-    Screen(stream).show([[Cell(0, "old " * columns)]] * lines)
+    Screen(stream).draw([[Cell(0, "old " * columns)]] * lines)
     with Screen(stream) as screen:
-        screen.show(picture(state, NOW, screen.size, PAGE, [*notes]))
+        screen.draw(render_league(state, NOW, screen.size, PAGE, [*notes]))
     terminal.write(stream.getvalue())
     assert not terminal.is_alternate
     assert terminal.cursor_shown
     return terminal
 
 
-def shown(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def visible(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a person sees."""
     return put(state, columns, lines, *notes, monkeypatch=monkeypatch).seen()
 
 
 def test_news_name_players_and_say_a_name_once() -> None:
-    told = News(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
-    assert news_text(told, live()) == "Alice (P01) withdraws: ill"
+    other_news = News(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
+    assert news_text(other_news, live()) == "Alice (P01) withdraws: ill"
     came = News(number=9, at=at(0), event="PlayerRegistered", text="P01 is registered: Alice")
     assert news_text(came, live()) == "P01 is registered: Alice"
 
@@ -226,10 +226,10 @@ def test_a_wide_terminal_shows_the_table_beside_the_rest(monkeypatch: pytest.Mon
 
 
 def test_a_narrow_terminal_shows_the_rest_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = shown(live(players=30, results=0), 40, 24, monkeypatch=monkeypatch)
+    lines = visible(live(players=30, results=0), 40, 24, monkeypatch=monkeypatch)
     assert lines[4:6] == ["   #     player                 won  pts", "   1 ▲2  P01  Alice               5   99"]
     assert (
-        next(place for place, line in enumerate(lines) if re.fullmatch(r" +and \d+ more", line))
+        next(index for index, line in enumerate(lines) if re.fullmatch(r" +and \d+ more", line))
         < lines.index("In play")
         < lines.index("News")
     )
@@ -250,9 +250,9 @@ def test_tie_breaks_that_were_needed_have_columns_and_shared_ranks_are_shown(mon
         "  = equal, and only the lot or the id decides",
     ]
     # Where there is less room they come before what does not decide.
-    assert shown(state, 50, 26, monkeypatch=monkeypatch)[6].split()[-4:] == ["5", "1", "12.5", "98"]
+    assert visible(state, 50, 26, monkeypatch=monkeypatch)[6].split()[-4:] == ["5", "1", "12.5", "98"]
     state.standings["P03"].decided_by = "technical_losses"
-    assert shown(state, 80, 26, monkeypatch=monkeypatch)[4].split()[-4:] == ["h2h", "SB", "tech.", "points"]
+    assert visible(state, 80, 26, monkeypatch=monkeypatch)[4].split()[-4:] == ["h2h", "SB", "tech.", "points"]
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20, 39, 46, 80, 99, 100, 101, 250])
@@ -261,7 +261,7 @@ def test_in_a_terminal_of_any_size_nothing_is_written_beyond_its_edges(
     columns: int, lines: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = live(players=40, playing=20, results=30, news=30, waits_for=["a referee"], starts_at=at(5))
-    seen = shown(state, columns, lines, "a note", "another", monkeypatch=monkeypatch)
+    seen = visible(state, columns, lines, "a note", "another", monkeypatch=monkeypatch)
     assert len(seen) == lines
     assert "old" not in "".join(seen)
     if columns >= 20 and lines >= 24:
@@ -269,7 +269,7 @@ def test_in_a_terminal_of_any_size_nothing_is_written_beyond_its_edges(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "facts"),
     [
         ({"paused": True}, "paused · even_odd"),
         ({"state": "WAITING_FOR_REGISTRATIONS", "total_rounds": 0, "total_matches": 0}, "waiting for registrations"),
@@ -280,44 +280,44 @@ def test_in_a_terminal_of_any_size_nothing_is_written_beyond_its_edges(
     ],
 )
 def test_where_the_league_stands_is_said_at_the_top(
-    changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+    changes: dict[str, Any], facts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert any(line.startswith(said) for line in shown(live(**changes), 80, 24, monkeypatch=monkeypatch)[:5])
+    assert any(line.startswith(facts) for line in visible(live(**changes), 80, 24, monkeypatch=monkeypatch)[:5])
 
 
 def test_a_start_that_is_past_is_not_counted_down_to(monkeypatch: pytest.MonkeyPatch) -> None:
     for league in ({"starts_at": at(-1)}, {"starts_at": at(5), "paused": True}):
-        assert "begins" not in "\n".join(shown(live(**league), 80, 24, monkeypatch=monkeypatch))
+        assert "begins" not in "\n".join(visible(live(**league), 80, 24, monkeypatch=monkeypatch))
 
 
 def test_who_has_left_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     state = live()
     state.standings["P06"] = row(6, out="WITHDRAWAL")
-    assert any("Zoë (withdrew)" in line for line in shown(state, 80, 24, monkeypatch=monkeypatch))
+    assert any("Zoë (withdrew)" in line for line in visible(state, 80, 24, monkeypatch=monkeypatch))
 
 
 def test_names_that_would_move_or_colour_the_terminal_are_made_visible(monkeypatch: pytest.MonkeyPatch) -> None:
     state = live()
     state.standings["P01"] = row(1, name="\x1b[2J\x1b[31m\u202eevil\n")
-    lines = shown(state, 80, 24, monkeypatch=monkeypatch)
+    lines = visible(state, 80, 24, monkeypatch=monkeypatch)
     assert any("P01  �[2J�[31m�evil�" in line for line in lines)
 
 
 def test_colours_are_left_out_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = [Cell(0, "good", "good"), right(12, 42)]
-    assert drawn(line, 20, coloured=True) == "\x1b[1G\x1b[32mgood\x1b[m\x1b[11G42"
-    assert drawn(line, 20, coloured=False) == "\x1b[1Ggood\x1b[11G42"
+    line = [Cell(0, "good", "good"), right_aligned(12, 42)]
+    assert render_line(line, 20, coloured=True) == "\x1b[1G\x1b[32mgood\x1b[m\x1b[11G42"
+    assert render_line(line, 20, coloured=False) == "\x1b[1Ggood\x1b[11G42"
     monkeypatch.setenv("NO_COLOR", "1")
     stream = io.StringIO()
-    Screen(stream).show([line])
+    Screen(stream).draw([line])
     assert "\x1b[32m" not in stream.getvalue()
 
 
 def test_behind_a_name_that_is_written_from_right_to_left_the_line_goes_on_from_left_to_right() -> None:
-    assert kept_in_place("שלום") == f"שלום{MARK}"
-    assert kept_in_place("Alice") == "Alice"
-    assert drawn([Cell(0, "שלום"), Cell(9, "3")], 20, coloured=False) == f"\x1b[1Gשלום{MARK}\x1b[10G3"
-    assert width(f"שלום{MARK}") == 4
+    assert with_ltr_mark("שלום") == f"שלום{LTR_MARK}"
+    assert with_ltr_mark("Alice") == "Alice"
+    assert render_line([Cell(0, "שלום"), Cell(9, "3")], 20, coloured=False) == f"\x1b[1Gשלום{LTR_MARK}\x1b[10G3"
+    assert width(f"שלום{LTR_MARK}") == 4
 
 
 @pytest.mark.parametrize(
@@ -333,14 +333,14 @@ def test_behind_a_name_that_is_written_from_right_to_left_the_line_goes_on_from_
     ],
 )
 def test_texts_are_cut_by_the_columns_they_take(text: str, columns: int, cut: str) -> None:
-    assert clipped(text, columns) == cut
+    assert shorten(text, columns) == cut
 
 
 def test_a_table_gives_way_in_a_narrow_terminal_and_not_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [["P01", "a long name that does not fit", 7], ["P02", "שלום", 12]]
     whole = table(["id", "name", "points"], rows)
     assert "a long name that does not fit" in whole
-    assert MARK not in whole
+    assert LTR_MARK not in whole
 
     class Narrow(io.StringIO):
         def isatty(self) -> bool:
@@ -352,7 +352,7 @@ def test_a_table_gives_way_in_a_narrow_terminal_and_not_in_a_pipe(monkeypatch: p
     assert [width(line) for line in lines] == [30, 30, 30, 30]
     assert lines[2] == "P01  a long name th…         7"[:4] + lines[2][4:]
     assert "…" in lines[2]
-    assert MARK in lines[3]
+    assert LTR_MARK in lines[3]
 
 
 @pytest.mark.parametrize(
@@ -366,4 +366,4 @@ def test_pictures_are_for_terminals_that_can_show_them(
             return is_terminal
 
     monkeypatch.setenv("TERM", term)
-    assert can_show(Stream()) is can
+    assert supports_screen(Stream()) is can

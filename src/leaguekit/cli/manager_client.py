@@ -1,0 +1,94 @@
+"""A client for the operator's commands to a manager, and the admin token that most of them need."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from leaguekit.cli import CommandError
+from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
+from leaguekit.transport.addresses import AddressPolicy
+from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
+from leaguekit.transport.client.caller import HttpCaller
+
+# An operator may write an own admin token into the file.
+MIN_TOKEN_LENGTH = 20
+TIMEOUT_SECONDS = 10.0
+# The pauses before a request that was refused because of the rate limit is sent again.
+RETRY_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+class ManagerClient:
+    """Sends commands to a manager. It is an async context manager, which closes its connections at the end."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        # The operator names the manager, so it may be called at any address.
+        self._caller = HttpCaller(AddressPolicy.only(url))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+    async def call(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Send a command and return its answer. Raises CommandError with a hint what to do."""
+        body = request("operator", msgspec.json.encode(params), 1)
+        try:
+            for pause in RETRY_SECONDS:
+                response = await self._caller.post(self._url, body, TIMEOUT_SECONDS)
+                if response.status != TOO_OFTEN:
+                    break
+                # Another client at this address uses up the rate limit.
+                await asyncio.sleep(pause)
+            answer: dict[str, Any] = msgspec.json.decode(read_answer(response.body, 1))
+        except (CallFailed, CallerLate) as error:
+            raise CommandError(
+                f"no manager answers at {self._url} ({error}); is it running, or elsewhere (--manager)?"
+            ) from None
+        except RpcRefusal as error:
+            data = error.error.data if isinstance(error.error.data, dict) else {}
+            raise CommandError(str(data.get("context", {}).get("detail", error))) from None
+        except ProtocolError as error:
+            raise CommandError(f"{self._url} is not a manager of leaguekit: {error.detail}") from None
+        return answer
+
+
+def admin_token(options: argparse.Namespace) -> str:
+    """The admin token from its file. Raises CommandError."""
+    files: list[Path]
+    if options.admin_token_file is not None:
+        files = [options.admin_token_file]
+    else:
+        files = sorted(options.data_dir.glob("agents/*/manager/admin_token"), key=lambda file: file.stat().st_mtime)
+    if not files:
+        raise CommandError(f"there is no admin token under {options.data_dir}; name its file: --admin-token-file")
+    if (token := read_admin_token(files[-1])) is None:
+        raise CommandError(f"cannot read the admin token: there is none in {files[-1]}")
+    return token
+
+
+def read_admin_token(file: Path) -> str | None:
+    """The admin token in a file, or None if there is no file or it is empty. Raises CommandError."""
+    try:
+        content = file.read_bytes().strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CommandError(f"cannot read the admin token: {error}") from None
+    if content and re.fullmatch(rb"[!-~]{%d,}" % MIN_TOKEN_LENGTH, content) is None:
+        raise CommandError(
+            f"{file} holds no admin token: that is {MIN_TOKEN_LENGTH} printable characters or more, without spaces. "
+            "Write it there again. If it is lost, remove the file, and the manager makes a new one at its next start"
+        )
+    return content.decode() or None
