@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from leaguekit.sim.processes import NO_OWNER, Process
-from leaguekit.transport.base import BodyHandler, (
+from leaguekit.transport.base import (
+    BodyHandler,
     CallerUnable,
     HttpAnswer,
     NoRoute,
