@@ -16,7 +16,7 @@ from typing import Any
 
 from leaguekit.kit import manager, player, referee
 from leaguekit.kit.checks import Area
-from leaguekit.protocol.decoding import described, shown
+from leaguekit.protocol.decoding import describe_schema, shorten_json
 from leaguekit.protocol.errors import CATALOGUE, documented_number, rpc_number
 from leaguekit.protocol.fields import REQUIREMENT
 from leaguekit.protocol.messages import message_type
@@ -62,7 +62,7 @@ def _field(root: Schema, field: Schema, path: str, seen: dict[str, str], *about:
     most = f", at most {field['maxItems']}" if "maxItems" in field else ""
     keys = " with player ids as keys" if "propertyNames" in field else ""
     if any(about) or not names or same:
-        yield f"`{path}`", f"{described(field)}{same}{most}{keys}", *about
+        yield f"`{path}`", f"{describe_schema(field)}{same}{most}{keys}", *about
     for name in names:
         if seen.setdefault(name, path) == path:
             yield from _rows(root, root["$defs"][name], f"{path}.", seen)
@@ -78,7 +78,7 @@ def _conditions(schema: Schema) -> dict[str, str]:
         when = ""
         if "if" in condition:
             ((field, value),) = condition["if"]["properties"].items()
-            when = f" when `{field}` is {shown(value['const'])}"
+            when = f" when `{field}` is {shorten_json(value['const'])}"
         then = condition.get("then", condition)
         names = [option["required"][0] for option in then.get("anyOf", [then])]
         for name in names:
@@ -92,7 +92,7 @@ def envelope() -> str:
     rows = []
     for name in ENVELOPE:
         field = request["properties"][name]
-        value = "one of the message types below" if name == "message_type" else described(field)
+        value = "one of the message types below" if name == "message_type" else describe_schema(field)
         needed = ("yes" if name in schema["required"] else "no" for schema in (request, answer))
         rows.append((f"`{name}`", value, *needed, field.get("description", "What the message is")))
     return table(("field", "value", "in a request", "in an answer", "meaning"), rows)

@@ -31,7 +31,7 @@ from leaguekit.player.context import PastMatch, ReplacedMove, Result, Strategy
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import check_can_play
 from leaguekit.player.strategy_loading import load
-from leaguekit.protocol.fields import Role
+from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import player_id
 from leaguekit.protocol.messages import MatchResultReport, Standing, TranscriptEntry
 from leaguekit.referee.match_runner import MatchRunner
@@ -48,7 +48,7 @@ T = TypeVar("T")
 Entrant = Strategy | str | Player
 
 ME, OPPONENT = "P01", "P02"
-ROLES: tuple[Role, Role] = ("PLAYER_A", "PLAYER_B")
+ROLES: tuple[MatchRole, MatchRole] = ("PLAYER_A", "PLAYER_B")
 START_TIME = datetime(2030, 1, 1, tzinfo=UTC)
 MANAGER_URL, REFEREE_URL = "http://127.0.0.1:8000/mcp", "http://127.0.0.1:8001/mcp"
 # In virtual time. It is more than any league of a test needs.
@@ -72,7 +72,7 @@ class PlayedMatch:
     match_id: str
     game_type: str
     # The side of P01, and the result for P01.
-    role: Role
+    role: MatchRole
     result: Result
     winner: str | None
     # From the closed list of rulings: WIN, DRAW, or the reason of a technical loss.
@@ -118,7 +118,7 @@ def play_match(
     *,
     game: str = "even_odd",
     seed: int = 1,
-    role: Role = "PLAYER_A",
+    role: MatchRole = "PLAYER_A",
     strict: bool = True,
 ) -> PlayedMatch:
     """Play one match. ``role`` is the side of ``choose``: in a game of turns PLAYER_A begins.
@@ -157,7 +157,7 @@ def play_league(
 
 
 def _play_series(
-    choose: Entrant, opponent: Entrant, game: str, seed: int, roles: list[Role], *, strict: bool
+    choose: Entrant, opponent: Entrant, game: str, seed: int, roles: list[MatchRole], *, strict: bool
 ) -> list[PlayedMatch]:
     rules_of(game)
     pair = {ME: _make_player(choose, "P01", game), OPPONENT: _make_player(opponent, "P02", game)}
@@ -193,7 +193,7 @@ class _TestNetwork:
         )
 
     async def play_series(
-        self, pair: dict[str, Player], game: str, seed: int, roles: list[Role], *, strict: bool
+        self, pair: dict[str, Player], game: str, seed: int, roles: list[MatchRole], *, strict: bool
     ) -> list[PlayedMatch]:
         agents = {
             name: friendly_match.unregistered_player(player, self._world(), name, _url(name), seed=seed)
@@ -216,7 +216,7 @@ class _TestNetwork:
         return played
 
     async def _play_match(
-        self, agents: dict[str, PlayerAgent], game: str, seed: bytes, round_id: int, role: Role
+        self, agents: dict[str, PlayerAgent], game: str, seed: bytes, round_id: int, role: MatchRole
     ) -> PlayedMatch:
         seats = [
             friendly_match.assigned_player(name, _url(name), agent.history.values()) for name, agent in agents.items()
@@ -282,7 +282,7 @@ def _url(own_id: str) -> str:
 
 
 def _summarize(
-    report: MatchResultReport, role: Role, messages: list[TranscriptEntry], seconds: float, agent: PlayerAgent
+    report: MatchResultReport, role: MatchRole, messages: list[TranscriptEntry], seconds: float, agent: PlayerAgent
 ) -> PlayedMatch:
     result, details = report.result, report.result.details
     outcome: Result = "WIN" if result.winner == ME else "LOSS"

@@ -347,7 +347,7 @@ class Hall:
 
     @property
     def timestamp(self) -> str:
-        return times.written(self.clock())
+        return times.format_timestamp(self.clock())
 
     @property
     def league(self) -> League:

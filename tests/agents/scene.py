@@ -100,7 +100,7 @@ def ack_fields(player: Player, call: Json) -> Json:
     return {
         "protocol": "league.v2",
         "sender": f"player:{player.id}",
-        "timestamp": times.written(player.scene.now()),
+        "timestamp": times.format_timestamp(player.scene.now()),
         "conversation_id": call["conversation_id"],
         "auth_token": derived(player.id, call["match_id"], player.attempt),
         "match_id": call["match_id"],
@@ -109,7 +109,7 @@ def ack_fields(player: Player, call: Json) -> Json:
 
 
 def joined(player: Player, call: Json, **changes: Any) -> Json:
-    arrival = {"arrival_timestamp": times.written(player.scene.now()), "accept": True}
+    arrival = {"arrival_timestamp": times.format_timestamp(player.scene.now()), "accept": True}
     return {**ack_fields(player, call), "message_type": "GAME_JOIN_ACK", **arrival, **changes}
 
 

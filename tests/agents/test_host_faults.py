@@ -17,7 +17,7 @@ from leaguekit.league import events as e
 from leaguekit.league.results import MAX_VOIDS
 from leaguekit.manager.league_runner import VOID_PAUSES
 from leaguekit.store.base import StoreError
-from leaguekit.store.disk import Disk, GrowingFile
+from leaguekit.store.disk import AppendFile, Disk
 from leaguekit.web.projection import Projection
 from tests.agents.leagues import LEAGUE, Hall, Scripted, in_virtual_time
 
@@ -28,14 +28,14 @@ class _FullDisk(Disk):
     def __init__(self, is_full: Callable[[], bool]) -> None:
         self._is_full = is_full
 
-    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         if self._is_full():
             raise StoreError(f"{path} cannot be written: No space left on device.")
         return _FullFile(super().grow(path, kept=kept), self._is_full)
 
 
 class _FullFile:
-    def __init__(self, file: GrowingFile, is_full: Callable[[], bool]) -> None:
+    def __init__(self, file: AppendFile, is_full: Callable[[], bool]) -> None:
         self._file = file
         self._is_full = is_full
 

@@ -48,7 +48,7 @@ def since(agent: Scripted, moment: float) -> list[Arrival]:
 
 
 def points(hall: Hall) -> dict[str, int]:
-    return {row.player_id: row.points for row in hall.league.table.shown_to(None)}
+    return {row.player_id: row.points for row in hall.league.table.rows_for(None)}
 
 
 async def report_all(hall: Hall, referee: Scripted) -> None:

@@ -25,7 +25,7 @@ def test_the_real_clock_may_be_set_back_and_forth(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(world, "time", lambda seconds=seconds: seconds)
         seen.append(World(CALLER).timestamp())
     assert seen == [
-        times.written(datetime.fromtimestamp(s, UTC))
+        times.format_timestamp(datetime.fromtimestamp(s, UTC))
         for s in (1736937059, 1736937060, 1736937060, 1736937059, 1736850000)
     ]
 
@@ -33,4 +33,4 @@ def test_the_real_clock_may_be_set_back_and_forth(monkeypatch: pytest.MonkeyPatc
 def test_it_is_the_time_that_now_gives() -> None:
     here = World(CALLER)
     before, shown, after = here.now(), here.timestamp(), here.now()
-    assert times.written(before) <= shown <= times.written(after)
+    assert times.format_timestamp(before) <= shown <= times.format_timestamp(after)

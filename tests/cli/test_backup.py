@@ -126,7 +126,7 @@ def test_a_backup_holds_one_state_while_others_write(
             assert steps < 1_000, "it begins again with every write"
             execute(store, "INSERT INTO events SELECT max(number) + 1, event FROM events")
 
-    monkeypatch.setattr(backups, "PAGES", 1)
+    monkeypatch.setattr(backups, "PAGES_PER_STEP", 1)
     monkeypatch.setattr(stores.Progress, "update", show)
     assert command("backup", store, "--out", tmp_path / "monday.db").code == 0
     assert steps > 5
@@ -170,7 +170,7 @@ def _damage(store: Path) -> None:
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (_remove, "There is no store"),
     "folder": (lambda store: (store.unlink(), store.mkdir()), "is a folder: name the file in it."),
-    "text": (lambda store: store.write_text("Dear diary, " * 1000), "It is no SQLite database"),
+    "text": (lambda store: store.write_text("Dear diary, " * 1000), "It is not a SQLite database"),
     "foreign": (lambda store: execute(store, "ALTER TABLE leaguekit RENAME TO x"), "of some other program"),
     "newer": (lambda store: execute(store, "UPDATE leaguekit SET version = 99"), "written by a newer leaguekit"),
     "empty": (lambda store: execute(store, "DELETE FROM events"), "holds no league yet: there is nothing to copy"),
@@ -266,7 +266,7 @@ def test_ctrl_c_leaves_what_was_there(
             "pg_dump --format=custom --file=league.dump --schema=spring '--dbname=postgresql://me@/league?host=/run/pg'",
         ),
         (["backup", "memory:"], "memory: keeps nothing: name the file of a league"),
-        (["backup", "mysql://db/league"], "mysql://db/league is no address of a store"),
+        (["backup", "mysql://db/league"], "mysql://db/league is not the address of a store"),
     ],
 )
 def test_what_is_no_file_is_for_other_tools(command: Command, arguments: list[str], why: str) -> None:

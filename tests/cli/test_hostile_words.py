@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.protocol.plain_text import UNSEEN
+from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS
 from tests.cli.conftest import CommandResult
 from tests.programs import Program
 
@@ -89,7 +89,7 @@ def manager() -> Iterator[str]:
 
 
 def only_seen(text: str) -> bool:
-    return not UNSEEN.search(text.replace("\n", ""))
+    return not INVISIBLE_CHARACTERS.search(text.replace("\n", ""))
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])

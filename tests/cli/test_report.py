@@ -17,7 +17,7 @@ import pytest
 
 from leaguekit.league.figures import Figures
 from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptEntry
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.web import report
 from leaguekit.web.markup import told
@@ -220,9 +220,9 @@ def test_hostile_names_are_text(command: Command, tmp_path: Path) -> None:
     assert len(names) >= 200
     store = called(names, begun=False).store(tmp_path / "league.db")
     page = reported(command, store, tmp_path / "report")
-    assert {harmless(one) for one in names} <= set(page.texts["bdi"])
+    assert {sanitize_line(one) for one in names} <= set(page.texts["bdi"])
     in_csv = {row[2] for row in rows(tmp_path / "report" / "standings.csv")}
-    assert {harmless(one) for one in names} <= {cell.removeprefix("'") for cell in in_csv} | in_csv
+    assert {sanitize_line(one) for one in names} <= {cell.removeprefix("'") for cell in in_csv} | in_csv
 
 
 def test_names_with_markup_are_text_wherever_they_are_shown(command: Command, tmp_path: Path) -> None:

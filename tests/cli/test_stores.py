@@ -81,7 +81,7 @@ def test_a_store_that_is_not_there_is_said_in_one_line(command: Command, argumen
         f"league {arguments[0]}: there is no league under {tmp_path}; name its store, or its folder with --data-dir\n"
     )
     name, *rest = arguments
-    for path, why in ((tmp_path / "no.db", "There is no store"), (Path(__file__), "It is no SQLite database")):
+    for path, why in ((tmp_path / "no.db", "There is no store"), (Path(__file__), "It is not a SQLite database")):
         done = command(name, path, *rest)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert why in done.err

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from leaguekit.cli.tables import standings_table, table, width
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 
 ROW = {
     "rank": 1,
@@ -30,17 +30,17 @@ ROW = {
     ids=ascii,
 )
 def test_what_would_move_colour_or_turn_the_terminal_is_made_visible_instead(char: str) -> None:
-    assert harmless(f"a{char}b") == "a�b"
+    assert sanitize_line(f"a{char}b") == "a�b"
 
 
 @pytest.mark.parametrize("text", ["Alice", "Zoë", "李雷", "O'Neill – 2nd", "", "🤖", "50 %"])
 def test_ordinary_names_stay_as_they_are(text: str) -> None:
-    assert harmless(text) == text
+    assert sanitize_line(text) == text
 
 
 def test_what_is_no_text_is_written_as_text() -> None:
-    assert harmless(7) == "7"
-    assert harmless(None) == "None"
+    assert sanitize_line(7) == "7"
+    assert sanitize_line(None) == "None"
 
 
 def test_an_escape_sequence_of_an_agent_never_reaches_the_terminal() -> None:

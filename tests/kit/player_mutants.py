@@ -205,7 +205,7 @@ async def _with_null_error(_player: ScriptedPlayer, _request: Json, answer: Any)
 
 
 def _in_the_past() -> str:
-    return times.written(virtual_now() - timedelta(days=1))
+    return times.format_timestamp(virtual_now() - timedelta(days=1))
 
 
 async def _deaf_to_pings(player: ScriptedPlayer, request: Json, answer: Any) -> Any:

@@ -125,7 +125,7 @@ class ScriptedPlayer:
             "protocol": "league.v2",
             "message_type": kind,
             "sender": f"player:{self.player_id}",
-            "timestamp": times.written(virtual_now()),
+            "timestamp": times.format_timestamp(virtual_now()),
             "conversation_id": conversation,
         }
 
@@ -182,7 +182,7 @@ class ScriptedPlayer:
         content: Json = {"player_id": self.player_id, "auth_token": self.token}
         content |= {name: call[name] for name in ESSENTIAL[kind]}
         if kind == "GAME_INVITATION":
-            return content | {"accept": True, "arrival_timestamp": times.written(virtual_now())}
+            return content | {"accept": True, "arrival_timestamp": times.format_timestamp(virtual_now())}
         if kind == "CHOOSE_PARITY_CALL":
             return content | {"parity_choice": "even"}
         if kind == "GAME_MOVE_CALL":

@@ -85,7 +85,7 @@ def test_players_who_are_equal_in_everything_may_be_in_any_order(order: Sequence
     network = MemoryKitNetwork()
     harness = ManagerHarness(network.world(), network, URL)
     for name in ("P01", "P02", "P03", "P04"):
-        harness.table.enter(name, name)
+        harness.table.add_player(name, name)
     harness.table.count(won(Match(id="R1M1", round_id=1, a="P01", b="P04"), "P01"))
     harness.table.count(drawn(Match(id="R1M2", round_id=1, a="P02", b="P03")))
     rows = [{"rank": rank, "player_id": name} for rank, name in enumerate(order, start=1)]

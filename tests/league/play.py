@@ -219,7 +219,9 @@ class Play:
         self.do(commands.revoke_seat(self.league, "S02", self.now))
         self.do(commands.set_referee_code(b"a code for referees", self.now))
         self.do(commands.void_token(self.league, "P05", key=b"a key", code=b"a seat of its own", at=self.now))
-        self.do(commands.dispute(self.league, self.report("R1M2", drawn(self.match("R1M2"))), "REF01", self.now))
+        self.do(
+            commands.flag_second_report(self.league, self.report("R1M2", drawn(self.match("R1M2"))), "REF01", self.now)
+        )
         return self
 
     def points(self) -> dict[str, int]:

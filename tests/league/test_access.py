@@ -142,10 +142,10 @@ def test_who_has_a_seat_is_not_known_by_a_repeat_without_it() -> None:
 def test_a_referee_needs_the_code_unless_it_comes_back_with_its_token() -> None:
     play = Play(referees=1)
     applicant = play.referee_applicant(1)
-    assert "/mcp?referee=CODE" in _refused(play, "referee", 2, may_referee=False)
+    assert "/mcp?referee=CODE" in _refused(play, "referee", 2, may_be_referee=False)
     repeat = {"conversation_id": applicant.conversation_id, "timestamp": applicant.timestamp}
-    assert "/mcp?referee=CODE" in _refused(play, "referee", 1, may_referee=False, **repeat)
-    assert play.referee(1, may_referee=False, returning_id="REF01") == "REF01"
+    assert "/mcp?referee=CODE" in _refused(play, "referee", 1, may_be_referee=False, **repeat)
+    assert play.referee(1, may_be_referee=False, returning_id="REF01") == "REF01"
 
 
 def test_the_newest_referee_code_is_the_only_one() -> None:
@@ -168,7 +168,7 @@ def test_an_agent_whose_token_was_taken_away_comes_back_by_the_seat_that_it_got(
     if role == "player":
         play.referee(2)
     play.begin()
-    assert getattr(play, role)(1, seat=seat(1), meta=ELSEWHERE, may_referee=False) == name
+    assert getattr(play, role)(1, seat=seat(1), meta=ELSEWHERE, may_be_referee=False) == name
     assert play.league.agent(name).key != b"k" * 32
 
 

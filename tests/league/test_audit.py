@@ -14,7 +14,7 @@ from leaguekit.league import audit as audits
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit, Counts
 from leaguekit.league.endpoints import place
-from leaguekit.league.preconditions import faults_in_order
+from leaguekit.league.preconditions import check_preconditions
 from leaguekit.league.standings import lot
 from leaguekit.league.state import League
 from tests.league.play import Play, drawn, failed
@@ -691,7 +691,7 @@ def test_a_referee_that_comes_back_and_events_without_rules_are_no_faults() -> N
     log = Log(played().log)
     log.repeat("RefereeRegistered")
     assert findings(log.lines()) == []
-    assert list(faults_in_order(Unheard(), League())) == []
+    assert list(check_preconditions(Unheard(), League())) == []
 
 
 class Unheard:

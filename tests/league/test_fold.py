@@ -105,11 +105,11 @@ class AnyLeague(RuleBasedStateMachine):
                 assert event.round_id == league.current_round + 1
             case "ResultRecorded":
                 assert league.matches[event.match_id].result is None
-                assert event.match_id in league.referees[event.referee_id].in_hand
+                assert event.match_id in league.referees[event.referee_id].assigned_matches
             case "MatchAssigned":
                 assert not league.paused
                 referee = league.referees[event.referee_id]
-                assert len(referee.in_hand) < referee.capacity
+                assert len(referee.assigned_matches) < referee.capacity
                 assert not referee.lost
                 assert all(league.players[name].playing is None for name in league.matches[event.match_id].players)
 
@@ -183,7 +183,7 @@ class AnyLeague(RuleBasedStateMachine):
     def lose_referee(self, data: st.DataObject) -> None:
         referee = data.draw(st.sampled_from(list(self.play.league.referees)))
         self._give(commands.referee_lost, referee, "silent", self.play.now)
-        assert not self.play.league.referees[referee].in_hand
+        assert not self.play.league.referees[referee].assigned_matches
 
     @rule(data=st.data())
     def find_referee(self, data: st.DataObject) -> None:
@@ -295,7 +295,7 @@ class AnyLeague(RuleBasedStateMachine):
     @invariant()
     def referees_have_in_hand_what_is_in_play(self) -> None:
         league = self.play.league
-        hands = [(name, referee.id) for referee in league.referees.values() for name in referee.in_hand]
+        hands = [(name, referee.id) for referee in league.referees.values() for name in referee.assigned_matches]
         assert sorted(hands) == sorted((name, league.matches[name].referee_id) for name in self.play.in_play)
 
     @invariant()

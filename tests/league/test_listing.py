@@ -7,13 +7,13 @@ import pytest
 
 from leaguekit.league import commands, queries
 from leaguekit.league.events import decode
-from leaguekit.league.flat_tables import Listing
+from leaguekit.league.flat_tables import LeagueTables
 from tests.league.play import Play
 from tests.played import by_hand, played
 
 
-def listed(lines: list[bytes]) -> Listing:
-    listing = Listing()
+def listed(lines: list[bytes]) -> LeagueTables:
+    listing = LeagueTables()
     for line in lines:
         listing.take(decode(line))
     return listing

@@ -14,10 +14,10 @@ from msgspec import structs
 from leaguekit.league import commands
 from leaguekit.league.commands import Rejected
 from leaguekit.league.events import decode
-from leaguekit.league.names import fault, likenesses, normal
+from leaguekit.league.names import confusable_forms, fault, normal
 from leaguekit.league.state import fold
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.plain_text import UNSEEN
+from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS
 from tests.league.play import Play
 from tests.played import Log, audited
 
@@ -28,7 +28,7 @@ INVISIBLE = (
 
 
 def alike(one: str, other: str) -> bool:
-    return not set(likenesses(one)).isdisjoint(likenesses(other))
+    return not set(confusable_forms(one)).isdisjoint(confusable_forms(other))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_whatever_is_taken_is_shown_without_anything_unseen_and_stays_the_same(n
     if fault(name) is None:
         shown = normal(name)
         assert 1 <= len(shown) <= 50
-        assert not UNSEEN.search(shown)
+        assert not INVISIBLE_CHARACTERS.search(shown)
         assert shown == normal(shown) == shown.strip()
         assert fault(shown) is None
         assert alike(name, shown)
@@ -241,8 +241,8 @@ def test_names_that_anybody_tells_apart_are_not_alike(one: str, other: str) -> N
 
 def test_a_letter_is_never_like_another_letter_of_the_alphabet() -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
-    assert len({likenesses(letter)[0] for letter in letters}) == 26
-    assert all(re.fullmatch("[a-z]+", likenesses(letter.upper())[0]) for letter in letters)
+    assert len({confusable_forms(letter)[0] for letter in letters}) == 26
+    assert all(re.fullmatch("[a-z]+", confusable_forms(letter.upper())[0]) for letter in letters)
 
 
 # At the league's door

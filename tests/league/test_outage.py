@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence, unheard
+from leaguekit.league.outage import TOGETHER_SECONDS, Outage, is_lost_by_silence, unconnected_players
 from leaguekit.protocol.messages import MatchResult, ResultDetails
 
 FOUR = ["P01", "P02", "P03", "P04"]
@@ -153,4 +153,4 @@ def test_to_which_players_a_referee_alone_may_have_lost_its_way(
     told = {player: {"connected": one} for player, one in zip(players, connected or (), strict=connected is not None)}
     evidence = UNSET if connected is None else {"players": told}
     details = ResultDetails(choices=dict(zip(players, choices, strict=True)), evidence=evidence)
-    assert unheard(MatchResult(winner=None, score={"P01": 0, "P02": 0}, details=details)) == expected
+    assert unconnected_players(MatchResult(winner=None, score={"P01": 0, "P02": 0}, details=details)) == expected

@@ -50,7 +50,7 @@ def test_of_many_rows_the_reader_sees_its_own() -> None:
 
 def test_what_an_answer_depends_on_is_all_that_it_depends_on() -> None:
     def depends(query_type: Any, reader: str = "P01", **changes: Any) -> Any:
-        return queries.depends_on(play.league, play.asked(query_type, **changes), reader)
+        return queries.cache_key(play.league, play.asked(query_type, **changes), reader)
 
     play = Play(players=3, referees=1)
     about = {"query_params": m.QueryParams(player_id="P01", round_id=1)}
@@ -63,7 +63,7 @@ def test_what_an_answer_depends_on_is_all_that_it_depends_on() -> None:
     assert len({depends(one, **about) for one in (*matters, "GET_STATUS")}) == 5
     many = Play(players=101, referees=1)
     asked = many.asked("GET_STANDINGS")
-    assert queries.depends_on(many.league, asked, "P01") != queries.depends_on(many.league, asked, "P02")
+    assert queries.cache_key(many.league, asked, "P01") != queries.cache_key(many.league, asked, "P02")
 
 
 @pytest.mark.proves("000-L1088", "000-L1065", "004-L0436")
@@ -315,7 +315,7 @@ def test_a_league_waits_for_a_referee_and_for_the_operator_who_is_told_of_a_few_
     play.begin()
     while len(play.league.held) < 7:
         play.assign()
-        for name in [*play.league.referees["REF01"].in_hand]:
+        for name in [*play.league.referees["REF01"].assigned_matches]:
             play.do(commands.void_attempt(play.league, name, None, "a full disk", play.now))
     play.do(commands.referee_lost(play.league, "REF01", "silent", play.now))
     referee, operator = queries.waits_for(play.league)

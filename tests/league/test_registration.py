@@ -10,7 +10,7 @@ from msgspec import structs
 
 from leaguekit.league import commands, queries
 from leaguekit.league.commands import Rejected
-from leaguekit.league.endpoints import place, same_host, same_server
+from leaguekit.league.endpoints import is_same_host, is_same_server, place
 from leaguekit.league.events import PlayerRegistered
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -232,22 +232,22 @@ def test_only_a_player_that_nobody_let_in_gives_its_endpoint_up_and_only_before_
     play = Play(players=1, referees=1)
     endpoint = {"contact_endpoint": play.league.players["P01"].meta.contact_endpoint}
 
-    def contested(role: Any = "player", **more: Any) -> str | None:
+    def contested_owner(role: Any = "player", **more: Any) -> str | None:
         applicant = getattr(play, f"{role}_applicant")(9, **{"meta": endpoint} | more)
-        return commands.contested(play.league, applicant, role, play.now)
+        return commands.contested_owner(play.league, applicant, role, play.now)
 
-    assert contested() == contested("referee") == "P01"
-    assert contested(meta={"contact_endpoint": play.league.referees["REF01"].meta.contact_endpoint}) is None
-    assert contested(meta={}) is None
+    assert contested_owner() == contested_owner("referee") == "P01"
+    assert contested_owner(meta={"contact_endpoint": play.league.referees["REF01"].meta.contact_endpoint}) is None
+    assert contested_owner(meta={}) is None
     # Its own repeat, and one who comes back with a token.
     applicant = play.player_applicant(3)
     play.enter(applicant)
-    assert commands.contested(play.league, applicant, "player", play.now) is None
-    assert contested(returning_id="P01") is None
+    assert commands.contested_owner(play.league, applicant, "player", play.now) is None
+    assert contested_owner(returning_id="P01") is None
     name = play.player(2, added_by_operator=True)
-    assert contested(meta={"contact_endpoint": play.league.players[name].meta.contact_endpoint}) is None
+    assert contested_owner(meta={"contact_endpoint": play.league.players[name].meta.contact_endpoint}) is None
     play.start()
-    assert contested() is None
+    assert contested_owner() is None
 
 
 ALIASES = [
@@ -313,13 +313,13 @@ def test_places_are_told_apart_by_host_port_and_path() -> None:
     assert str(place("https://Example.org/a?b=1")) == "example.org:443/a?b=1"
     assert str(place("http://example.org")) == "example.org:80/"
     assert place("ftp://example.org") is None
-    assert same_host("http://127.0.0.1:1/", "http://localhost:2/")
-    assert not same_host("http://127.0.0.1:1/", "http://10.0.0.1:1/")
-    assert not same_host("http://127.0.0.1:1/", "http://:1/")
-    assert not same_server("http://:1/", "http://localhost:1/")
-    assert not same_server("http://10.0.0.1:1/", "http://10.0.0.2:1/")
-    assert same_server("http://bücher.example/a", "http://xn--bcher-kva.example./b")
-    assert same_host("http://[2001:DB8::0:1]:1/", "http://[2001:db8::1]:2/")
+    assert is_same_host("http://127.0.0.1:1/", "http://localhost:2/")
+    assert not is_same_host("http://127.0.0.1:1/", "http://10.0.0.1:1/")
+    assert not is_same_host("http://127.0.0.1:1/", "http://:1/")
+    assert not is_same_server("http://:1/", "http://localhost:1/")
+    assert not is_same_server("http://10.0.0.1:1/", "http://10.0.0.2:1/")
+    assert is_same_server("http://bücher.example/a", "http://xn--bcher-kva.example./b")
+    assert is_same_host("http://[2001:DB8::0:1]:1/", "http://[2001:db8::1]:2/")
 
 
 def test_an_agent_with_its_token_gets_its_own_id_and_the_old_token_is_void() -> None:
@@ -435,7 +435,7 @@ def test_a_repeat_is_known_after_the_start_too_but_not_from_who_has_had_the_answ
     play.begin()
     assert play.enter(applicant)[0] == name
     with pytest.raises(Rejected, match="E019"):
-        play.enter(applicant._replace(says_it_is=name))
+        play.enter(applicant._replace(claimed_id=name))
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])
@@ -444,10 +444,10 @@ def test_a_late_copy_of_a_registration_does_not_void_the_token_of_who_has_had_th
     applicant = getattr(play, f"{role}_applicant")(2)
     name, token = play.enter(applicant)
     with pytest.raises((Rejected, ProtocolError), match=r"E04[78]"):
-        play.enter(applicant._replace(says_it_is=name))
+        play.enter(applicant._replace(claimed_id=name))
     assert play.league.agent_with(tokens.verifier(token)) is not None
     # One that says that it is another has not heard who it is here.
-    assert play.enter(applicant._replace(says_it_is="P77"))[0] == name
+    assert play.enter(applicant._replace(claimed_id="P77"))[0] == name
 
 
 def test_a_full_league_still_takes_a_repeat() -> None:

@@ -79,7 +79,7 @@ def test_a_reported_match_is_out_of_its_referees_hands() -> None:
     play = _play()
     play.record("R1M1")
     assert not play.match("R1M1").in_play
-    assert play.league.referees["REF01"].in_hand == {}
+    assert play.league.referees["REF01"].assigned_matches == {}
     assert play.league.players["P01"].playing is None
 
 
@@ -285,7 +285,7 @@ def test_a_result_that_cannot_be_checked_counts_and_is_flagged(details: m.Result
 
 
 def _dispute(play: Play, result: m.MatchResult, referee: str = "REF01") -> list[str]:
-    return play.do(commands.dispute(play.league, play.report("R1M1", result), referee, play.now))
+    return play.do(commands.flag_second_report(play.league, play.report("R1M1", result), referee, play.now))
 
 
 def test_a_different_second_report_is_flagged_once_with_what_it_said() -> None:
@@ -417,7 +417,7 @@ def test_a_player_that_neither_its_referee_nor_the_manager_can_call_loses(
     assert play.match("R1M1").players == ("P01", "P02")
 
     def ruled(attempt: int) -> list[str]:
-        return play.do(commands.rule_unreachable(play.league, "R1M1", attempt, losers, play.now, referee_id="REF01"))
+        return play.do(commands.forfeit_unreachable(play.league, "R1M1", attempt, losers, play.now, referee_id="REF01"))
 
     with pytest.raises(ProtocolError, match="void"):
         ruled(2)
@@ -429,7 +429,7 @@ def test_a_player_that_neither_its_referee_nor_the_manager_can_call_loses(
         "TECHNICAL_LOSS",
         "UNREACHABLE",
     )
-    assert play.league.referees["REF01"].in_hand == {"R1M2": None}
+    assert play.league.referees["REF01"].assigned_matches == {"R1M2": None}
     play.record("R1M2")
     assert play.league.rounds[0].completed
     assert [str(finding) for finding in audited(play.log).findings if not finding.is_warning] == []
@@ -441,7 +441,7 @@ def test_a_lost_referees_matches_are_void_and_others_stay() -> None:
     assert lost == ["RefereeLost", "AttemptVoided", "AttemptVoided"]
     assert play.in_play == ["R1M2", "R1M4"]
     referee = play.league.referees["REF01"]
-    assert (referee.free, referee.state, referee.in_hand) == (0, "SUSPENDED", {})
+    assert (referee.free, referee.state, referee.assigned_matches) == (0, "SUSPENDED", {})
     assert commands.referee_lost(play.league, "REF01", "again", play.now) == []
 
 

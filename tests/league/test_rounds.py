@@ -86,8 +86,8 @@ def test_a_league_with_too_many_matches_is_not_started_and_the_sentence_says_how
 def test_a_league_is_not_started_with_more_matches_than_were_agreed_to() -> None:
     play = Play(players=4, referees=1)
     with pytest.raises(ProtocolError, match="4 players would have 6 matches, and at most 5 are allowed: confirm that"):
-        commands.start(play.league, play.now, most_matches=5)
-    assert len(commands.start(play.league, play.now, most_matches=6)) == 2
+        commands.start(play.league, play.now, max_matches=5)
+    assert len(commands.start(play.league, play.now, max_matches=6)) == 2
 
 
 def test_the_schedule_goes_by_ids_and_not_by_who_came_first() -> None:
@@ -200,7 +200,7 @@ def test_a_referee_has_at_most_as_many_matches_as_it_takes_at_once() -> None:
     play.referee(1, capacity=1)
     play.referee(2, capacity=3)
     play.begin()
-    assert [len(referee.in_hand) for referee in play.league.referees.values()] == [1, 3]
+    assert [len(referee.assigned_matches) for referee in play.league.referees.values()] == [1, 3]
     assert play.assign() == []
     assert len(play.league.waiting) == 1
 

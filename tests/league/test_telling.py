@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leaguekit.league import events as e
-from leaguekit.league.sentences import Teller, outcome, sentence, with_names
+from leaguekit.league.sentences import EventFormatter, add_player_names, outcome, sentence
 from leaguekit.protocol import messages as m
 from tests.league.play import Play
 from tests.played import by_hand, played
@@ -67,7 +67,7 @@ def test_an_answer_after_failures_is_told_as_one() -> None:
 
 
 def test_players_are_named_where_their_names_are_known() -> None:
-    said = with_names("P01 and P02 draw (P01 P1; P100)", {"P01": "Ada", "P02": "P01"})
+    said = add_player_names("P01 and P02 draw (P01 P1; P100)", {"P01": "Ada", "P02": "P01"})
     assert said == "Ada (P01) and P01 (P02) draw (Ada (P01) P1; P100)"
 
 
@@ -77,7 +77,7 @@ def test_an_event_of_a_later_version_is_told_by_its_name_only() -> None:
 
     event: Any = DrawPostponed(at="2025-01-15T10:30:00Z", secret="s")
     assert sentence(event) == "DrawPostponed"
-    assert Teller().as_json(event) == {"event": "DrawPostponed", "at": "2025-01-15T10:30:00Z"}
+    assert EventFormatter().as_json(event) == {"event": "DrawPostponed", "at": "2025-01-15T10:30:00Z"}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_outcomes_are_told_with_what_is_known_of_them(
 @pytest.mark.parametrize("endpoints", [False, True])
 def test_nothing_that_opens_anything_is_told_to_programs(endpoints: bool) -> None:
     for lines in (played().log, by_hand().log):
-        teller = Teller(endpoints=endpoints)
+        teller = EventFormatter(endpoints=endpoints)
         told = [teller.as_json(event) for event in events(lines)]
         text = json.dumps([one for one in told if one["event"] != "LeagueCompleted"])
         for line in lines:
@@ -122,16 +122,16 @@ def test_the_address_of_a_registration_is_told_with_endpoints_and_its_sender_nev
     play = Play()
     play.player(1, sender="player:alpha", address="10.0.0.7")
     assert b"player:alpha" in play.log[-1]
-    told = json.dumps([Teller(endpoints=endpoints).as_json(event) for event in events(play.log)])
+    told = json.dumps([EventFormatter(endpoints=endpoints).as_json(event) for event in events(play.log)])
     assert ("10.0.0.7" in told) == endpoints
     assert "player:alpha" not in told
 
 
 def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:
     *before, last = events(played().log)
-    teller = Teller()
+    teller = EventFormatter()
     assert "5e5e" not in json.dumps([teller.as_json(event) for event in before])
     assert teller.as_json(last)["seed_hex"] == "5e" * 32
-    teller = Teller()
+    teller = EventFormatter()
     assert "5e5e" not in "".join(teller.as_text(event) for event in before)
     assert teller.as_text(last) == f"The league is over; its seed was {'5e' * 32}"

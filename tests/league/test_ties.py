@@ -10,10 +10,10 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.league import snapshot
 from leaguekit.league.audit import Audit
-from leaguekit.league.sentences import Teller
+from leaguekit.league.sentences import EventFormatter
 from leaguekit.league.settings import Settings
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, first_place, order_in_words, placed_rows, score_text, tie_sentences
+from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed_rows, score_text, tie_sentences
 from tests.league.play import BY_ID, Play, drawn, failed, won
 
 DEFAULT = Settings(league_id="any").tie_breaks
@@ -137,8 +137,8 @@ def test_of_many_equal_players_the_first_are_named() -> None:
 
 
 def test_the_order_is_told_in_words() -> None:
-    assert order_in_words(DEFAULT) == ("points, head-to-head, Sonneborn–Berger, wins, fewest technical losses, a lot")
-    assert order_in_words(BY_ID) == "points, head-to-head, wins, fewest technical losses, the lower id"
+    assert describe_order(DEFAULT) == ("points, head-to-head, Sonneborn–Berger, wins, fewest technical losses, a lot")
+    assert describe_order(BY_ID) == "points, head-to-head, wins, fewest technical losses, the lower id"
     assert [score_text(score) for score in (None, 0.0, 12.5, 2_994_003.0)] == ["", "0", "12.5", "2994003"]
 
 
@@ -168,12 +168,12 @@ def test_a_real_league_is_decided_by_each_tie_break_in_turn() -> None:
 def test_the_league_commits_to_its_seed_when_it_is_created() -> None:
     play = draws(2)
     committed = hashlib.sha256(SEED.encode()).hexdigest()
-    teller = Teller()
+    teller = EventFormatter()
     created, *_, completed = [teller.as_json(e.decode(text)) for text in play.log]
     assert created["settings"]["seed_commitment"] == committed
     assert "seed_hex" not in created["settings"]
     assert hashlib.sha256(completed["seed_hex"].encode()).hexdigest() == committed
-    assert committed in Teller().as_text(e.decode(play.log[0]))
+    assert committed in EventFormatter().as_text(e.decode(play.log[0]))
 
 
 # Leagues of older releases

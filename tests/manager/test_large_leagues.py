@@ -16,7 +16,7 @@ from leaguekit.league import queries
 from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.manager.views import rounds_view
 from leaguekit.store.disk import DISK, Disk
-from leaguekit.store.files import PAUSES_A_WRITING, Views, ViewWriter, as_json
+from leaguekit.store.files import PAUSES_PER_WRITE, Views, ViewWriter, as_json
 from tests.agents.leagues import LEAGUE, Hall, in_virtual_time
 from tests.league.play import whole, won
 
@@ -53,9 +53,9 @@ async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
     monkeypatch.setattr(LeagueRunner, "_standings", noted)
     async with Hall(tmp_path) as hall:
         referee, *players = await hall.scripted_league(players=10, capacity=10)
-        await hall.until(lambda: len(hall.league.referees[referee.id].in_hand) == 5)
+        await hall.until(lambda: len(hall.league.referees[referee.id].assigned_matches) == 5)
         began = hall.now
-        for name in list(hall.league.referees[referee.id].in_hand)[:4]:
+        for name in list(hall.league.referees[referee.id].assigned_matches)[:4]:
             await referee.report(name)
             await asyncio.sleep(0.1)
         await asyncio.sleep(5)
@@ -69,8 +69,8 @@ async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
 async def test_standings_that_wait_are_not_sent_after_the_round_they_are_of(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         referee, *players = await hall.scripted_league(players=4)
-        await hall.until(lambda: len(hall.league.referees[referee.id].in_hand) == 2)
-        for name in list(hall.league.referees[referee.id].in_hand):
+        await hall.until(lambda: len(hall.league.referees[referee.id].assigned_matches) == 2)
+        for name in list(hall.league.referees[referee.id].assigned_matches):
             await referee.report(name)
         await asyncio.sleep(5)
         for player in players:
@@ -118,5 +118,5 @@ async def test_what_takes_long_to_write_is_written_less_often(tmp_path: Path) ->
     await writer.close()
     pauses = [later - earlier for earlier, later in zip(disk.written_at, disk.written_at[1:-1], strict=False)]
     assert pauses
-    assert all(pause >= 0.1 * PAUSES_A_WRITING for pause in pauses)
+    assert all(pause >= 0.1 * PAUSES_PER_WRITE for pause in pauses)
     assert json.loads((tmp_path / "rounds.json").read_text()) == 99

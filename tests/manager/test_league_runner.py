@@ -1011,12 +1011,12 @@ async def test_a_league_starts_at_its_time_by_the_wall_clock_also_if_that_is_set
 ) -> None:
     hall = _ClockHall(tmp_path)
     at = hall.clock() + timedelta(minutes=10)
-    hall.manager.conductor.start_at = times.written(at)
+    hall.manager.conductor.start_at = times.format_timestamp(at)
     async with hall:
         await hall.fill("random", "random", referees=1)
         await asyncio.sleep(60)
         status = await hall.operate("status")
-        assert (status["state"], status["starts_at"]) == ("WAITING_FOR_REGISTRATIONS", times.written(at))
+        assert (status["state"], status["starts_at"]) == ("WAITING_FOR_REGISTRATIONS", times.format_timestamp(at))
         # As after a suspend: the clock of the loop has stood meanwhile.
         hall.ahead = ahead
         await hall.until(lambda: not hall.league.is_open, seconds=1_000)

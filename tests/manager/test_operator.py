@@ -157,8 +157,8 @@ async def test_a_start_with_more_matches_than_the_operator_has_agreed_to_is_refu
         agreed = (await hall.operate("status"))["planned_matches"]
         assert agreed == 3
         await hall.scripted("player", 4)
-        assert await refused(hall, "start", most_matches=agreed) == (58, "E058")
-        shown = await hall.operate("start", most_matches=6)
+        assert await refused(hall, "start", max_matches=agreed) == (58, "E058")
+        shown = await hall.operate("start", max_matches=6)
         assert (shown["total_matches"], "planned_matches" in shown) == (6, False)
 
 

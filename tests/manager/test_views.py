@@ -13,7 +13,7 @@ import pytest
 
 from leaguekit.agents.logs import log_to
 from leaguekit.league import queries
-from leaguekit.protocol.times import read
+from leaguekit.protocol.times import parse_timestamp
 from tests.agents.leagues import LEAGUE, Hall, HeldLog, in_virtual_time, lost_by_silence, silent
 
 AGENTS = Path("config") / "agents" / "agents_config.json"
@@ -191,7 +191,7 @@ async def test_logs_are_json_lines_with_the_documented_keys(tmp_path: Path) -> N
         assert set(line) <= LOGGED | {"error"}
         assert {"timestamp", "level", "agent_id", "message"} <= set(line)
         assert line["agent_id"] == "league_manager"
-        assert read(line["timestamp"])
+        assert parse_timestamp(line["timestamp"])
     kinds = {line.get("message_type") for line in lines}
     assert {"LEAGUE_REGISTER_REQUEST", "REFEREE_REGISTER_REQUEST", "ROUND_ANNOUNCEMENT", "LEAGUE_COMPLETED"} <= kinds
     warnings = [line for line in lines if line["level"] == "WARNING" and "data" in line]

@@ -19,7 +19,6 @@ from leaguekit.match.machine import MAX_EVENTS, MAX_REPEATS, Match, Phase
 from leaguekit.match.signals import (
     Ask,
     Declined,
-    Entered,
     Failed,
     Finish,
     Joined,
@@ -27,7 +26,8 @@ from leaguekit.match.signals import (
     Limits,
     Moved,
     Seat,
-    Tell,
+    SendError,
+    StageEntered,
     Void,
     Withdrawn,
     Wrong,
@@ -257,7 +257,7 @@ def test_the_ruling_table_of_invitations(a, b):
         check_faults(shell.verdict, fault_a, fault_b)
         assert shell.seen[-1][0] == max(ends_a, ends_b)
         assert shell.verdict.choices == {"A": None, "B": None}
-        assert [entered.stage for entered in of(Entered, shell.effects)] == ["WAITING_FOR_PLAYERS", "FINISHED"]
+        assert [entered.stage for entered in of(StageEntered, shell.effects)] == ["WAITING_FOR_PLAYERS", "FINISHED"]
         assert not [ask for ask in of(Ask, shell.effects) if ask.what == "move"]
         assert match.arrived == tuple(side for side, fault in (("A", fault_a), ("B", fault_b)) if fault is None)
 
@@ -275,7 +275,7 @@ def test_the_ruling_table_of_choices(a, b):
     chosen = {"A": None if fault_a else "even", "B": None if fault_b else "even"}
     assert shell.verdict.choices == chosen
     assert shell.seen[-1][0] == SOON + max(ends_a, ends_b)
-    stages = [entered.stage for entered in of(Entered, shell.effects)]
+    stages = [entered.stage for entered in of(StageEntered, shell.effects)]
     if fault_a is None and fault_b is None:
         assert (shell.verdict.status, shell.verdict.score, shell.verdict.drawn) == ("DRAW", {"A": 1, "B": 1}, 8)
         assert stages == ["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED"]
@@ -301,7 +301,7 @@ def test_a_match_is_played_through_its_four_stages_to_its_verdict(choices, statu
     match = new_match(drawn=8)
     assert match.stage == "WAITING_FOR_PLAYERS"
     assert match.start(0.0) == [
-        Entered("WAITING_FOR_PLAYERS"),
+        StageEntered("WAITING_FOR_PLAYERS"),
         Ask("A", 1, "join", None, 0.0, 5.0),
         Ask("B", 2, "join", None, 0.0, 5.0),
     ]
@@ -309,14 +309,14 @@ def test_a_match_is_played_through_its_four_stages_to_its_verdict(choices, statu
     assert match.arrived == ("B",)
     question = EVEN_ODD.question(EVEN_ODD.start(8), "A")
     assert match.handle(Joined("A", 1), 2.0) == [
-        Entered("COLLECTING_CHOICES"),
+        StageEntered("COLLECTING_CHOICES"),
         Ask("A", 3, "move", question, 2.0, 32.0),
         Ask("B", 4, "move", question, 2.0, 32.0),
     ]
     assert match.stage == "COLLECTING_CHOICES"
     assert match.handle(Moved("B", 4, choices[1]), 3.0) == []
     *entered, finish = match.handle(Moved("A", 3, choices[0]), 4.0)
-    assert entered == [Entered("DRAWING_NUMBER"), Entered("FINISHED")]
+    assert entered == [StageEntered("DRAWING_NUMBER"), StageEntered("FINISHED")]
     assert match.stage == "FINISHED"
     verdict = finish.verdict
     assert (verdict.status, verdict.ruling, verdict.winner, verdict.score) == (status, status, winner, score)
@@ -380,8 +380,8 @@ def test_there_are_three_retries_two_seconds_apart_each_with_the_full_limit(what
     assert [ask.send_at for _, ask in asks] == sent
     assert [ask.deadline for _, ask in asks] == [at + limit for at in sent]
     assert len({ask.question and ask.question.move_type for _, ask in asks}) == 1
-    told = [(at, effect.ask, effect.fault) for at, effect in shell.seen if isinstance(effect, Tell)]
-    assert {effect.side for effect in of(Tell, shell.effects)} == {"B"}
+    told = [(at, effect.ask, effect.fault) for at, effect in shell.seen if isinstance(effect, SendError)]
+    assert {effect.side for effect in of(SendError, shell.effects)} == {"B"}
     # Each failure is told the moment it is noticed.
     assert [at for at, _, _ in told] == [at + takes for at in sent]
     assert [ask for _, ask, _ in told] == [ask.ask for _, ask in asks]
@@ -398,7 +398,7 @@ def test_there_are_three_retries_two_seconds_apart_each_with_the_full_limit(what
         "Technical loss: no tries are left.",
     ]
     # The last error comes just before the end.
-    assert [type(effect) for effect in shell.effects[-3:]] == [Tell, Entered, Finish]
+    assert [type(effect) for effect in shell.effects[-3:]] == [SendError, StageEntered, Finish]
 
 
 def test_the_waits_between_retries_can_double():
@@ -412,14 +412,14 @@ def test_each_call_has_retries_of_its_own():
     shell = Shell(new_match(), both(first(3, is_silent, joins)), both(first(3, is_silent, moves("odd"))))
     shell.run()
     assert shell.verdict.status == "DRAW"
-    assert [tell.fault.retry_count for tell in of(Tell, shell.effects) if tell.side == "A"] == [1, 2, 3] * 2
+    assert [tell.fault.retry_count for tell in of(SendError, shell.effects) if tell.side == "A"] == [1, 2, 3] * 2
 
 
 def test_a_suspended_player_is_asked_once_and_told_of_the_loss():
     shell = Shell(new_match(suspended="B"), {"A": joins, "B": is_silent})
     shell.run()
     assert [ask.side for ask in of(Ask, shell.effects)] == ["A", "B"]
-    (tell,) = of(Tell, shell.effects)
+    (tell,) = of(SendError, shell.effects)
     assert (tell.fault.retryable, tell.fault.retry_count, tell.fault.max_retries) == (False, 0, 0)
 
 
@@ -451,7 +451,7 @@ def test_a_wrong_choice_is_told_and_asked_for_again_three_times_and_the_fourth_l
     assert {ask.deadline for ask in asks} == {30.125}
     assert len({ask.ask for ask in asks}) == 4
     assert all(ask.question == asks[0].question for ask in asks)
-    faults = [tell.fault for tell in of(Tell, shell.effects)]
+    faults = [tell.fault for tell in of(SendError, shell.effects)]
     assert {(fault.code, fault.max_retries) for fault in faults} == {("E004", 3)}
     assert [(fault.retry_count, fault.retryable) for fault in faults] == [(1, True), (2, True), (3, True), (3, False)]
     assert [fault.time_remaining for fault in faults] == [29.875, 29.75, 29.625, 29.5]
@@ -462,7 +462,7 @@ def test_a_wrong_choice_is_told_and_asked_for_again_three_times_and_the_fourth_l
         *["Technical loss at wrong answer 4, or if no valid one comes before the deadline."] * 3,
         "Technical loss: no tries are left.",
     ]
-    assert [type(effect) for effect in shell.effects[-3:]] == [Tell, Entered, Finish]
+    assert [type(effect) for effect in shell.effects[-3:]] == [SendError, StageEntered, Finish]
     assert (shell.verdict.ruling, shell.seen[-1][0]) == ("INVALID_ANSWER", 0.625)
     assert shell.verdict.choices == {"A": "odd", "B": None}
 
@@ -483,7 +483,7 @@ def test_what_is_not_exactly_even_or_odd_gets_e004(move):
 def test_an_illegal_move_in_another_game_gets_e057():
     shell = Shell(new_match(GAMES["rock_paper_scissors"]), both(joins), {"A": moves("rock"), "B": moves("stone")})
     shell.run()
-    (fault, *_) = [tell.fault for tell in of(Tell, shell.effects)]
+    (fault, *_) = [tell.fault for tell in of(SendError, shell.effects)]
     assert (fault.code, fault.action_required) == ("E057", "GAME_MOVE_RESPONSE")
     assert fault.context == {"invalid_choice": "stone", "valid_choices": ["rock", "paper", "scissors"]}
     assert (shell.verdict.ruling, shell.verdict.choices) == ("INVALID_ANSWER", {"A": "rock", "B": None})
@@ -524,7 +524,7 @@ def test_each_call_has_repeats_of_its_own():
     shell = Shell(new_match(), both(wrong_first[0]), both(wrong_first[1]))
     shell.run()
     assert shell.verdict.status == "DRAW"
-    assert [tell.fault.retry_count for tell in of(Tell, shell.effects) if tell.side == "A"] == [1, 2, 3] * 2
+    assert [tell.fault.retry_count for tell in of(SendError, shell.effects) if tell.side == "A"] == [1, 2, 3] * 2
 
 
 def test_after_the_fourth_wrong_answer_nothing_more_is_taken():
@@ -533,7 +533,7 @@ def test_after_the_fourth_wrong_answer_nothing_more_is_taken():
     for _ in range(MAX_REPEATS):
         (_, ask) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
     (told,) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
-    assert isinstance(told, Tell)
+    assert isinstance(told, SendError)
     assert (match.is_open(ask.ask), match.posted("A")) == (False, None)
     for old in (Joined("A", ask.ask), Joined("A", None), Wrong("A", ask.ask, "E003", "again")):
         assert match.handle(old, 2.0) == []
@@ -570,7 +570,7 @@ def test_a_post_between_two_tries_counts_and_closes_the_ask_that_was_to_come():
     assert match.is_open(ask.ask)
     assert not match.is_open(2)
     assert match.posted("B") == "join"
-    assert of(Entered, match.handle(Joined("B", None), 6.0)) == [Entered("COLLECTING_CHOICES")]
+    assert of(StageEntered, match.handle(Joined("B", None), 6.0)) == [StageEntered("COLLECTING_CHOICES")]
     assert not match.is_open(ask.ask)
     assert match.handle(Failed("B", ask.ask, "E009"), 7.0) == []
 
@@ -594,7 +594,7 @@ def test_a_wrong_token_in_a_post_is_not_held_against_the_player():
         shell.post(at, Wrong("B", None, "E012", "The token is wrong"))
     shell.run()
     assert shell.verdict.ruling == "INVALID_ANSWER"
-    assert {tell.fault.code for tell in of(Tell, shell.effects)} == {"E003"}
+    assert {tell.fault.code for tell in of(SendError, shell.effects)} == {"E003"}
 
 
 def test_what_a_post_would_be_for_depends_on_where_the_player_is():
@@ -629,7 +629,7 @@ def test_answers_that_come_twice_change_nothing():
     match.handle(Joined("A", 1), 1.0)
     for again in (Joined("A", 1), Joined("A", None), Declined("A", 1), Declined("A", None)):
         assert match.handle(again, 1.5) == []
-    assert of(Entered, match.handle(Joined("B", 2), 2.0)) == [Entered("COLLECTING_CHOICES")]
+    assert of(StageEntered, match.handle(Joined("B", 2), 2.0)) == [StageEntered("COLLECTING_CHOICES")]
     for again in (Joined("A", None), Declined("A", None), Declined("B", 2)):
         assert match.handle(again, 2.5) == []
     assert match.handle(Moved("A", 3, "even"), 3.0) == []
@@ -725,7 +725,7 @@ def test_in_a_game_of_turns_only_the_side_to_move_is_asked():
     assert [ask.side for ask in calls] == ["A", "B", "A", "B", "A"]
     assert [ask.send_at for ask in calls] == [SOON * (1 + number) for number in range(5)]
     assert calls[1].question.context["board"] == "X........"
-    assert [entered.stage for entered in of(Entered, shell.effects)] == [
+    assert [entered.stage for entered in of(StageEntered, shell.effects)] == [
         *("WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED")
     ]
     assert (shell.verdict.status, shell.verdict.winner, shell.verdict.drawn) == ("WIN", "A", None)
@@ -941,9 +941,9 @@ class Watcher:
                 assert effect.deadline > effect.send_at
                 self.asks.append(effect.ask)
                 assert self.match.stage == {"join": "WAITING_FOR_PLAYERS", "move": "COLLECTING_CHOICES"}[effect.what]
-            if isinstance(effect, Ask | Tell):
+            if isinstance(effect, Ask | SendError):
                 assert secret_word(other(effect.side)) not in repr(effect), "a choice was shown to the other side"
-            elif isinstance(effect, Entered):
+            elif isinstance(effect, StageEntered):
                 assert "hush" not in repr(effect)
 
     def drain(self) -> None:
@@ -984,7 +984,7 @@ def test_whatever_comes_in_whatever_order_the_match_ends_once_and_hides_the_choi
     watcher.drain()
     assert watcher.ended
     assert len(of(Finish, watcher.effects)) + len(of(Void, watcher.effects)) == 1
-    stages = [entered.stage for entered in of(Entered, watcher.effects)]
+    stages = [entered.stage for entered in of(StageEntered, watcher.effects)]
     assert stages == sorted(
         set(stages), key=["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED"].index
     )

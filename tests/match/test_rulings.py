@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from leaguekit.games.base import Outcome
-from leaguekit.match.rulings import RULINGS, Ruling, Verdict, by_fault, by_play, score, sentence
+from leaguekit.match.rulings import RULINGS, Ruling, Verdict, score, sentence, verdict_by_fault, verdict_by_play
 from leaguekit.protocol.fields import ResultStatus
 
 PLAYERS = {"A": "P01", "B": "P02"}
@@ -18,11 +18,11 @@ FAULTS = [ruling for ruling, row in RULINGS.items() if row.status == "TECHNICAL_
 
 
 def fault_verdict(**faults: Ruling) -> Verdict:
-    return by_fault(faults, PLAYERS, choices=CHOICES, recall=lambda: {"stage": "COLLECTING_CHOICES"})
+    return verdict_by_fault(faults, PLAYERS, choices=CHOICES, make_evidence=lambda: {"stage": "COLLECTING_CHOICES"})
 
 
 def play_verdict(winner: str | None, reason: str = "{A} and {B} played", drawn: int | None = 8) -> Verdict:
-    return by_play(Outcome(winner, reason), PLAYERS, drawn=drawn, choices=CHOICES, recall=dict)
+    return verdict_by_play(Outcome(winner, reason), PLAYERS, drawn=drawn, choices=CHOICES, make_evidence=dict)
 
 
 @pytest.mark.proves("000-L1394", "004-L0577")

@@ -101,7 +101,7 @@ class PlayerSetup:
         assert violations(result) == []
         assert (result["protocol"], result["sender"], result["player_id"]) == ("league.v2", "player:P01", "P01")
         assert result["conversation_id"] == message.conversation_id
-        assert result["timestamp"] == times.written(now())
+        assert result["timestamp"] == times.format_timestamp(now())
         return decode(json.dumps(result).encode())
 
     async def refused(self, message: m.Message) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def invitation(match_id: str = "R1M1", attempt: int = 1, **more: Any) -> m.GameI
 
 def parity_call(match_id: str = "R1M1", attempt: int = 1, *, seconds: float = 30, **more: Any) -> m.ChooseParityCall:
     fields = {"player_id": more.pop("player_id", "P01"), "context": more.pop("context", UNSET)}
-    deadline = times.written(now() + timedelta(seconds=seconds))
+    deadline = times.format_timestamp(now() + timedelta(seconds=seconds))
     return m.ChooseParityCall(
         **from_referee(match_id, attempt, **more), **fields, game_type="even_odd", deadline=deadline
     )
@@ -214,7 +214,7 @@ def move_call(board: str, options: list[int], match_id: str = "R1M1") -> m.GameM
         player_id="P01",
         game_type="tic_tac_toe",
         move_request=asked,
-        deadline=times.written(now() + timedelta(seconds=30)),
+        deadline=times.format_timestamp(now() + timedelta(seconds=30)),
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from leaguekit.league import snapshot
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.league.figures import figures
-from leaguekit.league.flat_tables import Listing
+from leaguekit.league.flat_tables import LeagueTables
 from leaguekit.league.state import fold
 from leaguekit.player.context import Context, Move
 from leaguekit.player.player import RegistrationRefused
@@ -171,7 +171,7 @@ async def test_a_report_of_own_moves_only_grows_by_little(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_exports_and_figures_have_the_counts_and_nothing_of_who_states_nothing(tmp_path: Path) -> None:
-    played, listing = await log_of(tmp_path), Listing()
+    played, listing = await log_of(tmp_path), LeagueTables()
     for text in played.log:
         listing.take(decode(text))
     rows = {(row.player_A_id, row.player_B_id): row for row in listing.results()}

@@ -66,7 +66,7 @@ def test_a_query_without_a_code_shows_none(query: str) -> None:
 def test_a_redacted_text_holds_neither_tokens_nor_codes(entropy: bytes, random: bytes) -> None:
     code, token = codes.new_code(entropy), tokens.new_token("P01", random)
     derived = tokens.manager_to_agent(tokens.signing_key(token), "league", "P01")
-    text = tokens.redacted(f'{{"a": "{token}", "b":"{derived}"}} ?seat={code}&x (adm-{random.hex()})')
+    text = tokens.redact(f'{{"a": "{token}", "b":"{derived}"}} ?seat={code}&x (adm-{random.hex()})')
     assert not any(secret in text for secret in (token, derived, code, random.hex()))
     assert text.startswith('{"a": "tok-p01-…", "b":"drv-')
     assert text.endswith("?seat=…&x (adm-" + random.hex()[:4] + "…)")
@@ -74,4 +74,4 @@ def test_a_redacted_text_holds_neither_tokens_nor_codes(entropy: bytes, random: 
 
 def test_ordinary_text_is_left_alone() -> None:
     text = "tok-p04-wrong is not tok-{agent_id}-{hash}; see 000-L0110, 2025-01-15T10:30:00Z, conv-r1m1-001 and R1M1"
-    assert tokens.redacted(text) == text
+    assert tokens.redact(text) == text

@@ -10,7 +10,7 @@ from msgspec import Raw
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import CHECKERS, encode
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, rpc_number
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, get_ready, read_call
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, prepare_decoders, read_call
 from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, read_plain, request
 from tests.samples import samples_of
 
@@ -68,7 +68,7 @@ def test_the_message_type_is_a_name_of_the_method_in_either_case(method):
 
 
 def test_a_role_gets_ready_for_what_it_is_sent():
-    get_ready("player")
+    prepare_decoders("player")
     assert all(method.request in CHECKERS for method in METHODS if "player" in method.receivers)
 
 

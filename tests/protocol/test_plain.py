@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaguekit.protocol.plain_text import UNSEEN, escaped, escaped_bytes, harmless, harmless_lines
+from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS, escaped, escaped_bytes, sanitize_line, sanitize_lines
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
 @pytest.mark.parametrize("text", ["Alice", "Zoë", "李雷", "שלום", "O'Neill – 2nd", "", "🤖 ❤️", "50 %", "<b>&amp;"])
 def test_ordinary_words_stay_as_they_are(text: str) -> None:
-    assert harmless(text) == escaped(text) == text
+    assert sanitize_line(text) == escaped(text) == text
     assert escaped_bytes(text.encode()) == text.encode()
 
 
@@ -25,13 +25,13 @@ def test_everything_that_moves_a_terminal_is_unseen() -> None:
         if unicodedata.category(chr(code)) in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(chr(code)) in (
             *("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"),
         ):
-            assert UNSEEN.fullmatch(chr(code)), hex(code)
+            assert INVISIBLE_CHARACTERS.fullmatch(chr(code)), hex(code)
 
 
 @given(ANY_TEXT)
 def test_a_line_stays_one_line_without_anything_unseen(text: str) -> None:
-    shown = harmless(text)
-    assert not UNSEEN.search(shown)
+    shown = sanitize_line(text)
+    assert not INVISIBLE_CHARACTERS.search(shown)
     assert len(shown) == len(text)
     assert len(shown.splitlines()) <= 1
     shown.encode()
@@ -39,14 +39,14 @@ def test_a_line_stays_one_line_without_anything_unseen(text: str) -> None:
 
 @given(ANY_TEXT)
 def test_of_several_lines_only_the_line_breaks_stay(text: str) -> None:
-    assert harmless_lines(text).split("\n") == [harmless(line) for line in text.split("\n")]
+    assert sanitize_lines(text).split("\n") == [sanitize_line(line) for line in text.split("\n")]
 
 
 @given(st.lists(ANY_TEXT, max_size=3))
 def test_escaped_json_says_the_same_without_anything_unseen(value: list[str]) -> None:
     for indent in (None, 2):
         text = escaped(json.dumps(value, ensure_ascii=False, indent=indent))
-        assert not UNSEEN.search(text.replace("\n", ""))
+        assert not INVISIBLE_CHARACTERS.search(text.replace("\n", ""))
         assert json.loads(text) == value
 
 
@@ -57,4 +57,4 @@ def test_bytes_are_escaped_alike(value: list[str]) -> None:
 
 
 def test_what_is_no_text_is_written_as_text() -> None:
-    assert harmless(7) == harmless_lines(7) == "7"
+    assert sanitize_line(7) == sanitize_lines(7) == "7"

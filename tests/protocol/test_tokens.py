@@ -138,12 +138,12 @@ def test_derived_tokens_are_compared_whole(shown, expected):
     [(TOKEN, "tok-p01-…"), ("", "…"), ("a", "…"), ("ab", "a…"), ("secret", "sec…"), ("x" * 17, "xxxxxxxx…")],
 )
 def test_a_token_is_shown_by_its_first_characters(token, text):
-    assert tokens.shortened(token) == text
+    assert tokens.shorten_token(token) == text
 
 
 @given(st.text(max_size=600))
 def test_no_more_than_half_of_a_token_nor_more_than_8_characters_are_shown(token):
-    shown = tokens.shortened(token)
+    shown = tokens.shorten_token(token)
     assert shown.endswith("…")
     assert token.startswith(shown[:-1])
     assert len(shown[:-1]) <= min(8, len(token) / 2)

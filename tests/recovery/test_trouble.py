@@ -224,12 +224,14 @@ def test_a_start_that_is_kept_unreadably_is_to_be_said_again() -> None:
 def test_a_time_of_day_that_passed_while_the_manager_was_down_is_not_tomorrows() -> None:
     log = MemoryLog()
     past = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
-    asyncio.run(log.keep(stored_plans.START, msgspec.json.encode(stored_plans.StartPlan(at=times.written(past)))))
+    asyncio.run(
+        log.keep(stored_plans.START, msgspec.json.encode(stored_plans.StartPlan(at=times.format_timestamp(past))))
+    )
     shown = f"{past.astimezone():%H:%M}"
-    assert started(log, None, shown).at == times.written(past)
-    assert started(log, None, None).at == times.written(past)
+    assert started(log, None, shown).at == times.format_timestamp(past)
+    assert started(log, None, None).at == times.format_timestamp(past)
     # Another time is another decision.
     other = f"{(past - timedelta(hours=3)).astimezone():%H:%M}"
-    at = times.read(started(log, None, other).at or "")
+    at = times.parse_timestamp(started(log, None, other).at or "")
     assert f"{at.astimezone():%H:%M}" == other
     assert timedelta(0) < at - datetime.now(UTC) < timedelta(days=1)

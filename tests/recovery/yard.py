@@ -133,7 +133,7 @@ def table(events: Iterable[e.Event]) -> list[tuple[Any, ...]]:
     assert league.state == "LEAGUE_COMPLETED"
     return [
         (row.rank, row.player_id, row.played, row.wins, row.draws, row.losses, row.points)
-        for row in league.table.shown_to(None)
+        for row in league.table.rows_for(None)
     ]
 
 

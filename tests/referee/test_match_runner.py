@@ -15,7 +15,7 @@ from msgspec import UNSET
 from leaguekit.games import game
 from leaguekit.games.base import Side
 from leaguekit.match.draw import opens
-from leaguekit.match.rulings import Ruling, by_fault
+from leaguekit.match.rulings import Ruling, verdict_by_fault
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import encode
 from leaguekit.referee import match_runner, player_notifier
@@ -1178,7 +1178,9 @@ async def test_a_report_that_would_be_too_long_leaves_out_the_position_and_then_
     def details(position: int, evidence: int) -> m.ResultDetails:
         about = {"players": {player: {"failures": 1} for player in ("P01", "P02")}, "more": "x" * evidence}
         faults: Any = {"A": Ruling.JOIN_TIMEOUT}
-        verdict = by_fault(faults, {"A": "P01", "B": "P02"}, choices={"B": "y" * 200}, recall=lambda: about)
+        verdict = verdict_by_fault(
+            faults, {"A": "P01", "B": "P02"}, choices={"B": "y" * 200}, make_evidence=lambda: about
+        )
         report = messages.report(verdict, {"board": "x" * position})
         assert len(encode(report)) < 9_500
         assert report.result.details.choices == {"P01": None, "P02": "y" * 100}

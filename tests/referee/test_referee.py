@@ -623,7 +623,7 @@ async def test_the_match_is_written_to_its_file(scene: Scene) -> None:
     written = json.loads(path.read_text())
     assert written["result"] == report["result"]
     assert (written["match_id"], written["referee_id"], written["attempt"]) == ("R1M1", "REF01", 1)
-    assert written["reported_at"] == times.written(BEGAN)
+    assert written["reported_at"] == times.format_timestamp(BEGAN)
     assert written["transcript"][0]["message_type"] == "GAME_INVITATION"
     assert "tok-" not in path.read_text()
     assert "drv-" not in path.read_text()

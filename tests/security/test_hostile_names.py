@@ -18,7 +18,7 @@ from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
 from leaguekit.manager.server import manager_server
-from leaguekit.protocol.plain_text import UNSEEN
+from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.sim import loop
 from leaguekit.store.memory import MemoryLog
@@ -56,7 +56,7 @@ def check(one: Hostile, answer: Json) -> None:
     code, reason = fate(answer)
     assert code == (one.code or "ACCEPTED"), (one, answer)
     # The answer itself goes to terminals.
-    assert not UNSEEN.search(reason), one
+    assert not INVISIBLE_CHARACTERS.search(reason), one
     if one.code == "E044":
         assert REASON.fullmatch(reason), (one, reason)
     if one.code == "E047":
@@ -100,7 +100,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Leftovers:
 
 def plain_lines(text: str) -> list[str]:
     """The lines of an output, in which there is nothing but what can be seen."""
-    assert not UNSEEN.search(text.replace("\n", "")), ascii(UNSEEN.search(text.replace("\n", "")))
+    assert not INVISIBLE_CHARACTERS.search(text.replace("\n", "")), ascii(
+        INVISIBLE_CHARACTERS.search(text.replace("\n", ""))
+    )
     return text.split("\n")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from leaguekit.games import GAMES
 from leaguekit.league import events as e
-from leaguekit.league.outage import Outage
+from leaguekit.league.outage import OutageDetector
 from leaguekit.manager.outages import Outages
 from leaguekit.player.strategies import strategies_for
 from leaguekit.referee.match_messages import MatchMessages
@@ -157,7 +157,7 @@ def test_a_manager_that_takes_a_referees_route_for_the_players_fault_is_found(
 
 
 def test_a_manager_that_takes_an_outage_for_the_players_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Outage, "judge", lambda *_: False)
+    monkeypatch.setattr(OutageDetector, "update", lambda *_: False)
     assert found("outage", 40, "only hosts were at fault")
 
 

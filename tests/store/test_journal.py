@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.disk import DISK, GrowingFile
+from leaguekit.store.disk import DISK, AppendFile
 from leaguekit.store.journal import Journal
 
 
@@ -248,7 +248,7 @@ class _Sick:
     def write(self, path: Path, content: bytes, *, private: bool = False) -> None:
         DISK.write(path, content, private=private)
 
-    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         if self.fails == "grow":
             raise StoreError("no")
         return _SickFile(self, DISK.grow(path, kept=kept))
@@ -258,7 +258,7 @@ class _Sick:
 
 
 class _SickFile:
-    def __init__(self, disk: _Sick, file: GrowingFile) -> None:
+    def __init__(self, disk: _Sick, file: AppendFile) -> None:
         self.disk, self.file = disk, file
 
     def write(self, line: bytes) -> None:

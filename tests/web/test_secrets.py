@@ -10,7 +10,7 @@ import pytest
 from leaguekit.league import events as e
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import codes
-from leaguekit.protocol.plain_text import without_places
+from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.app import API, Dashboard
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, in_virtual_time, url_of
 from tests.played import Transcripts
@@ -167,4 +167,4 @@ async def test_what_a_failed_call_said_of_addresses_is_left_out(tmp_path: Path) 
     ],
 )
 def test_addresses_are_taken_out_of_texts_and_nothing_else_is(said: object, shown: object) -> None:
-    assert without_places(said) == shown
+    assert remove_addresses(said) == shown

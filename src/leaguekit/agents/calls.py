@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from itertools import count
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET
 
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.methods import BY_REQUEST
+from leaguekit.protocol.methods import BY_REQUEST, read_pong
 from leaguekit.protocol.responses import answer_of
 from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcError, RpcRefusal, request
 from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed
@@ -22,10 +23,6 @@ AnswerT = TypeVar("AnswerT", bound=Message)
 _ids = count(1)
 _INTERNAL_ERROR = -32603
 _INVALID_TOKEN = 3001
-
-
-class _Pong(msgspec.Struct):
-    result: dict[str, Any]
 
 
 class _Refused(msgspec.Struct):
@@ -91,10 +88,7 @@ async def reachable(caller: Caller, url: str, seconds: float) -> bytes:
 
 def said_to_be(pong: bytes) -> tuple[str | None, str | None] | None:
     """The id and the league that an agent says it has, in its answer to a ping; None if it does not say."""
-    try:
-        said = msgspec.json.decode(pong, type=_Pong).result
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    said = read_pong(pong)
     agent_id = said.get("player_id", said.get("referee_id", UNSET))
     return None if agent_id is UNSET else (agent_id, said.get("league_id"))
 
@@ -106,11 +100,7 @@ def mark_of(conversation_id: str, timestamp: str) -> str:
 
 def shows_mark(pong: bytes, mark: str) -> bool:
     """Whether the answer to a ping is that of the agent that has sent a registration."""
-    try:
-        said = msgspec.json.decode(pong, type=_Pong).result.get("registering")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return said == mark
+    return read_pong(pong).get("registering") == mark
 
 
 async def is_there(caller: Caller, url: str, agent_id: str, seconds: float) -> bool:
@@ -140,7 +130,7 @@ def cause_in(answer: bytes) -> str | None:
     """The catalogue's code for a refusal in an answer that nobody has read; None if it is no such refusal."""
     try:
         return msgspec.json.decode(answer, type=_Refused).error.data.error_code
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
 
 
@@ -148,7 +138,7 @@ def refuses_token(answer: bytes) -> bool:
     """Whether an unread answer refuses the token of a message by the manager: by 001's number, or by our code."""
     try:
         refused = msgspec.json.decode(answer, type=_Numbered).error.code == _INVALID_TOKEN
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return False
     return refused or cause_in(answer) == "E012"
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.messages import LeagueRegisterRequest, RefereeRegisterRequest
 from leaguekit.protocol.rpc import Call, Refused, RpcRequest
 from leaguekit.transport.base import Peer
@@ -61,14 +62,13 @@ class _Applied(msgspec.Struct):
 
 _applied = msgspec.json.Decoder(_Applied)
 _shown = msgspec.json.Decoder(_Shown)
-_NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def token_in(message: bytes) -> str:
     """The token that a message shows by itself."""
     try:
         return _shown.decode(message).auth_token
-    except _NOT_READABLE:
+    except DECODE_ERRORS:
         return ""
 
 
@@ -87,7 +87,7 @@ def token_of(request: RpcRequest) -> str:
 def _token_in_params(call: Call) -> str:
     try:
         shown = _shown.decode(call.params)
-    except _NOT_READABLE:
+    except DECODE_ERRORS:
         return ""
     return shown.auth_token or shown.admin_token
 
@@ -102,6 +102,6 @@ def endpoint_in(call: Call | Refused) -> str:
         return call.message.referee_meta.contact_endpoint
     try:
         applied = _applied.decode(call.params)
-    except _NOT_READABLE:
+    except DECODE_ERRORS:
         return ""
     return (applied.player_meta or applied.referee_meta or _Meta()).contact_endpoint

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.plain_text import escaped, harmless_lines
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.plain_text import escaped, sanitize_lines
+from leaguekit.protocol.tokens import redact
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class JsonLines(logging.Formatter):
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return escaped(redacted(_json(line)))
+        return escaped(redact(_json(line)))
 
 
 def _json(line: dict[str, Any]) -> str:
@@ -69,7 +69,7 @@ class PlainLines(logging.Formatter):
     """For a terminal: the words of others are in it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return harmless_lines(super().format(record))
+        return sanitize_lines(super().format(record))
 
 
 class _File(logging.FileHandler):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from leaguekit.protocol.ids import Role
 from leaguekit.transport.base import Handler
 from leaguekit.transport.mcp.methods import method_tools
 from leaguekit.transport.mcp.surface import Surface
@@ -14,7 +13,7 @@ _FOR = {
 }
 
 
-def agent_mcp_tools(role: Literal["player", "referee"], handler: Handler) -> Surface:
+def agent_mcp_tools(role: Role, handler: Handler) -> Surface:
     """A player's or a referee's; calls go to ``handler``, like those that come as plain JSON-RPC."""
     return Surface(
         name=f"leaguekit-{role}",

@@ -28,7 +28,8 @@ from leaguekit.agents.world import World
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
-from leaguekit.protocol.ids import sender_of
+from leaguekit.protocol.ids import Role, sender_of
+from leaguekit.protocol.methods import read_pong
 from leaguekit.protocol.rpc import RpcRefusal, request
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
@@ -61,7 +62,6 @@ MAX_TEXT = 500
 WRITE_AGAIN_SECONDS = 5.0
 
 T = TypeVar("T")
-Role = Literal["player", "referee"]
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
 # Who an agent was before in a league of this name: nobody that it knows of, the same, or somebody whom this league does
 # not know. A league that is kept nowhere may be begun again under its name.
@@ -105,7 +105,7 @@ class Identity(Struct, frozen=True, kw_only=True, dict=True):
 
     def may_be_manager(self, shown: str | UnsetType) -> bool:
         """Whether its manager shows this token; where tokens are not derived nobody can tell, and anybody may be."""
-        return not self.derived or (shown is not UNSET and tokens.same(shown, self._managers))
+        return not self.derived or (shown is not UNSET and tokens.are_equal(shown, self._managers))
 
 
 class Kind(NamedTuple):
@@ -125,19 +125,10 @@ class _Asked(Struct):
     league_id: str | None = None
 
 
-class _Pong(Struct):
-    class Result(Struct):
-        league_id: str
-
-    result: Result
-
-
 def league_in(pong: bytes) -> str | None:
     """The league that the answer to a ping names, if it does."""
-    try:
-        return msgspec.json.decode(pong, type=_Pong).result.league_id
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    league_id = read_pong(pong).get("league_id")
+    return league_id if isinstance(league_id, str) else None
 
 
 async def league_at(caller: Caller, url: str) -> str | None:

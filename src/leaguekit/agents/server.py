@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from msgspec import DecodeError, Struct, json
 
@@ -13,6 +12,7 @@ from leaguekit.agents.credentials import Recognise
 from leaguekit.agents.mcp_tools import agent_mcp_tools
 from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, RpcRequest, failure
 from leaguekit.transport.addresses import read_url
@@ -32,7 +32,7 @@ def agent_server(
     refuse: Refuse,
     endpoint: str = "",
     *,
-    role: Literal["player", "referee"] = "player",
+    role: Role = "player",
     admits: Admits | None = None,
     caller: Recognise | None = None,
 ) -> Server:

@@ -13,7 +13,7 @@ from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server
 from leaguekit.protocol.codes import without_codes
-from leaguekit.protocol.methods import get_ready
+from leaguekit.protocol.methods import prepare_decoders
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import read_url
@@ -48,7 +48,7 @@ async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[
     identity = await agent.register()
     tell(f"{name} is registered")
     # While others are still coming: in the first round everybody is called at once.
-    get_ready(agent.registrar.role)
+    prepare_decoders(agent.registrar.role)
     with log_to(agent.registrar.folder(identity.league_id) / "log.jsonl", identity.agent_id):
         await agent.finished.wait()
         tell(f"{name}: the league is over")

@@ -43,7 +43,7 @@ class World:
 
     def timestamp(self) -> str:
         """The time as messages carry it."""
-        return times.of_second(int(time())) if self.now is _utc_now else times.written(self.now())
+        return times.format_second(int(time())) if self.now is _utc_now else times.format_timestamp(self.now())
 
     async def close(self) -> None:
         """Close every connection."""

@@ -146,7 +146,7 @@ def _describe_bad_text(arguments: list[str], error: UnicodeEncodeError) -> Comma
 
 def _report_error(command: str | None, error: Exception) -> int:
     """Print why a command cannot be carried out, if that is possible. Returns the exit code."""
-    from leaguekit.protocol.plain_text import harmless_lines
+    from leaguekit.protocol.plain_text import sanitize_lines
 
     why = str(error)
     try:
@@ -155,7 +155,7 @@ def _report_error(command: str | None, error: Exception) -> int:
         why = f"{why}. The working folder was removed: change to another with cd"
     with contextlib.suppress(OSError):
         # The text may come from another agent.
-        print(f"league {command}: {harmless_lines(why)}", file=sys.stderr, flush=True)
+        print(f"league {command}: {sanitize_lines(why)}", file=sys.stderr, flush=True)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

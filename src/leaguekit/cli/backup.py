@@ -15,8 +15,8 @@ import msgspec
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.protocol.plain_text import harmless
-from leaguekit.store.addresses import MEMORY, is_postgres, shown
+from leaguekit.protocol.plain_text import sanitize_line
+from leaguekit.store.addresses import MEMORY, is_postgres, redact_address
 from leaguekit.store.backups import copy_store, first_event
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
@@ -82,7 +82,7 @@ def require_sqlite(address: str | Path, tool: list[str]) -> None:
         if address == MEMORY:
             raise CommandError(f"{MEMORY} keeps nothing: name the file of a league")
         if is_postgres(address):
-            database, mark, query = shown(address).partition("?")
+            database, mark, query = redact_address(address).partition("?")
             options = parse_qsl(query)
             # PostgreSQL's tools take the schema as an option and not in the address.
             schemas = [f"--schema={value}" for name, value in options if name == "search_path"]
@@ -108,7 +108,7 @@ def describe_contents(summary: dict[str, Any]) -> str:
     """A sentence about the contents of a copy."""
     size = f"{summary['bytes'] / 1e6:,.1f} MB"
     compared = "as its head file says" if summary["is_compared"] else "with no head file to compare with"
-    return harmless(
+    return sanitize_line(
         f"{summary['league_id']}, {summary['events']:,} events and {summary['texts']:,} texts beside them ({size}), "
         f"checked and complete as far as event {summary['events']:,}, {compared}"
     )

@@ -15,7 +15,7 @@ from leaguekit.kit import report as reports
 from leaguekit.kit.checks import CheckSettings, Outcome
 from leaguekit.kit.http_network import HttpNetwork
 from leaguekit.kit.report import Report
-from leaguekit.protocol.plain_text import harmless_lines
+from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.server.server import CannotListen
@@ -219,7 +219,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        print(harmless_lines(line), flush=True)
+        print(sanitize_lines(line), flush=True)
 
 
 def _write(file: Path, content: bytes) -> None:

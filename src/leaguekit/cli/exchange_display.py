@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from leaguekit.cli.tables import json_line
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import explain
-from leaguekit.protocol.plain_text import harmless, harmless_lines
+from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Caller, CallFailed, HttpAnswer, Unreachable
@@ -46,14 +47,14 @@ class ExchangeDisplay:
 
     def end(self, outcome: dict[str, Any], text: str) -> None:
         """Print the outcome of the match."""
-        self._print(json_line(outcome) if self._as_json else f"\n{harmless_lines(text)}")
+        self._print(json_line(outcome) if self._as_json else f"\n{sanitize_lines(text)}")
         if not self._is_output_open:
             raise BrokenPipeError
 
     def _print_message(self, direction: str, body: bytes, wrong: list[str], status: int = OK) -> None:
         try:
             value = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             value = body.decode(errors="replace")
         self.faults += bool(wrong)
         kind, text = _summarize(value)
@@ -68,9 +69,9 @@ class ExchangeDisplay:
         if self._as_json:
             self._print(json_line({"seconds": round(seconds, 3)} | whole))
             return
-        self._print(f"{seconds:8.3f}  {harmless(short)}")
+        self._print(f"{seconds:8.3f}  {sanitize_line(short)}")
         for text in below:
-            self._print(f"{'':10}wrong: {harmless(text)}")
+            self._print(f"{'':10}wrong: {sanitize_line(text)}")
 
     def _print(self, line: str) -> None:
         """Print a line. If the output was closed, the match is still played to its end."""

@@ -8,7 +8,7 @@ from leaguekit.cli import CommandError, read_input
 from leaguekit.cli.tables import json_line
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.explain import Explanation, explain
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 
 EXAMPLES = """examples:
   league explain message.json
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _as_text(part: Explanation) -> str:
     wrong = [f"  {violation.code} {violation}" for violation in part.wrong]
-    return "\n".join(map(harmless, [part.what, *(wrong or ["  nothing is wrong"])]))
+    return "\n".join(map(sanitize_line, [part.what, *(wrong or ["  nothing is wrong"])]))
 
 
 def _as_json(parts: list[Explanation]) -> str:

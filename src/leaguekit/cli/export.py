@@ -13,10 +13,10 @@ import msgspec
 
 from leaguekit.cli import CommandError, stores
 from leaguekit.cli.tables import json_line
-from leaguekit.league.flat_tables import AgentRow, Listing, ResultRow
-from leaguekit.league.sentences import Teller, sentence
+from leaguekit.league.flat_tables import AgentRow, LeagueTables, ResultRow
+from leaguekit.league.sentences import EventFormatter, sentence
 from leaguekit.league.ties import PlacedRow
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.files import safe_name
 from leaguekit.store.spreadsheets import csv_row
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 async def _export(
     reader: LogReader, options: argparse.Namespace, tables: list[str], out: Path | None, *, is_folder: bool
 ) -> int:
-    listing = Listing()
+    listing = LeagueTables()
     await stores.feed_events(reader, listing.take)
     for what in tables:
         path = out
@@ -77,9 +77,9 @@ async def _export(
     return 0
 
 
-async def _rows(what: str, listing: Listing, reader: LogReader, *, endpoints: bool) -> AsyncIterator[Row]:
+async def _rows(what: str, listing: LeagueTables, reader: LogReader, *, endpoints: bool) -> AsyncIterator[Row]:
     if what == "events":
-        teller = Teller(endpoints=endpoints)
+        teller = EventFormatter(endpoints=endpoints)
         async for one in stores.iterate_events(reader):
             event = stores.decode_event(one)
             yield {"number": one.number} | teller.as_json(event) | {"text": sentence(event)}
@@ -132,5 +132,5 @@ class _Writer:
 def cell(value: object) -> object:
     """A value as the cell of a spreadsheet."""
     if isinstance(value, list):
-        return harmless(" ".join(map(str, value)))
-    return harmless(value) if isinstance(value, str) else value
+        return sanitize_line(" ".join(map(str, value)))
+    return sanitize_line(value) if isinstance(value, str) else value

@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from leaguekit.cli import COMMANDS, main
 from leaguekit.protocol.ids import AgentRole
-from leaguekit.protocol.methods import get_ready
+from leaguekit.protocol.methods import prepare_decoders
 
 _POLL_SECONDS = 0.01
 _MAX_DESCRIPTORS = 65_536
@@ -81,7 +81,7 @@ def _prepare(command: str) -> None:
         with contextlib.suppress(ImportError):
             import_module(module)
     if (role := _ROLES.get(command)) is not None:
-        get_ready(role)
+        prepare_decoders(role)
 
 
 def _run_child(arguments: Sequence[str], kept_fds: Sequence[int], stderr_fd: int | None) -> NoReturn:

@@ -13,7 +13,7 @@ from leaguekit.cli import CommandError, manager, program, stored_plans
 from leaguekit.cli.manager import DEFAULT_REFEREE_PORT, REFEREE_PORT_HINT
 from leaguekit.cli.processes import FILES_PER_PROCESS, Processes
 from leaguekit.protocol.codes import ENTROPY_BYTES, new_code
-from leaguekit.store.opening import shown
+from leaguekit.store.opening import redact_address
 from leaguekit.transport.server.server import CannotListen, listen
 
 EXAMPLES = """examples:
@@ -107,7 +107,7 @@ def _start(options: argparse.Namespace, processes: Processes) -> str:
         processes.start("gateway", sock, "gateway", *at, "--endpoint", gateway_url, "--manager", url, *named, *proxied)
     where = ["--port", str(options.port), "--referees", str(options.referees)]
     where += ["--gateway"] if options.gateway else []
-    return shlex.join(["league", "host", *shared, *where, *map(shown, chosen)])
+    return shlex.join(["league", "host", *shared, *where, *map(redact_address, chosen)])
 
 
 def _open_referee_sockets(options: argparse.Namespace) -> list[socket.socket]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from leaguekit.cli.screen import Cell, right_aligned
 from leaguekit.cli.tables import pluralize, with_ltr_mark
-from leaguekit.league.sentences import with_names
+from leaguekit.league.sentences import add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
 from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
@@ -177,7 +177,7 @@ def news_text(one: News, live: Live) -> str:
     if one.event == "PlayerRegistered":
         # The text has id and name already.
         return one.text
-    return with_names(one.text, {row.id: row.name for row in live.standings.values()})
+    return add_player_names(one.text, {row.id: row.name for row in live.standings.values()})
 
 
 def _limit_rows(rows: Lines, max_rows: int, start: int) -> Lines:
@@ -209,7 +209,7 @@ def _name(who: Who) -> str:
 
 
 def _seconds_to(moment: str, now: datetime) -> float:
-    return (times.read(moment) - now).total_seconds()
+    return (times.parse_timestamp(moment) - now).total_seconds()
 
 
 def _format_countdown(seconds: float) -> str:

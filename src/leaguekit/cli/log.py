@@ -8,9 +8,9 @@ import asyncio
 from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.league.sentences import Teller
+from leaguekit.league.sentences import EventFormatter
 from leaguekit.protocol.ids import match_id
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader, Stored
 
 POLL_SECONDS = 0.2
@@ -60,7 +60,7 @@ class _EventPrinter:
         self._match: str | None = options.match
         self._agent: str | None = options.agent
         self._json: bool = options.json
-        self._teller = Teller()
+        self._teller = EventFormatter()
         self._own_matches: set[str] = set()
 
     def take(self, one: Stored) -> None:
@@ -75,7 +75,7 @@ class _EventPrinter:
         if self._json:
             line = json_line({"number": one.number} | self._teller.as_json(event))
         else:
-            line = harmless(f"{one.number:6}  {event.at}  {self._teller.as_text(event)}")
+            line = sanitize_line(f"{one.number:6}  {event.at}  {self._teller.as_text(event)}")
         if one.number > self._after and self._is_selected(event):
             print(line, flush=True)
 

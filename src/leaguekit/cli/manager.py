@@ -27,7 +27,7 @@ from leaguekit.store.base import EventLog, StoreError
 from leaguekit.store.disk import DISK
 from leaguekit.store.files import safe_name
 from leaguekit.store.lock import WriterLock
-from leaguekit.store.opening import open_log, shown
+from leaguekit.store.opening import open_log, redact_address
 
 if TYPE_CHECKING:
     from leaguekit.agents.world import World
@@ -241,13 +241,13 @@ async def _serve(
             max_per_address=options.max_per_address or MAX_PER_ADDRESS,
         )
         # The token is written after the league is created: a token without a league shows that the log was lost.
-        await _open_league(manager, shown(store), lambda: keep(ADMIN_TOKEN, admin_token))
+        await _open_league(manager, redact_address(store), lambda: keep(ADMIN_TOKEN, admin_token))
         referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
         manager.conductor.outages.gateways = frozenset(options.own)
         manager.conductor.start_when, manager.conductor.start_at = start.when, start.at
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
-        kept = f"{shown(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
+        kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
         program.print_notice(
             f"League {manager.league_id} is at {endpoint}\n  dashboard: {program.dashboard_url(endpoint)}\n"
             f"  SHA-256 of the seed: {settings.seed_commitment}\n"
@@ -301,8 +301,8 @@ def _check_not_lost(store: str | Path, token: Path) -> None:
     """Refuse to create a league where the admin token of an earlier league is kept."""
     if store != MEMORY and token.exists():
         raise CommandError(
-            f"{shown(store)} holds no league, but {token} shows that there was one. Put its store back, with the "
-            "journal STORE-wal if there was one, or restore a backup with `league restore`. To begin a new league, "
+            f"{redact_address(store)} holds no league, but {token} shows that there was one. Put its store back, with "
+            "the journal STORE-wal if there was one, or restore a backup with `league restore`. To begin a new league, "
             "take another --league-id, or remove that file"
         )
 

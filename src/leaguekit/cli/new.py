@@ -51,9 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if (fault := names.fault(options.name)) is not None:
+    if (fault := names.find_fault(options.name)) is not None:
         raise CommandError(f"no league takes the name {options.name!r}: {fault}; choose another one")
-    name = names.normal(options.name)
+    name = names.normalize(options.name)
     starter = _STARTERS[options.lang, options.plain or options.lang != "python"]
     folder: Path = options.dir or Path(re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "agent")
     written = _write(starter, folder, name)

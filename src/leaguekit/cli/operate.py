@@ -16,11 +16,11 @@ import msgspec
 from leaguekit.cli import CommandError
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.tables import json_line, pluralize, standings_table, table
-from leaguekit.league.sentences import with_names
+from leaguekit.league.sentences import add_player_names
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain_text import escaped, harmless
+from leaguekit.protocol.plain_text import escaped, sanitize_line
 
 MANAGER = "http://127.0.0.1:8000/mcp"
 PUBLIC_COMMANDS = ("status", "standings", "schedule")
@@ -194,7 +194,7 @@ async def fetch_schedule(
 def _format(command: str, answer: dict[str, Any]) -> str:
     if command == "standings":
         names = {row["player_id"]: row["display_name"] for row in answer["standings"]}
-        ties = [harmless(with_names(sentence, names)) for sentence in answer.get("ties", ())]
+        ties = [sanitize_line(add_player_names(sentence, names)) for sentence in answer.get("ties", ())]
         return "\n".join([standings_table(answer["standings"]), *([""] if ties else []), *ties])
     if command == "schedule":
         rows = [[one["match_id"], one["player_A_id"], one["player_B_id"], _outcome(one)] for one in answer["schedule"]]
@@ -214,7 +214,7 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         *([f"SHA-256 of the seed: {answer['seed_commitment']}"] if "seed_commitment" in answer else []),
         *([f"a start now would make {answer['planned_matches']:,} matches"] if answer.get("planned_matches") else []),
         *(
-            [f"starts at {times.read(answer['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
+            [f"starts at {times.parse_timestamp(answer['starts_at']).astimezone():%Y-%m-%d %H:%M %Z}"]
             if "starts_at" in answer
             else []
         ),
@@ -222,7 +222,7 @@ def _format(command: str, answer: dict[str, Any]) -> str:
         *(f"look at {flag}" for flag in answer["flags"]),
         *answer.get("unreachable", ()),
     ]
-    return "\n".join(map(harmless, lines))
+    return "\n".join(map(sanitize_line, lines))
 
 
 def _format_agents(agents: list[dict[str, Any]]) -> str:
@@ -237,10 +237,10 @@ def _format_agents(agents: list[dict[str, Any]]) -> str:
         if "shows_own_token" in one
     ]
     moves = {one["id"]: msgspec.convert(one["moves"], MoveOrigins) for one in agents if "moves" in one}
-    lines += [harmless(f"moves of {agent}, as it states: {origins}") for agent, origins in moves.items()]
+    lines += [sanitize_line(f"moves of {agent}, as it states: {origins}") for agent, origins in moves.items()]
     for one in agents:
         lines += [
-            harmless(
+            sanitize_line(
                 f"{one['id']} breaks {broken['rule']} ({_format_count(broken)} {broken['first_at']}): "
                 f"{broken['came']}; expected {broken['expected']}"
             )

@@ -22,7 +22,7 @@ from typing import IO, Self
 from leaguekit.cli import CommandError
 from leaguekit.cli.forked_process import ForkedProcess, can_fork
 from leaguekit.league.registration import HAS_LEFT
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 
 # A process that fails more often than this within this time would fail again and again.
 MAX_RESTARTS = 5
@@ -178,7 +178,7 @@ class Processes:
             names = {one.value: one.name for one in signal.Signals}
             return f"killed by {names.get(-code, f'signal {-code}')}"
         last = self._read_stderr(child).strip().rpartition("\n")[2]
-        return re.sub(r"^league \w+: ", "", harmless(last)) or f"exit code {code}"
+        return re.sub(r"^league \w+: ", "", sanitize_line(last)) or f"exit code {code}"
 
     def _read_stderr(self, child: _Child) -> str:
         child.stderr_file.seek(0)

@@ -22,7 +22,7 @@ from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
 from leaguekit.protocol.codes import Purpose, with_code, without_codes
-from leaguekit.protocol.plain_text import harmless_lines
+from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import Refuse
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Address, AddressPolicy, Network, read_url
@@ -244,7 +244,7 @@ def manager_url(url: str, purpose: Purpose) -> str:
 def print_notice(text: str) -> None:
     """Print a notice to standard error. Errors of writing are ignored."""
     with contextlib.suppress(OSError):
-        print(harmless_lines(text), file=sys.stderr, flush=True)
+        print(sanitize_lines(text), file=sys.stderr, flush=True)
 
 
 async def serve_agent(agent: Agent, served: socket.socket, refuse: Refuse, stop: Stop) -> int:

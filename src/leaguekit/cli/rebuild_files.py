@@ -10,7 +10,7 @@ from leaguekit.cli import stores
 from leaguekit.league.events import Event, ResultRecorded
 from leaguekit.league.state import League
 from leaguekit.manager.views import agents_view, rounds_view, standings_view
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.match_file import match_view
 from leaguekit.store.base import LogReader
 from leaguekit.store.disk import DISK
@@ -47,7 +47,7 @@ async def _rebuild(reader: LogReader, data_dir: Path) -> int:
 
     await stores.feed_events(reader, take)
     views = [agents_view(league, paths, created_at), standings_view(league, paths), rounds_view(league, paths)]
-    print(harmless(f"{league.settings.league_id}: {league.state}"))
+    print(sanitize_line(f"{league.settings.league_id}: {league.state}"))
     for path, view in views:
         write_view(DISK, path, view)
         print(f"  {path}")

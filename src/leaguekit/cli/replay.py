@@ -14,11 +14,11 @@ from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import Judgement, judge
 from leaguekit.league.records import Match
-from leaguekit.league.sentences import Teller, sentence
-from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.league.sentences import EventFormatter, sentence
+from leaguekit.league.transcripts import check_transcript
 from leaguekit.protocol.ids import match_id
 from leaguekit.protocol.messages import MatchTranscript, TranscriptEntry
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
 
@@ -51,7 +51,7 @@ async def _replay(reader: LogReader, name: str, *, as_json: bool) -> int:
         hint = f"there are {', '.join(history.others)} …" if history.others else "it has no schedule yet"
         raise CommandError(f"there is no match {name} in this league; {hint}")
     history.transcript = await stores.read_transcript(reader, name)
-    lines = [json_line(history.as_json())] if as_json else map(harmless, history.as_text())
+    lines = [json_line(history.as_json())] if as_json else map(sanitize_line, history.as_text())
     print("\n".join(lines))
     return 0
 
@@ -108,7 +108,7 @@ class _MatchHistory:
         has_seed = not self._without_seed.get(recorded.referee_id)
         judgement = judge(self._game, match, recorded.attempt, recorded.result, self._seed, has_seed=has_seed)
         if self.transcript is not None and self.transcript.attempt == recorded.attempt:
-            judgement.faults.extend(faults_in_transcript(recorded, self.transcript))
+            judgement.faults.extend(check_transcript(recorded, self.transcript))
         return judgement
 
     def as_json(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class _MatchHistory:
             "round_id": match.round_id,
             "game_type": self._game,
             "players": [{"player_id": name, "display_name": self._names[name]} for name in match.players],
-            "events": [Teller().as_json(event) for event in self._events],
+            "events": [EventFormatter().as_json(event) for event in self._events],
             "transcript": None if self.transcript is None else msgspec.to_builtins(self.transcript),
             "verification": None if judgement is None else msgspec.to_builtins(judgement._asdict()),
         }

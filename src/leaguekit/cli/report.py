@@ -13,10 +13,10 @@ from leaguekit.cli import CommandError, stores
 from leaguekit.cli.export import COLUMNS, cell
 from leaguekit.cli.tables import json_line
 from leaguekit.league import events as e
-from leaguekit.league.figures import Figures, Line, figures
-from leaguekit.league.flat_tables import Listing
-from leaguekit.league.sentences import with_names
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.league.figures import Figures, PlayerFigures, figures
+from leaguekit.league.flat_tables import LeagueTables
+from leaguekit.league.sentences import add_player_names
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.base import LogReader
 from leaguekit.store.spreadsheets import csv_row
 
@@ -69,7 +69,7 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
         print(json_line({"figures": msgspec.to_builtins(found), "files": [str(out / name) for name in (PAGE, *files)]}))
         return 0
     names = {line.player_id: line.display_name or "" for line in found.lines}
-    print("\n".join(harmless(with_names(sentence, names)) for sentence in found.sentences))
+    print("\n".join(sanitize_line(add_player_names(sentence, names)) for sentence in found.sentences))
     print(f"Wrote {out / PAGE} ({(out / PAGE).stat().st_size / 1e6:.1f} MB), and beside it {', '.join(files)}")
     return 0
 
@@ -84,7 +84,7 @@ class _LeagueReader:
     """Folds the events of a league, and notes the times of the first and the last."""
 
     def __init__(self) -> None:
-        self.listing = Listing()
+        self.listing = LeagueTables()
         self.since = self.until = ""
 
     def take(self, event: e.Event) -> None:
@@ -92,7 +92,7 @@ class _LeagueReader:
         self.since, self.until = self.since or event.at, event.at
 
 
-async def _matches(reader: LogReader, listing: Listing, report: Report) -> AsyncIterator[ReportedMatch]:
+async def _matches(reader: LogReader, listing: LeagueTables, report: Report) -> AsyncIterator[ReportedMatch]:
     from leaguekit.web.report import ReportedMatch
 
     reasons = {row.match_id: row.reason for row in listing.results()}
@@ -108,7 +108,7 @@ Rows = Iterable[Sequence[object]]
 
 
 def _standings(found: Figures) -> Rows:
-    yield Line.__struct_fields__
+    yield PlayerFigures.__struct_fields__
     yield from ([cell(value) for value in msgspec.structs.astuple(line)] for line in found.lines)
 
 
@@ -126,7 +126,7 @@ def _points(found: Figures) -> Rows:
     yield from ([line.player_id, cell(line.display_name), *found.points[line.player_id]] for line in found.lines)
 
 
-def _results(listing: Listing) -> Rows:
+def _results(listing: LeagueTables) -> Rows:
     columns = COLUMNS["results"]
     yield columns
     for row in listing.results():

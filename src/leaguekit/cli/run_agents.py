@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from leaguekit.agents.registration import Identity, Role, folder_of
+from leaguekit.agents.registration import Identity, folder_of
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.processes import Processes
 from leaguekit.cli.stored_plans import RunPlan
+from leaguekit.protocol.ids import Role
 from leaguekit.store.addresses import MEMORY
 from leaguekit.transport.server.server import CannotListen, listen
 

@@ -22,11 +22,11 @@ from leaguekit.cli.stored_plans import RunPlan, resume_command
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, pluralize, standings_table, total_origins, warn_of_replaced_moves
 from leaguekit.cli.watch import LiveDisplay
-from leaguekit.league.sentences import with_names
+from leaguekit.league.sentences import add_player_names
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain_text import harmless, harmless_lines
-from leaguekit.store.addresses import MEMORY, shown
+from leaguekit.protocol.plain_text import sanitize_line, sanitize_lines
+from leaguekit.store.addresses import MEMORY, redact_address
 
 POLL_SECONDS = 0.2
 # How often a manager that does not answer is asked again. Each request has a time limit of ten seconds.
@@ -199,7 +199,7 @@ class RunDisplay:
     def print_line(self, text: str) -> None:
         if not self.quiet:
             try:
-                print(harmless_lines(text), flush=True)
+                print(sanitize_lines(text), flush=True)
             except OSError as error:
                 # The league goes on without output.
                 self.failure = error
@@ -250,7 +250,7 @@ def _match_sentence(match: dict[str, Any]) -> str:
     outcome = "draw" if winner is None else f"{winner} wins"
     if status == "TECHNICAL_LOSS":
         outcome = f"{'nobody wins' if winner is None else outcome} ({result['details'].get('ruling', status)})"
-    choices = [harmless(result["details"]["choices"].get(player) or "-") for player in (a, b)]
+    choices = [sanitize_line(result["details"]["choices"].get(player) or "-") for player in (a, b)]
     number = result["details"].get("drawn_number")
     drawn = "" if number is None else f", number {number}"
     return f"{match['match_id']:6} {a} ({choices[0]}) – {b} ({choices[1]}){drawn}: {outcome}"
@@ -286,7 +286,7 @@ async def _print_result(
     display.print_line(f"\n{standings_table(standings)}\n")
     names = {row["player_id"]: row["display_name"] for row in standings}
     for sentence in [*found["ties"], found["first"]]:
-        display.print_line(with_names(sentence, names))
+        display.print_line(add_player_names(sentence, names))
     rate = status["total_matches"] / max(status["seconds"], 0.001)
     # The duration of an interrupted league is not known.
     pace = "" if display.resumed else f" in {status['seconds']:.2f} s ({rate:.0f} per second)"
@@ -294,10 +294,10 @@ async def _print_result(
     display.print_line(f"{matches} {'match' if matches == 1 else 'matches'}{pace}")
     if moves:
         display.print_line(f"Moves, as the players state: {total_origins(moves.values())}")
-    display.print_line(f"Log: {league.folder / 'log.jsonl'}\nEvents: {shown(league.store)}")
+    display.print_line(f"Log: {league.folder / 'log.jsonl'}\nEvents: {redact_address(league.store)}")
     if league.store != MEMORY:
         display.print_line(
-            f"Every match, and what of it is chance: {shlex.join(['league', 'report', shown(league.store)])}"
+            f"Every match, and what of it is chance: {shlex.join(['league', 'report', redact_address(league.store)])}"
         )
     _warn(standings, moves)
     return 0

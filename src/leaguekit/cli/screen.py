@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, NamedTuple, Self
 
 from leaguekit.cli.tables import LTR_MARK, shorten, width, with_ltr_mark
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 
 # The styles of cells, as SGR codes.
 STYLES = {"": "", "bold": "1", "dim": "2", "good": "32", "bad": "31", "lively": "36", "warning": "33"}
@@ -84,7 +84,7 @@ def render_line(line: Sequence[Cell], columns: int, *, coloured: bool) -> str:
     texts = []
     for number, cell in enumerate(line, start=1):
         after = line[number].column - 1 if number < len(line) else columns
-        plain = LTR_MARK.join(map(harmless, cell.text.split(LTR_MARK)))
+        plain = LTR_MARK.join(map(sanitize_line, cell.text.split(LTR_MARK)))
         text = with_ltr_mark(shorten(plain, max(0, min(after, columns) - cell.column)))
         if text and cell.column >= 0:
             style = STYLES[cell.style] if coloured else ""

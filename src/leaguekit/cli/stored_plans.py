@@ -22,7 +22,7 @@ from leaguekit.league.settings import Settings
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import Profile
 from leaguekit.store.base import EventLog, LogReader, StoreError
-from leaguekit.store.opening import open_reader, shown
+from leaguekit.store.opening import open_reader, redact_address
 
 # The keys of the plans in the store.
 START = "start"
@@ -82,7 +82,7 @@ def check_requested_settings(settings: Settings, asked: dict[str, Any], store: s
             option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
             is_so = "has another seed" if name == "seed_hex" else f"has {name} = {has!r}, not {value!r}"
             raise CommandError(
-                f"{shown(store)} holds the league {settings.league_id}, which {is_so}. "
+                f"{redact_address(store)} holds the league {settings.league_id}, which {is_so}. "
                 f"Leave {option} out to go on with it, or name another --store."
             )
 
@@ -117,12 +117,12 @@ def parse_time_of_day(text: str) -> tuple[int, int]:
 def _next_occurrence(time_of_day: str, before: str | None) -> str:
     """The next moment with this time of day. If the moment stored before has this time, it stays, even if it passed."""
     hour, minute = parse_time_of_day(time_of_day)
-    if before is not None and (at := times.read(before).astimezone()).hour == hour and at.minute == minute:
+    if before is not None and (at := times.parse_timestamp(before).astimezone()).hour == hour and at.minute == minute:
         return before
     now = datetime.now().astimezone()
     then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
     seconds = (then - now).total_seconds() % 86_400
-    return times.written(datetime.fromtimestamp(now.timestamp() + seconds, UTC))
+    return times.format_timestamp(datetime.fromtimestamp(now.timestamp() + seconds, UTC))
 
 
 async def count_referees(store: str | Path) -> int:
@@ -150,16 +150,18 @@ async def read_run_plan(store: str) -> RunPlan:
     if missing is not None:
         raise CommandError(f"{missing} To go on without these events, remove {Path(store).name}.head.")
     if is_empty:
-        raise CommandError(f"{shown(store)} holds no league yet: there is nothing to resume")
-    by_hand = f"Serve its league with: league manager --store {shlex.quote(shown(store))}"
+        raise CommandError(f"{redact_address(store)} holds no league yet: there is nothing to resume")
+    by_hand = f"Serve its league with: league manager --store {shlex.quote(redact_address(store))}"
     if kept is None:
-        raise CommandError(f"{shown(store)} was not made by `league run`. {by_hand}")
+        raise CommandError(f"{redact_address(store)} was not made by `league run`. {by_hand}")
     try:
         return msgspec.json.decode(kept, type=RunPlan)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CommandError(f"{shown(store)} does not say readably what is to be resumed ({error}). {by_hand}") from None
+        raise CommandError(
+            f"{redact_address(store)} does not say readably what is to be resumed ({error}). {by_hand}"
+        ) from None
 
 
 def resume_command(store: str | Path, *more: str) -> str:
     """The command line that resumes a run."""
-    return shlex.join(["league", "run", "--resume", shown(store), *more])
+    return shlex.join(["league", "run", "--resume", redact_address(store), *more])

@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
-
 from leaguekit.cli import CommandError
 from leaguekit.league import events as e
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
@@ -141,7 +140,7 @@ def decode_event(one: Stored) -> e.Event:
     """Decode a stored event. Raises CommandError if this version does not know it."""
     try:
         return e.decode(one.event)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise CommandError(
             f"event {one.number} cannot be read: {error}; `league verify` checks the whole log"
         ) from None

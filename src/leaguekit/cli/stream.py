@@ -152,7 +152,7 @@ class Follower:
         """The time of the manager's clock, as far as it is known."""
         if self.live is None:
             return datetime.now(UTC)
-        return times.read(self.live.now) + timedelta(seconds=time.monotonic() - self._received_at)
+        return times.parse_timestamp(self.live.now) + timedelta(seconds=time.monotonic() - self._received_at)
 
     async def run(self) -> None:
         """Follow the stream, and reconnect when it ends. This never returns."""

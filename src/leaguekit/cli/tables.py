@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from leaguekit.league.ties import score_text
 from leaguekit.protocol.messages import MoveOrigins
-from leaguekit.protocol.plain_text import escaped, harmless
+from leaguekit.protocol.plain_text import escaped, sanitize_line
 
 # At most this number of players gets a warning each.
 MAX_WARNINGS = 10
@@ -50,7 +50,7 @@ def warn_of_replaced_moves(moves: Mapping[str, MoveOrigins]) -> None:
     for name, origins in replaced[:MAX_WARNINGS]:
         why = f", the first because {origins.reason}" if origins.reason else ""
         share = f"{origins.replaced:,} of {pluralize(origins.total, 'move')} of {name}"
-        print(harmless(f"Warning: {share} were replaced by other legal moves{why}"), file=sys.stderr, flush=True)
+        print(sanitize_line(f"Warning: {share} were replaced by other legal moves{why}"), file=sys.stderr, flush=True)
     if (more := len(replaced) - MAX_WARNINGS) > 0:
         others = pluralize(more, "more player")
         print(f"Warning: moves of {others} were replaced", file=sys.stderr, flush=True)
@@ -61,7 +61,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], right: Collect
 
     If the terminal is too narrow, the widest column is cut off.
     """
-    texts = [[harmless(cell) for cell in row] for row in rows]
+    texts = [[sanitize_line(cell) for cell in row] for row in rows]
     widths = [max(width(line[column]) for line in [list(heads), *texts]) for column in range(len(heads))]
     in_terminal = sys.stdout.isatty()
     between = 2 * len(widths) - 2

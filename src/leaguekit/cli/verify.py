@@ -13,7 +13,7 @@ from leaguekit.cli import stores
 from leaguekit.cli.tables import json_line, pluralize
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.addresses import is_postgres
 from leaguekit.store.base import LogReader
 from leaguekit.store.head import MissingEnd, missing_end, read_head
@@ -111,7 +111,7 @@ def _as_json(audit: Audit, complete: Completeness) -> str:
 
 def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     counts = audit.counts
-    yield harmless(f"{audit.league_id or 'No league'}: {audit.league.state}")
+    yield sanitize_line(f"{audit.league_id or 'No league'}: {audit.league.state}")
     if audit.league_id:
         yield f"SHA-256 of the seed, shown from the beginning: {audit.league.settings.seed_commitment}"
     for count, what in (
@@ -126,10 +126,10 @@ def _as_text(audit: Audit, complete: Completeness) -> Iterator[str]:
     ):
         yield f"{count:9,} {what}"
     for reason, count in counts.not_checkable.items():
-        yield f"{count:9,} not checkable: {harmless(reason)}"
-    yield f"{'FAULT' if complete.is_missing_end else '':>9} {harmless(complete.sentence)}"
+        yield f"{count:9,} not checkable: {sanitize_line(reason)}"
+    yield f"{'FAULT' if complete.is_missing_end else '':>9} {sanitize_line(complete.sentence)}"
     for finding in audit.findings[:MAX_PRINTED_FINDINGS]:
-        yield f"{'warning' if finding.is_warning else 'FAULT':>9} {harmless(finding)}"
+        yield f"{'warning' if finding.is_warning else 'FAULT':>9} {sanitize_line(finding)}"
     if (more := audit.faults + audit.warnings - MAX_PRINTED_FINDINGS) > 0:
         yield f"          … and {more:,} more (--json has the first {len(audit.findings):,})"
     warnings = f"; {pluralize(audit.warnings, 'warning')}" if audit.warnings else ""

@@ -18,8 +18,8 @@ from leaguekit.cli.operate import MANAGER
 from leaguekit.cli.screen import Cell, Screen, supports_screen
 from leaguekit.cli.stream import Follower
 from leaguekit.cli.tables import json_line, standings_table
-from leaguekit.league.sentences import with_names
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.league.sentences import add_player_names
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.web.api_types import Live
 
 # The display is redrawn at most and at least this often. It could not be read if it changed more often.
@@ -131,7 +131,7 @@ async def _print(follower: Follower, *, as_json: bool) -> None:
                 print(json_line(msgspec.to_builtins(live)), flush=True)
             for one in sorted(live.news.values(), key=lambda one: one.number):
                 if one.number > last_number and not as_json:
-                    print(harmless(f"{one.at}  {news_text(one, live)}"), flush=True)
+                    print(sanitize_line(f"{one.at}  {news_text(one, live)}"), flush=True)
                 last_number = max(last_number, one.number)
             if _is_over(live):
                 return
@@ -149,7 +149,7 @@ def final_lines(live: Live) -> Iterator[str]:
     names = {row["id"]: row["name"] for row in rows}
     if live.league.ties:
         yield ""
-    yield from (harmless(with_names(sentence, names)) for sentence in live.league.ties)
+    yield from (sanitize_line(add_player_names(sentence, names)) for sentence in live.league.ties)
     if live.league.champion is not None and live.league.first is not None:
         yield ""
-        yield harmless(with_names(live.league.first, names))
+        yield sanitize_line(add_player_names(live.league.first, names))

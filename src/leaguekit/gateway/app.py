@@ -25,6 +25,7 @@ from leaguekit.agents.rate_limits import RateLimiter, too_many
 from leaguekit.agents.serving import first
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow, TooMany
 from leaguekit.gateway.seats import NotTaken, Seat
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.transport.base import TOO_OFTEN, Peer
 from leaguekit.transport.server.connection import connection_of
 from leaguekit.web.files import page_files
@@ -169,7 +170,7 @@ async def _body(request: Request, kind: type[T]) -> T:
             raise _Wrong(413, f"At most {MAX_BODY:,} bytes are taken.")
     try:
         return msgspec.json.decode(bytes(body), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise _Wrong(400, f"That is not understood: {error}.") from None
 
 

@@ -34,6 +34,7 @@ from leaguekit.player.relay import (
     RelayTakeResponse,
     endpoint_id,
 )
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
@@ -78,7 +79,6 @@ class _Pong(Struct):
 
 
 _ping = msgspec.json.Decoder(_Ping)
-_NOT_READABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class TooManyStrangers(Exception):
@@ -381,7 +381,7 @@ def ping_in(body: bytes) -> int | str | None:
         return None
     try:
         return _ping.decode(body).id
-    except _NOT_READABLE:
+    except DECODE_ERRORS:
         return None
 
 
@@ -389,7 +389,7 @@ def _with_id(pong: bytes, call_id: int | str) -> bytes:
     """An answer as it is for the caller with that id."""
     try:
         answer = msgspec.json.decode(pong, type=_Pong)
-    except _NOT_READABLE:
+    except DECODE_ERRORS:
         return pong
     answer.id = call_id
     return msgspec.json.encode(answer)

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from leaguekit.protocol.plain_text import harmless
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.plain_text import sanitize_line
+from leaguekit.protocol.tokens import redact
 
 HarnessT = TypeVar("HarnessT")
 State = Literal["passed", "failed", "not run"]
@@ -212,7 +212,7 @@ def _displayed(evidence: Evidence) -> Evidence:
 def display(text: str) -> str:
     """Return a text in a form that is safe to print: on one line, without tokens, cut if it is long."""
     # Cut first, because an agent may send a megabyte. Cut again, because escaped characters are longer.
-    safe = harmless(redacted(text[: 2 * MAX_DISPLAYED]))
+    safe = sanitize_line(redact(text[: 2 * MAX_DISPLAYED]))
     is_whole = len(safe) <= MAX_DISPLAYED and len(text) <= 2 * MAX_DISPLAYED
     return safe if is_whole else f"{safe[:MAX_DISPLAYED]}…"
 

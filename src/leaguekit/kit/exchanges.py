@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from leaguekit.kit.checks import Evidence, Failed, NotRun, fail_if
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
@@ -49,7 +50,7 @@ def read_json(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except ProtocolError as error:
         return Unreadable(error.detail)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         return Unreadable(f"it is not JSON: {error}")
 
 

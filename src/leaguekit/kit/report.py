@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from leaguekit.kit.checks import Outcome, State, source_of
-from leaguekit.protocol.plain_text import escaped, harmless
+from leaguekit.protocol.plain_text import escaped, sanitize_line
 
 MARKS: dict[State, str] = {"passed": "✓", "failed": "✗", "not run": "·"}
 # The mark of a recommended check that failed. The agent can still play.
@@ -102,7 +102,7 @@ def summary(report: Report) -> Iterator[str]:
             if one.state == "failed" and one.check.is_required is is_required:
                 yield f"{'':<13}{one.check.id}: {one.check.sentence}"
     failed = report.count("failed", is_required=True)
-    name = harmless(report.subject)
+    name = sanitize_line(report.subject)
     if report.obstacle:
         yield f"The kit could not do its work, so this says nothing certain about {name}: {report.obstacle}."
     elif failed:
@@ -146,7 +146,7 @@ def _check_fields(outcome: Outcome) -> dict[str, Any]:
 def as_junit(report: Report) -> bytes:
     """Return a JUnit test suite. A recommended check that failed counts as skipped."""
     name = f"league check {report.role}"
-    suite = ET.Element("testsuite", name=name, hostname=harmless(report.subject))
+    suite = ET.Element("testsuite", name=name, hostname=sanitize_line(report.subject))
     counts = {"failures": 0, "skipped": 0, "errors": 0}
     for outcome in report.outcomes:
         check = outcome.check

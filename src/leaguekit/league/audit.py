@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import Fault, judge
-from leaguekit.league.preconditions import Impossible, faults_in_order
+from leaguekit.league.preconditions import ImpossibleEvent, check_preconditions
 from leaguekit.league.recount import Counted, Line, counted, table
 from leaguekit.league.state import League
-from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.league.transcripts import check_transcript
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
@@ -118,7 +118,7 @@ class Audit:
             self._skip("the transcript is of another attempt")
             return
         self.counts.transcripts += 1
-        for fault in faults_in_transcript(recorded, transcript):
+        for fault in check_transcript(recorded, transcript):
             self._note(fault, recorded.match_id)
 
     def close(self) -> list[Finding]:
@@ -146,12 +146,12 @@ class Audit:
         self._check_time(event.at)
         try:
             if self._is_created:
-                for fault in faults_in_order(event, self.league):
+                for fault in check_preconditions(event, self.league):
                     self._note(fault, match_id)
             elif not self._begins(event):
                 return False
             self.league.apply(event)
-        except Impossible as impossible:
+        except ImpossibleEvent as impossible:
             self._note(impossible.fault, match_id)
             return False
         except (LookupError, ValueError) as error:

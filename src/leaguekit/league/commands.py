@@ -13,20 +13,16 @@ from leaguekit.league.registration import (
     Rejected,
     admit_player,
     admit_referee,
-    contested,
-    owner_of,
     register_player,
     register_referee,
 )
 from leaguekit.league.results import (
-    dispute,
     is_missed,
     note_answer,
     note_failures,
     record_result,
     referee_lost,
     referee_returned,
-    rule_unreachable,
     void_attempt,
 )
 from leaguekit.league.rounds import announce_round, assign, create, start

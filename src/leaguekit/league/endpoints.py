@@ -27,7 +27,7 @@ class Place(NamedTuple):
 def place(url: str) -> Place | None:
     """The place that a URL names, or None if it names none.
 
-    The state of a league has this form. Logs have agents whose places differ only here, and not in ``plain_place``.
+    The state of a league has this form. Logs have agents whose places differ only here, and not in ``canonical_endpoint``.
     """
     try:
         parts = urlsplit(url)
@@ -42,7 +42,7 @@ def place(url: str) -> Place | None:
 
 
 @lru_cache(maxsize=16_384)
-def plain_place(url: str) -> Place | None:
+def canonical_endpoint(url: str) -> Place | None:
     """The place that a URL leads to, the same for every way to write it.
 
     Every loopback address counts as one host: a server that listens at 0.0.0.0 answers at all of them.
@@ -66,13 +66,13 @@ def _plain_host(host: str) -> str:
     return host
 
 
-def same_server(url: str, other: str) -> bool:
+def is_same_server(url: str, other: str) -> bool:
     """Whether two URLs are of one server, whatever the path."""
-    one, two = plain_place(url), plain_place(other)
+    one, two = canonical_endpoint(url), canonical_endpoint(other)
     return one is not None and two is not None and one[:2] == two[:2]
 
 
-def same_host(url: str, other: str) -> bool:
+def is_same_host(url: str, other: str) -> bool:
     """Whether two URLs are of one machine, whatever the port."""
-    one, two = plain_place(url), plain_place(other)
+    one, two = canonical_endpoint(url), canonical_endpoint(other)
     return one is not None and two is not None and one.host == two.host

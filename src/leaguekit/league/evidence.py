@@ -18,7 +18,7 @@ TIMEOUT, UNREACHABLE = "E001", "E009"
 GOOD = ("joined", "moved", "refused")
 
 
-class Noted(Struct):
+class EvidenceEntry(Struct):
     """What happened at a time. ``ask`` is the number of the request that it answers."""
 
     at: float
@@ -40,7 +40,7 @@ class Noted(Struct):
 class Told(Struct):
     """What a referee says about one player in one match."""
 
-    events: Annotated[list[Noted], Meta(max_length=100)] = []
+    events: Annotated[list[EvidenceEntry], Meta(max_length=100)] = []
     last_wrong: str | None = None
     # Whether the referee could connect to it when it called last. Older referees do not say.
     connected: bool = True
@@ -58,13 +58,13 @@ class _Evidence(Struct):
     players: Annotated[dict[str, Told], Meta(max_length=2)]
 
 
-def evidence_in(details: ResultDetails) -> dict[str, Told]:
+def read_evidence(details: ResultDetails) -> dict[str, Told]:
     """The evidence about each player of the match."""
-    told = evidence_of(details.evidence)
+    told = parse_evidence(details.evidence)
     return {player: told[player] for player in told if player in details.choices}
 
 
-def evidence_of(evidence: object) -> dict[str, Told]:
+def parse_evidence(evidence: object) -> dict[str, Told]:
     """The evidence about each player that it names."""
     try:
         return msgspec.convert(evidence, _Evidence).players

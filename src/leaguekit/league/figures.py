@@ -20,7 +20,7 @@ from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
 from leaguekit.league.standings import WIN_POINTS
 from leaguekit.league.state import League
-from leaguekit.league.ties import MAX_TIES, PlacedRow, order_in_words, placed_rows, tie_sentences
+from leaguekit.league.ties import MAX_TIES, PlacedRow, describe_order, placed_rows, tie_sentences
 from leaguekit.protocol.fields import LeagueState
 from leaguekit.protocol.messages import MoveOrigins
 
@@ -113,7 +113,7 @@ def figures(league: League, check: Check = unchecked) -> Figures:
             *_replaced(league),
         ],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
-        order=order_in_words(league.settings.tie_breaks),
+        order=describe_order(league.settings.tie_breaks),
     )
 
 

@@ -65,7 +65,7 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
     replaced_because: str | None = None
 
 
-class Listing:
+class LeagueTables:
     """Takes a league event by event, and then gives its tables."""
 
     def __init__(self) -> None:

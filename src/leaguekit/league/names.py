@@ -2,7 +2,7 @@
 
 A name is kept and shown as ``normal`` has it. ``fault`` says why one is refused: there must be something to see,
 nothing that cannot be seen, and no word of two alphabets; and it must not look like an id or a role. Two names are
-alike if they have one of their ``likenesses`` in common: they differ in case or accents only, or are drawn with letters
+alike if they have one of their ``confusable_forms`` in common: they differ in case or accents only, or are drawn with letters
 that look the same.
 
 The list of letters that look like Latin ones is short. The official table of everything that looks like something has
@@ -17,7 +17,7 @@ import unicodedata
 
 from leaguekit.protocol.fields import DisplayName
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.plain_text import UNSEEN
+from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS
 
 # Written Hebrew has three marks on a letter, and hardly anything has more.
 MAX_MARKS = 3
@@ -52,7 +52,7 @@ _LOOKS_LATIN = str.maketrans(
 )
 # One stroke, one ring; two letters that run into one.
 _STROKES = str.maketrans({"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "w": "vv"})
-# Ids, senders, and the manager: without case, and as they are drawn (see ``likenesses``).
+# Ids, senders, and the manager: without case, and as they are drawn (see ``confusable_forms``).
 _RESERVED = re.compile(r"(?:p|ref)[0-9]{2,9}|league[ _-]?manager|(?:player|referee|league_manager):.*")
 _DRAWN_RESERVED = re.compile(r" (?:(?:P|REF)[Ol2-9]{2,9}|league[ _-]?rnanager|(?:player|referee|league_rnanager):.*)")
 
@@ -75,7 +75,7 @@ def fault(name: str) -> str | None:
     return _loose_mark(shown) or _mixed_word(shown) or _reserved(shown)
 
 
-def likenesses(name: str) -> list[str]:
+def confusable_forms(name: str) -> list[str]:
     """What other names must not share with this one."""
     base = _DIACRITICS.sub("", unicodedata.normalize("NFKD", normal(name)))
     drawn = _latin(base)
@@ -88,7 +88,7 @@ def _refused(sign: str) -> str | None:
     category = unicodedata.category(sign)
     if category == "Zs" and unicodedata.normalize("NFKC", sign) == " ":
         return None
-    return _REFUSED.get(category) or ("invisible" if UNSEEN.match(sign) else None)
+    return _REFUSED.get(category) or ("invisible" if INVISIBLE_CHARACTERS.match(sign) else None)
 
 
 def _told(sign: str) -> str:
@@ -126,7 +126,7 @@ def _mixed_word(name: str) -> str | None:
 
 def _reserved(name: str) -> str | None:
     """A name that others may take for an id or a role. One of letters only is no id, however it is drawn."""
-    *folded, drawn = likenesses(name)
+    *folded, drawn = confusable_forms(name)
     is_drawn = _DRAWN_RESERVED.fullmatch(drawn) and (":" in name or "_" in name or any(map(str.isdecimal, name)))
     if is_drawn or any(map(_RESERVED.fullmatch, folded)):
         return (

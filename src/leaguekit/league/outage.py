@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import UNSET
 
-from leaguekit.league.evidence import evidence_in
+from leaguekit.league.evidence import read_evidence
 from leaguekit.protocol.messages import MatchResult
 
 # The time within which players become unreachable together.
@@ -72,12 +72,12 @@ class Outage:
         return self.is_on or began < self._ended
 
 
-def unheard(result: MatchResult) -> list[str]:
+def unconnected_players(result: MatchResult) -> list[str]:
     """The players to whom the referee alone may have lost its way: both, or one in a match in which nobody has moved.
 
     A player that hides in the middle of a game must not gain another game by that.
     """
-    unconnected = [player for player, told in evidence_in(result.details).items() if not told.connected]
+    unconnected = [player for player, told in read_evidence(result.details).items() if not told.connected]
     has_moves = any(result.details.choices.get(player) is not None for player in result.score)
     return [] if has_moves and len(unconnected) < len(result.score) else unconnected
 

@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
-from leaguekit.league.names import likenesses
+from leaguekit.league.names import confusable_forms
 from leaguekit.league.outcomes import Fault
 from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, checked
@@ -46,7 +46,7 @@ _PLAY = (
 _MAX_PAIRS = 5
 
 
-class Impossible(Exception):
+class ImpossibleEvent(Exception):
     """An event that cannot have happened."""
 
     def __init__(self, expected: str, found: str) -> None:
@@ -54,10 +54,10 @@ class Impossible(Exception):
         self.fault = Fault(expected, found)
 
 
-def faults_in_order(event: e.Event, league: League) -> Iterator[Fault]:
+def check_preconditions(event: e.Event, league: League) -> Iterator[Fault]:
     """What is wrong with an event that comes next in a league. Raises Impossible."""
     if league.state == "LEAGUE_COMPLETED" and isinstance(event, _PLAY):
-        raise Impossible("no more play after the league's end", type(event).__name__)
+        raise ImpossibleEvent("no more play after the league's end", type(event).__name__)
     return _faults(event, league)
 
 
@@ -69,7 +69,7 @@ def _faults(event: e.Event, league: League) -> Iterator[Fault]:  # noqa: ARG001 
 
 @_faults.register
 def _(_event: e.LeagueCreated, _league: League) -> Iterator[Fault]:
-    raise Impossible("one LeagueCreated", "a second one")
+    raise ImpossibleEvent("one LeagueCreated", "a second one")
 
 
 # Agents
@@ -81,17 +81,17 @@ def _(event: e.PlayerRegistered, league: League) -> Iterator[Fault]:
     known = league.players.get(name)
     if known is None:
         if not valid(PlayerId, name):
-            raise Impossible("a player's id such as P01", repr(name))
+            raise ImpossibleEvent("a player's id such as P01", repr(name))
         if not league.is_open:
-            raise Impossible("no new players after the start", f"the new player {name}")
+            raise ImpossibleEvent("no new players after the start", f"the new player {name}")
         if len(league.table.rows) >= (most := league.settings.max_players):
             yield Fault(f"at most {most} players", f"one more, {name}")
     elif known.out is not None:
-        raise Impossible(f"no return of {name}, which has left the league", "its registration")
+        raise ImpossibleEvent(f"no return of {name}, which has left the league", "its registration")
     if event.seat is not None and event.seat not in league.seats:
-        raise Impossible("a seat that was given out", f"another one of {name}")
+        raise ImpossibleEvent("a seat that was given out", f"another one of {name}")
     yield from _shared_with_others(name, event, league)
-    owners = {league.names.get(one, name) for one in likenesses(event.meta.display_name)} - {name}
+    owners = {league.names.get(one, name) for one in confusable_forms(event.meta.display_name)} - {name}
     for owner in sorted(owners):
         yield Fault(f"a name of its own for {name}", f"{event.meta.display_name!r}, which is {owner}'s")
 
@@ -101,7 +101,7 @@ def _(event: e.RefereeRegistered, league: League) -> Iterator[Fault]:
     name = event.referee_id
     if name not in league.referees:
         if not valid(RefereeId, name):
-            raise Impossible("a referee's id such as REF01", repr(name))
+            raise ImpossibleEvent("a referee's id such as REF01", repr(name))
         if len(league.referees) >= (most := league.settings.max_referees):
             yield Fault(f"at most {most} referees", f"one more, {name}")
     yield from _shared_with_others(name, event, league)
@@ -161,7 +161,7 @@ def _(event: e.FormLearned, league: League) -> Iterator[Fault]:
 @_faults.register
 def _(event: e.RulesBroken, league: League) -> Iterator[Fault]:
     if league.agent(event.agent_id) is None:
-        raise Impossible("an agent of the league", event.agent_id)
+        raise ImpossibleEvent("an agent of the league", event.agent_id)
     return iter(())
 
 
@@ -169,7 +169,7 @@ def _(event: e.RulesBroken, league: League) -> Iterator[Fault]:
 @_faults.register(e.PlayerDisqualified)
 def _(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterator[Fault]:
     if _player(event.player_id, league).out is not None:
-        raise Impossible(f"{event.player_id} leaving once", "a second time")
+        raise ImpossibleEvent(f"{event.player_id} leaving once", "a second time")
     return iter(())
 
 
@@ -179,17 +179,17 @@ def _(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterat
 @_faults.register
 def _(_event: e.RegistrationsClosed, league: League) -> Iterator[Fault]:
     if not league.is_open:
-        raise Impossible("one end of the registrations", "a second one")
+        raise ImpossibleEvent("one end of the registrations", "a second one")
     return iter(())
 
 
 @_faults.register
 def _(event: e.LeagueStarted, league: League) -> Iterator[Fault]:
     if league.state != "CREATING_SCHEDULE":
-        raise Impossible("one start, after the end of the registrations", f"a start in {league.state}")
+        raise ImpossibleEvent("one start, after the end of the registrations", f"a start in {league.state}")
     playing = {player for pairs in event.rounds for pair in pairs for player in pair}
     if unknown := sorted(playing - set(league.table.rows)):
-        raise Impossible("a schedule of the players that are registered", f"{', '.join(unknown)} in it")
+        raise ImpossibleEvent("a schedule of the players that are registered", f"{', '.join(unknown)} in it")
     for number, pairs in enumerate(event.rounds, start=1):
         often = Counter(player for pair in pairs for player in pair)
         if twice := [player for player, times in often.items() if times > 1]:
@@ -222,10 +222,12 @@ def _(event: e.RoundAnnounced, league: League) -> Iterator[Fault]:
     following, there_are = league.current_round + 1, len(league.rounds)
     if event.round_id != following or following > there_are:
         wanted = f"round {following}" if following <= there_are else "no more rounds"
-        raise Impossible(f"{wanted} (of {there_are})", f"the announcement of round {event.round_id}")
+        raise ImpossibleEvent(f"{wanted} (of {there_are})", f"the announcement of round {event.round_id}")
     matches = league.rounds[following - 1].matches
     if len(event.referees) != len(matches) or not set(event.referees) <= set(league.referees):
-        raise Impossible(f"a known referee for each of {len(matches)} matches", ", ".join(event.referees) or "none")
+        raise ImpossibleEvent(
+            f"a known referee for each of {len(matches)} matches", ", ".join(event.referees) or "none"
+        )
     if league.round_in_play:
         yield Fault(f"the end of round {league.current_round} first", f"the announcement of round {following}")
     if league.paused:
@@ -235,7 +237,7 @@ def _(event: e.RoundAnnounced, league: League) -> Iterator[Fault]:
 @_faults.register
 def _(event: e.RoundCompleted, league: League) -> Iterator[Fault]:
     if not 1 <= event.round_id <= league.current_round:
-        raise Impossible("the end of a round that was announced", f"that of round {event.round_id}")
+        raise ImpossibleEvent("the end of a round that was announced", f"that of round {event.round_id}")
     round_ = league.rounds[event.round_id - 1]
     if round_.completed:
         yield Fault(f"one end of round {round_.id}", "a second one")
@@ -267,7 +269,7 @@ def _(event: e.LeaguePaused | e.LeagueResumed, league: League) -> Iterator[Fault
 def _(event: e.MatchAssigned, league: League) -> Iterator[Fault]:
     match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
     if match.id not in league.waiting:
-        raise Impossible("a match that waits for a referee", f"one that {_situation(match, league)}")
+        raise ImpossibleEvent("a match that waits for a referee", f"one that {_situation(match, league)}")
     if event.attempt != match.attempt + 1:
         yield Fault(f"attempt {match.attempt + 1}", f"attempt {event.attempt}")
     if match.voids >= MAX_VOIDS:
@@ -275,7 +277,9 @@ def _(event: e.MatchAssigned, league: League) -> Iterator[Fault]:
     if league.paused:
         yield Fault("no new match while the league is paused", "an assignment")
     if not referee.free:
-        busy = "is lost" if referee.lost else f"has {len(referee.in_hand)} of {referee.capacity} matches in hand"
+        busy = (
+            "is lost" if referee.lost else f"has {len(referee.assigned_matches)} of {referee.capacity} matches in hand"
+        )
         yield Fault("a referee that is free", f"{referee.id}, which {busy}")
     for player in (league.players[name] for name in match.players):
         if player.playing is not None:
@@ -288,7 +292,7 @@ def _(event: e.MatchAssigned, league: League) -> Iterator[Fault]:
 def _(event: e.ResultRecorded, league: League) -> Iterator[Fault]:
     match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
     if not match.in_play:
-        raise Impossible("a result of an attempt that is open", f"one of a match that {_situation(match, league)}")
+        raise ImpossibleEvent("a result of an attempt that is open", f"one of a match that {_situation(match, league)}")
     yield from _in_result(match, event.result)
     if (event.attempt, referee.id) != (match.attempt, match.referee_id):
         yield Fault(
@@ -303,7 +307,7 @@ def _(event: e.ResultRecorded, league: League) -> Iterator[Fault]:
 def _(event: e.MatchForfeited, league: League) -> Iterator[Fault]:
     match = _unfinished(event.match_id, league)
     if not 1 <= len(set(event.losers) & set(match.players)) == len(event.losers):
-        raise Impossible(f"{match.a} or {match.b} losing", ", ".join(event.losers) or "nobody")
+        raise ImpossibleEvent(f"{match.a} or {match.b} losing", ", ".join(event.losers) or "nobody")
     if event.ruling == "UNREACHABLE":
         if not match.in_play:
             yield Fault("an open attempt to be lost by a player that cannot be reached", "none")
@@ -318,7 +322,7 @@ def _(event: e.MatchForfeited, league: League) -> Iterator[Fault]:
 def _(event: e.AttemptVoided, league: League) -> Iterator[Fault]:
     match = _match(event.match_id, league)
     if not match.in_play:
-        raise Impossible("an open attempt to be void", f"a match that {_situation(match, league)}")
+        raise ImpossibleEvent("an open attempt to be void", f"a match that {_situation(match, league)}")
     if event.attempt != match.attempt:
         yield Fault(f"attempt {match.attempt} to be void", f"attempt {event.attempt}")
 
@@ -327,7 +331,7 @@ def _(event: e.AttemptVoided, league: League) -> Iterator[Fault]:
 def _(event: e.MatchHeld, league: League) -> Iterator[Fault]:
     match = _match(event.match_id, league)
     if match.id not in league.waiting:
-        raise Impossible("a match that waits to be held", f"one that {_situation(match, league)}")
+        raise ImpossibleEvent("a match that waits to be held", f"one that {_situation(match, league)}")
     if match.voids < MAX_VOIDS:
         yield Fault(f"a match held after {MAX_VOIDS} void attempts", f"one held after {match.voids}")
 
@@ -336,7 +340,7 @@ def _(event: e.MatchHeld, league: League) -> Iterator[Fault]:
 def _(event: e.MatchReplayed, league: League) -> Iterator[Fault]:
     match = _match(event.match_id, league)
     if match.result is None and not match.held:
-        raise Impossible("a match that has ended or is held", f"one that {_situation(match, league)}")
+        raise ImpossibleEvent("a match that has ended or is held", f"one that {_situation(match, league)}")
     for name in match.players:
         if league.players[name].out is not None:
             yield Fault(f"no rematch of {name}, which has left the league", "a rematch")
@@ -346,13 +350,13 @@ def _(event: e.MatchReplayed, league: League) -> Iterator[Fault]:
 def _(event: e.ResultCorrected, league: League) -> Iterator[Fault]:
     match = _match(event.match_id, league)
     if match.round_id > league.current_round:
-        raise Impossible("a match whose round was announced", f"one of round {match.round_id}")
+        raise ImpossibleEvent("a match whose round was announced", f"one of round {match.round_id}")
     yield from _in_result(match, event.result)
 
 
 def _in_result(match: Match, result: MatchResult) -> Iterator[Fault]:
     if set(result.score) != set(match.players):
-        raise Impossible(f"points for {match.a} and {match.b}", f"points for {' and '.join(result.score)}")
+        raise ImpossibleEvent(f"points for {match.a} and {match.b}", f"points for {' and '.join(result.score)}")
     try:
         checked(match, result)
     except ProtocolError as error:
@@ -372,23 +376,23 @@ def _situation(match: Match, league: League) -> str:
 def _unfinished(name: str, league: League) -> Match:
     match = _match(name, league)
     if match.result is not None or match.round_id > league.current_round:
-        raise Impossible("a match that is still to end", f"one that {_situation(match, league)}")
+        raise ImpossibleEvent("a match that is still to end", f"one that {_situation(match, league)}")
     return match
 
 
 def _match(name: str, league: League) -> Match:
     if name not in league.matches:
-        raise Impossible("a match of the schedule", name)
+        raise ImpossibleEvent("a match of the schedule", name)
     return league.matches[name]
 
 
 def _player(name: str, league: League) -> Player:
     if name not in league.players:
-        raise Impossible("a player of the league", name)
+        raise ImpossibleEvent("a player of the league", name)
     return league.players[name]
 
 
 def _referee(name: str, league: League) -> Referee:
     if name not in league.referees:
-        raise Impossible("a referee of the league", name)
+        raise ImpossibleEvent("a referee of the league", name)
     return league.referees[name]

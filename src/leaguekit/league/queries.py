@@ -8,7 +8,7 @@ from itertools import islice
 from msgspec import UNSET
 
 from leaguekit.league.records import Match, Outcome, Referee
-from leaguekit.league.rounds import living_referees, referee_turns
+from leaguekit.league.rounds import available_referees, referee_rotation
 from leaguekit.league.state import League
 from leaguekit.league.statistics import player_stats
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError
@@ -49,7 +49,7 @@ def data(league: League, query_type: object, params: QueryParams, reader: str | 
     return make(league, params, reader)
 
 
-def depends_on(league: League, query: LeagueQuery, reader: str) -> Hashable:
+def cache_key(league: League, query: LeagueQuery, reader: str) -> Hashable:
     """All that a query's answer depends on, as long as the league does not change."""
     params = query.query_params
     match query.query_type:
@@ -63,7 +63,7 @@ def depends_on(league: League, query: LeagueQuery, reader: str) -> Hashable:
 
 def waits_for(league: League) -> list[str]:
     """What a league that has begun cannot go on without."""
-    waits = [] if living_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
+    waits = [] if available_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
     if league.held:
         remedy = "(`league rematch --held`, or `league correct`)"
         waits.append(f"the operator: {listed(league.held)} came to nothing too often {remedy}")
@@ -108,10 +108,10 @@ def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator
     rounds = league.rounds if round_id is None else league.rounds[round_id - 1 : round_id]
     names = (name for round_ in rounds for name in round_.matches)
     for match in map(league.matches.__getitem__, islice(names, offset, None)):
-        yield scheduled(league.settings.game_type, match, match.outcome)
+        yield scheduled_match(league.settings.game_type, match, match.outcome)
 
 
-def scheduled(game_type: str, match: Match, outcome: Outcome | None) -> ScheduledMatch:
+def scheduled_match(game_type: str, match: Match, outcome: Outcome | None) -> ScheduledMatch:
     """A match with how it ended."""
     return ScheduledMatch(
         match_id=match.id,
@@ -200,7 +200,7 @@ def own_record(league: League, player_id: str) -> OwnRecord:
 def _referee(league: League, match: Match) -> Referee:
     known = match.referee_id if match.in_play else match.planned
     if known is None or league.referees[known].lost:
-        turns = referee_turns(league)
+        turns = referee_rotation(league)
         known = turns[(match_numbers(match.id)[1] - 1) % len(turns)]
     return league.referees[known]
 

@@ -50,7 +50,7 @@ class Referee(Struct, kw_only=True):
     state: AgentState
     registered: RefereeRegistered
     lost: bool = False
-    in_hand: dict[str, None] = {}
+    assigned_matches: dict[str, None] = {}
 
     @property
     def meta(self) -> RefereeMeta:
@@ -72,7 +72,7 @@ class Referee(Struct, kw_only=True):
     @property
     def free(self) -> int:
         """How many more matches it may be given now."""
-        return 0 if self.lost else max(0, self.capacity - len(self.in_hand))
+        return 0 if self.lost else max(0, self.capacity - len(self.assigned_matches))
 
 
 class Seat(Struct, kw_only=True):
@@ -83,7 +83,7 @@ class Seat(Struct, kw_only=True):
     revoked: bool = False
 
 
-class Breach(Struct, kw_only=True):
+class RuleBreach(Struct, kw_only=True):
     """A rule that an agent broke: the first time in full, and how often so far."""
 
     first_at: str

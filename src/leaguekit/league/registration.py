@@ -16,7 +16,7 @@ from msgspec import UNSET, structs
 
 from leaguekit.league import names
 from leaguekit.league.access import seat_of
-from leaguekit.league.endpoints import place, plain_place, same_host, same_server
+from leaguekit.league.endpoints import canonical_endpoint, is_same_host, is_same_server, place
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
@@ -81,9 +81,9 @@ class Applicant(NamedTuple, Generic[MetaT]):
     # By what the seat code that it showed is recognised; a seat's holder may come from anywhere.
     seat: str | None = None
     # Whether it showed the referees' code, or needs none where it comes from.
-    may_referee: bool = True
+    may_be_referee: bool = True
     # The id that it says it has, if it was asked. Who knows its id has had an answer: this is a late copy of a request.
-    says_it_is: str | None = None
+    claimed_id: str | None = None
     # Whether it may be a repeat. It may not where many have tried to repeat a registration, for they guess.
     may_repeat: bool = True
     # An id it is to have if that is free.
@@ -140,7 +140,7 @@ def register_player(
 def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) -> str:
     """The id that a referee gets, or had. Raises Rejected. Referees' names need not differ."""
     by_seat = _holder("referee", league, league.referees, applicant)
-    if not (by_seat or applicant.may_referee or applicant.returning_id in league.referees):
+    if not (by_seat or applicant.may_be_referee or applicant.returning_id in league.referees):
         detail = "Referees come in with the code that the manager shows at its start, in its URL: /mcp?referee=CODE"
         raise Rejected("referee", "E058", detail)
     if league.settings.strict_referees and applicant.meta.token_scheme != SCHEME:
@@ -208,14 +208,14 @@ def _holder(
     return seat.holder
 
 
-def contested(
+def contested_owner(
     league: League, applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta], role: Role, at: str
 ) -> str | None:
     """The player that gives way if the applicant proves that its own program listens at the endpoint of both.
 
     A player that the operator let in stays, and so do all after the start.
     """
-    owner = owner_of(league, applicant.meta.contact_endpoint)
+    owner = endpoint_owner(league, applicant.meta.contact_endpoint)
     if not league.is_open or owner not in league.players or applicant.returning_id is not None:
         return None
     is_repeat = role == "player" and _known(league, league.players, applicant, at) is not None
@@ -248,7 +248,7 @@ def _known(
         return None
     # An agent that has a seat shows its code again. One that knows its id has had the answer.
     has_seat = seat_of(league, agent.id) is not None
-    return None if has_seat or applicant.says_it_is == agent.id else agent.id
+    return None if has_seat or applicant.claimed_id == agent.id else agent.id
 
 
 def _as_shown(meta: AnyMetaT) -> AnyMetaT:
@@ -257,7 +257,7 @@ def _as_shown(meta: AnyMetaT) -> AnyMetaT:
 
 
 def _check_unlike_others(league: League, name: str, known: str | None) -> None:
-    for likeness in names.likenesses(name):
+    for likeness in names.confusable_forms(name):
         other = league.names.get(likeness, known)
         if other is not None and other != known:
             called = league.players[other].meta.display_name
@@ -291,25 +291,25 @@ def _check_endpoint(
     endpoint = applicant.meta.contact_endpoint
     if place(endpoint) is None:
         raise Rejected(role, "E048", "it is no address")
-    if same_server(endpoint, applicant.manager_endpoint):
+    if is_same_server(endpoint, applicant.manager_endpoint):
         raise Rejected(role, "E048", "it is the manager's own address")
-    owner = owner_of(league, endpoint)
+    owner = endpoint_owner(league, endpoint)
     if owner not in (None, known):
         raise Rejected(role, "E048", _taken(league, endpoint, owner), words=_TAKEN[role])
-    if stays_with is not None and not same_host(endpoint, stays_with):
+    if stays_with is not None and not is_same_host(endpoint, stays_with):
         raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")
 
 
-def owner_of(league: League, endpoint: str) -> str | None:
+def endpoint_owner(league: League, endpoint: str) -> str | None:
     """The agent that is called at an endpoint, however it is written.
 
     In a log of an earlier release two may share one: each may return to where it is.
     """
     if (owner := league.endpoints.get(str(place(endpoint)))) is not None:
         return owner
-    where = plain_place(endpoint)
+    where = canonical_endpoint(endpoint)
     agents = (league.players.get(name) or league.referees[name] for name in league.endpoints.values())
-    return next((agent.id for agent in agents if plain_place(agent.meta.contact_endpoint) == where), None)
+    return next((agent.id for agent in agents if canonical_endpoint(agent.meta.contact_endpoint) == where), None)
 
 
 def _taken(league: League, endpoint: str, owner: str) -> str:

@@ -68,7 +68,7 @@ def record_result(
     ]
 
 
-def dispute(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
+def flag_second_report(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
     """What follows from a second report, which never counts: if it differs from the first it is flagged, once."""
     match = league.matches[report.match_id]
     reason = f"{referee_id} reported it a second time, and differently"
@@ -99,7 +99,7 @@ def void_attempt(
     return _voided(match, reason, at)
 
 
-def rule_unreachable(
+def forfeit_unreachable(
     league: League, match_id: str, attempt: int, losers: list[str], at: str, *, referee_id: str
 ) -> list[Event]:
     """End a match that a referee gives up because neither it nor the manager can call these players."""
@@ -114,7 +114,7 @@ def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[
     referee = league.referees[referee_id]
     if referee.lost or league.state == "LEAGUE_COMPLETED":
         return []
-    voided = [event for name in referee.in_hand for event in _voided(league.matches[name], reason, at)]
+    voided = [event for name in referee.assigned_matches for event in _voided(league.matches[name], reason, at)]
     return [RefereeLost(at=at, referee_id=referee_id, reason=reason), *voided]
 
 

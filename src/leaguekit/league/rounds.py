@@ -28,21 +28,21 @@ def create(settings: Settings, at: str) -> list[Event]:
     return [LeagueCreated(at=at, settings=settings)]
 
 
-def start(league: League, at: str, *, by_operator: bool = False, most_matches: int = MAX_MATCHES) -> list[Event]:
+def start(league: League, at: str, *, by_operator: bool = False, max_matches: int = MAX_MATCHES) -> list[Event]:
     """Close the registrations and make the schedule, in the order of the players' ids.
 
-    A league that would have more than ``most_matches`` is not started.
+    A league that would have more than ``max_matches`` is not started.
     """
     if not league.is_open:
         raise ProtocolError("E058", "The league has been started already.")
     players = sorted(league.table.rows, key=lambda player: int(player[1:]))
-    if len(players) < 2 or not living_referees(league):
+    if len(players) < 2 or not available_referees(league):
         raise ProtocolError(
             "E030",
             "A league needs two players and a referee; this one has "
-            f"{len(players)} and {len(living_referees(league))}.",
+            f"{len(players)} and {len(available_referees(league))}.",
         )
-    count, most = match_count(len(players), league.settings.rounds), min(most_matches, MAX_MATCHES)
+    count, most = match_count(len(players), league.settings.rounds), min(max_matches, MAX_MATCHES)
     if count > most:
         raise ProtocolError("E058", _too_many(len(players), count, most))
     rounds = round_robin(players, league.settings.rounds)
@@ -62,12 +62,12 @@ def announce_round(league: League, at: str) -> list[Event]:
     """
     if league.state != "RUNNING_LEAGUE" or league.paused or league.round_in_play:
         return []
-    if league.current_round == len(league.rounds) or not living_referees(league):
+    if league.current_round == len(league.rounds) or not available_referees(league):
         return []
     round_ = league.rounds[league.current_round]
     matches = [league.matches[name] for name in round_.matches]
     forfeits = [ruling for match in matches if (ruling := _forfeit(league, match, at)) is not None]
-    turns = cycle(referee_turns(league))
+    turns = cycle(referee_rotation(league))
     return [
         RoundAnnounced(at=at, round_id=round_.id, referees=[next(turns) for _ in matches]),
         *forfeits,
@@ -84,7 +84,7 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
     """
     if league.paused or not league.waiting:
         return []
-    living = len(living_referees(league))
+    living = len(available_referees(league))
     free = {referee.id: referee.free for referee in league.referees.values() if referee.free}
     on_announcement = {one.id for one in league.referees.values() if one.shows_own_token and not one.lost}
     events: list[Event] = []
@@ -125,13 +125,13 @@ def _referee_for(match: Match, free: dict[str, int], on_announcement: set[str]) 
     return max(others or free, key=lambda one: (one not in on_announcement, free[one]))
 
 
-def living_referees(league: League) -> list[str]:
+def available_referees(league: League) -> list[str]:
     return [referee.id for referee in league.referees.values() if not referee.lost]
 
 
-def referee_turns(league: League) -> list[str]:
+def referee_rotation(league: League) -> list[str]:
     """The order in which matches fall to referees, over and over: each as often as it takes matches at once."""
-    referees = [league.referees[name] for name in living_referees(league)] or list(league.referees.values())
+    referees = [league.referees[name] for name in available_referees(league)] or list(league.referees.values())
     turns = sorted((turn / one.capacity, place) for place, one in enumerate(referees) for turn in range(one.capacity))
     return [referees[place].id for _, place in turns]
 

@@ -21,7 +21,7 @@ _PRIVATE = ("contact_endpoint", "address")
 PLAYER = re.compile(r"\b(P[0-9]{2,9})\b")
 
 
-class Teller:
+class EventFormatter:
     """Tells a league's events, in order, to whoever may know how it went.
 
     The seed is told with the league's end, for then it gives nothing away; where agents live, only if asked for.
@@ -66,7 +66,7 @@ def sentence(event: e.Event) -> str:
     return type(event).__name__ if tell is None else tell(event)
 
 
-def with_names(said: str, names: Mapping[str, str]) -> str:
+def add_player_names(said: str, names: Mapping[str, str]) -> str:
     """A sentence that speaks of players by their ids, with their names before those."""
     return PLAYER.sub(lambda found: f"{names[found[0]]} ({found[0]})" if found[0] in names else found[0], said)
 

@@ -17,9 +17,9 @@ from msgspec import structs
 
 from leaguekit.league import events as e
 from leaguekit.league.endpoints import place
-from leaguekit.league.evidence import count_requests, evidence_in
-from leaguekit.league.names import likenesses
-from leaguekit.league.records import Breach, Match, Out, Player, Referee, Round, Seat, failures_after
+from leaguekit.league.evidence import count_requests, read_evidence
+from leaguekit.league.names import confusable_forms
+from leaguekit.league.records import Match, Out, Player, Referee, Round, RuleBreach, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import INT32_MAX, AgentState, LeagueState
@@ -62,7 +62,7 @@ class League:
     # What asks for the operator's eye, by match.
     flags: dict[str, list[str]]
     # What agents were forgiven, by agent and rule.
-    broken_rules: dict[str, dict[str, Breach]]
+    broken_rules: dict[str, dict[str, RuleBreach]]
     # Where players' moves came from, as they state, in all matches that referees reported. A match that was played
     # again counts twice. A player that states nothing is not in it.
     move_origins: dict[str, MoveOrigins]
@@ -135,7 +135,7 @@ class League:
             self._free_name(player)
         player.registered, player.state, player.failures = event, _AGENTS_STATE[self.state], 0
         self._remember(player)
-        self.names |= dict.fromkeys(likenesses(player.meta.display_name), player.id)
+        self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
         if event.seat is not None:
             self.seats[event.seat].holder = player.id
         self.table.enter(player.id, player.meta.display_name)
@@ -206,7 +206,7 @@ class League:
         match.referee_id, match.attempt, match.in_play = referee.id, event.attempt, True
         match.assigned_at = sys.intern(event.at)
         del self.waiting[match.id]
-        referee.in_hand[match.id] = None
+        referee.assigned_matches[match.id] = None
         for player in match.players:
             self.players[player].playing = match.id
 
@@ -220,7 +220,7 @@ class League:
             player.failures = failures_after(player.failures, event.result.details, name)
         for name, origins in (event.result.details.move_origins or {}).items():
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
-        for name, told in evidence_in(event.result.details).items():
+        for name, told in read_evidence(event.result.details).items():
             count_requests(self.requests.setdefault(self.players[name].id, RequestCounts()), told)
 
     @_fold.register
@@ -276,7 +276,7 @@ class League:
     def _(self, event: e.RulesBroken) -> None:
         of_agent = self.broken_rules.setdefault(event.agent_id, {})
         for one in event.rules:
-            first = Breach(first_at=event.at, came=one.came, expected=one.expected)
+            first = RuleBreach(first_at=event.at, came=one.came, expected=one.expected)
             breach = of_agent.setdefault(one.rule, first)
             breach.count = min(breach.count + one.count, INT32_MAX)
 
@@ -343,7 +343,7 @@ class League:
         self.verifiers.pop(agent.registered.verifier, None)
 
     def _free_name(self, player: Player) -> None:
-        for likeness in likenesses(player.meta.display_name):
+        for likeness in confusable_forms(player.meta.display_name):
             if self.names.get(likeness) == player.id:
                 del self.names[likeness]
 
@@ -364,7 +364,7 @@ class League:
     def _leave_referee(self, match: Match) -> None:
         if match.in_play:
             match.in_play = False
-            self.referees[match.referee_id or ""].in_hand.pop(match.id)
+            self.referees[match.referee_id or ""].assigned_matches.pop(match.id)
             for player in match.players:
                 self.players[player].playing = None
 

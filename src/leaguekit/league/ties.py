@@ -50,7 +50,7 @@ def placed_rows(table: Table) -> list[PlacedRow]:
     ]
 
 
-def order_in_words(tie_breaks: Sequence[TieBreak]) -> str:
+def describe_order(tie_breaks: Sequence[TieBreak]) -> str:
     """What decides the order of a league's table."""
     fewest = {"technical_losses": "fewest technical losses"}
     last: tuple[Decider, ...] = () if "lot" in tie_breaks else ("id",)

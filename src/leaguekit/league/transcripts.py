@@ -15,7 +15,7 @@ from leaguekit.protocol.messages import MatchTranscript, ResultDetails, Transcri
 _CALLS = ("CHOOSE_PARITY_CALL", "GAME_MOVE_CALL")
 
 
-def faults_in_transcript(recorded: ResultRecorded, transcript: MatchTranscript) -> Iterator[Fault]:
+def check_transcript(recorded: ResultRecorded, transcript: MatchTranscript) -> Iterator[Fault]:
     """What does not fit the result in a transcript of the same attempt."""
     details = recorded.result.details
     for entry in transcript.entries:

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import UNSET
@@ -31,7 +31,7 @@ from leaguekit.protocol import codes, ids, times, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId
-from leaguekit.protocol.ids import MANAGER, read_sender
+from leaguekit.protocol.ids import MANAGER, Role, read_sender
 from leaguekit.protocol.patterns import valid
 from leaguekit.transport.addresses import (
     MAX_THREADS_FOR_APPLICANTS,
@@ -180,7 +180,7 @@ class Admission:
             address=peer_address(peer.host),
             returning_id=None if known is None else known.id,
             seat=None if seat is None else codes.verifier("seat", seat).hex(),
-            may_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
+            may_be_referee=self._is_local(peer) or self.is_referee_code(codes.shown_in(peer.query, "referee")),
             may_repeat=self._wrong_repeats[self._owner(meta)] < MAX_WRONG_REPEATS,
             wanted_id=self._wanted_id(request.sender),
         )
@@ -196,7 +196,7 @@ class Admission:
 
     def _owner(self, meta: m.PlayerMeta | m.RefereeMeta) -> str:
         """The agent at an endpoint, or an empty text."""
-        return commands.owner_of(self._ledger.league, meta.contact_endpoint) or ""
+        return commands.endpoint_owner(self._ledger.league, meta.contact_endpoint) or ""
 
     def _admit_player(self, applicant: commands.Applicant[m.PlayerMeta], peer: Peer) -> str:
         league = self._ledger.league
@@ -244,14 +244,14 @@ class Admission:
         if self._ledger.league.agent(agent_id) is not None and (seconds := self._returns.take(agent_id)):
             raise ProtocolError("E059", f"{agent_id} has registered too often: try again in {max(seconds, 0.1):.1f} s.")
 
-    async def _settle_endpoint(self, role: Literal["player", "referee"], applicant: Any, peer: Peer) -> None:
+    async def _settle_endpoint(self, role: Role, applicant: Any, peer: Peer) -> None:
         """Withdraw a player that has registered with the endpoint of the applicant's own program.
 
         Anybody can register any endpoint. A program of ours shows in its answer to a ping which registration it has
         sent. So an applicant that is not there takes nobody's endpoint away.
         """
         league = self._ledger.league
-        holder = commands.contested(league, applicant, role, self._now())
+        holder = commands.contested_owner(league, applicant, role, self._now())
         if holder is None or self._contests.take(address_block(peer.host)):
             return
         # Where the holder is called: the applicant's own address may lead to another program.
@@ -262,7 +262,7 @@ class Admission:
                 is_there = shows_mark(await reachable(self._caller(applicant), url, SECONDS), mark)
             except (CallFailed, CallerLate):
                 is_there = False
-        if commands.contested(league, applicant, role, self._now()) != holder:
+        if commands.contested_owner(league, applicant, role, self._now()) != holder:
             return
         name = applicant.meta.display_name
         if not is_there:
@@ -275,9 +275,7 @@ class Admission:
         self._ledger.record(commands.withdraw(league, holder, reason, self._now()))
         log.warning("%s is withdrawn: %s", holder, reason)
 
-    async def _asked(
-        self, role: Literal["player", "referee"], applicant: commands.Applicant[Any], peer: Peer
-    ) -> commands.Applicant[Any]:
+    async def _asked(self, role: Role, applicant: commands.Applicant[Any], peer: Peer) -> commands.Applicant[Any]:
         """An applicant that was called, with what it says. Raises Rejected if it cannot be."""
         url, settings = applicant.meta.contact_endpoint, self._ledger.league.settings
         check_address(role, url, peer)
@@ -286,7 +284,7 @@ class Admission:
             # Many open their port only when they have the answer: who is there is looked at before the start.
             return applicant
         says = await check_reachable(self._caller(applicant), role, url, settings.league_id)
-        return applicant._replace(says_it_is=says)
+        return applicant._replace(claimed_id=says)
 
     def _caller(self, applicant: commands.Applicant[Any]) -> Caller:
         is_known = applicant.returning_id is not None or applicant.seat is not None
@@ -326,7 +324,7 @@ class Admission:
         return given.token if agent.registered.verifier == tokens.verifier(given.token).hex() else None
 
     def _now(self) -> str:
-        return times.written(self._world.now())
+        return times.format_timestamp(self._world.now())
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self._world.now(), request.conversation_id)

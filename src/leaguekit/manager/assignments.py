@@ -12,7 +12,7 @@ from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league import commands, queries
 from leaguekit.league.records import Match
-from leaguekit.league.rounds import living_referees
+from leaguekit.league.rounds import available_referees
 from leaguekit.manager.attendance import Attendance
 from leaguekit.manager.broadcasts import Recipients
 from leaguekit.manager.ledger import Ledger
@@ -86,7 +86,7 @@ class Assignments:
             # It may still be busy with a match that the manager has ended; in time it is free, or overdue.
             log.warning("%s did not take %s: %s", referee_id, match_id, ack.reason)
             refusals += 1
-            if refusals >= MAX_REFUSALS and len(living_referees(self._ledger.league)) > 1:
+            if refusals >= MAX_REFUSALS and len(available_referees(self._ledger.league)) > 1:
                 self._void(match, attempt, f"{referee_id} did not take it: {str(ack.reason)[:MAX_REASON]}")
                 return
             await asyncio.sleep(PING_EVERY)
@@ -99,7 +99,7 @@ class Assignments:
             watched = [
                 one
                 for one in self._ledger.league.referees.values()
-                if (one.in_hand or one.lost) and not self._attendance.expects(one.id)
+                if (one.assigned_matches or one.lost) and not self._attendance.expects(one.id)
             ]
             alive = await asyncio.gather(*(self._answers(referee.id) for referee in watched))
             missed = {
@@ -127,9 +127,9 @@ class Assignments:
         # A referee that begins on the announcement has more matches than it plays at once: each that it ends gives the
         # others new time.
         in_play = {
-            (name, league.matches[name].attempt, len(referee.in_hand) if referee.shows_own_token else 0): name
+            (name, league.matches[name].attempt, len(referee.assigned_matches) if referee.shows_own_token else 0): name
             for referee in league.referees.values()
-            for name in referee.in_hand
+            for name in referee.assigned_matches
         }
         self._since = {key: self._since.get(key, now) for key in in_play}
         for key, name in in_play.items():
@@ -178,7 +178,7 @@ class Assignments:
         )
 
     def _now(self) -> str:
-        return times.written(self._world.now())
+        return times.format_timestamp(self._world.now())
 
 
 def longest_match(limits: m.TimeLimits, turns: int) -> float:

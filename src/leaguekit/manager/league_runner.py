@@ -21,7 +21,7 @@ from leaguekit.league import commands, queries
 from leaguekit.league import events as e
 from leaguekit.league.records import Round
 from leaguekit.league.results import MAX_FAILURES
-from leaguekit.league.rounds import living_referees
+from leaguekit.league.rounds import available_referees
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.manager.assignments import Assignments
 from leaguekit.manager.attendance import Attendance
@@ -102,7 +102,7 @@ class LeagueRunner:
         self._task(self.outages.watch())
         self._task(self._publish_decided())
         if self.start_at is not None:
-            self._task(self._start_in_time(times.read(self.start_at)))
+            self._task(self._start_in_time(times.parse_timestamp(self.start_at)))
         self._task(self._conduct())
         over = self._task(self._completed.wait())
         failures = (self._ledger.failed, self._failed)
@@ -136,7 +136,7 @@ class LeagueRunner:
         """What the league waits for, but for agents and the operator."""
         waits = [] if self.trouble is None else [f"the network: {self.trouble}"]
         if self._resting:
-            waits.append(f"a pause to end: the last attempt at {queries.listed(self._resting)} was void")
+            waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._resting)} was void")
         return waits
 
     def look_again(self) -> None:
@@ -156,7 +156,7 @@ class LeagueRunner:
             self._failed.set_result(error)
 
     def _now(self) -> str:
-        return times.written(self._world.now())
+        return times.format_timestamp(self._world.now())
 
     def _round(self) -> Round:
         return self._ledger.league.rounds[self._ledger.league.current_round - 1]
@@ -204,7 +204,7 @@ class LeagueRunner:
                 self._task(self._say_goodbye_to(agent_id))
             return True
         for referee in league.referees.values():
-            for match_id in referee.in_hand:
+            for match_id in referee.assigned_matches:
                 self._task(self._assignments.hand_over(match_id))
         for match_id in league.waiting:
             if league.matches[match_id].voids:
@@ -256,7 +256,7 @@ class LeagueRunner:
         count = len(league.table.rows)
         if match_count(count, league.settings.rounds) > MAX_MATCHES:
             return False
-        return count >= max(players, 2) and len(living_referees(league)) >= max(referees, 1)
+        return count >= max(players, 2) and len(available_referees(league)) >= max(referees, 1)
 
     def _announce(self, round_id: int, agents: list[str]) -> None:
         """Tell agents of a round."""
@@ -411,7 +411,7 @@ class LeagueRunner:
                 self._welcome(event.player_id, [] if playing is None else [playing])
             case e.RefereeRegistered():
                 # It may have forgotten what it has in hand; one that has not takes no harm.
-                self._welcome(event.referee_id, self._ledger.league.referees[event.referee_id].in_hand)
+                self._welcome(event.referee_id, self._ledger.league.referees[event.referee_id].assigned_matches)
             case e.LeagueCompleted():
                 self._ended_at = asyncio.get_running_loop().time()
         self._changed.set()
@@ -556,7 +556,7 @@ class LeagueRunner:
         if failures and not self.outages.is_on:
             self.outages.suspect()
             self._ledger.record(commands.note_failures(league, agent_id, failures, self._now()))
-        elif not failures and commands.is_missed(league, agent_id):
+        elif not failures and commands.has_missed_calls(league, agent_id):
             self._ledger.record(commands.note_answer(league, agent_id, self._now()))
 
     def _envelope(self, conversation_id: str) -> m.Envelope:

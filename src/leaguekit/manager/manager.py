@@ -17,10 +17,10 @@ from msgspec import UNSET, Raw, structs
 from leaguekit.agents.logs import about
 from leaguekit.agents.world import World
 from leaguekit.league import commands
-from leaguekit.league.endpoints import place
+from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.events import PlayerRegistered, RefereeRegistered
-from leaguekit.league.evidence import evidence_of
-from leaguekit.league.outage import is_lost_by_silence, unheard
+from leaguekit.league.evidence import parse_evidence
+from leaguekit.league.outage import is_lost_by_silence, unconnected_players
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.manager.admission import Admission
@@ -227,7 +227,7 @@ class Manager:
             return outages.latest, True
         if match is None or not match.in_play:
             return None
-        silent = unheard(report.result)
+        silent = unconnected_players(report.result)
         reached = await outages.reached(silent)
         is_excused = self._excused[match.id] < (MAX_EXCUSES if len(silent) == 2 else MAX_EXCUSES_OF_ONE)
         if not reached or (len(silent) == 1 and not is_excused):
@@ -244,7 +244,7 @@ class Manager:
         except ProtocolError as error:
             log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
             if error.code == "E054":
-                self.ledger.record(commands.dispute(league, report, referee.id, self._now()))
+                self.ledger.record(commands.flag_second_report(league, report, referee.id, self._now()))
                 await self._refuse_later(error)
             raise
         return m.MatchResultAck(
@@ -282,7 +282,7 @@ class Manager:
             return self._void(report, referee, outage=False)
         if await outages.touched(match.id):
             return self._void(report, referee, outage=True)
-        gone, told = await outages.gone(match.players), evidence_of(report.evidence)
+        gone, told = await outages.gone(match.players), parse_evidence(report.evidence)
         # An outage may have begun while the first players were called.
         if player_id in gone and await outages.touched(match.id):
             return self._void(report, referee, outage=True)
@@ -290,7 +290,7 @@ class Manager:
             others = [one for one in gone if one in told and not told[one].has_answered]
             losers = [one for one in match.players if one == player_id or one in others]
             league, now = self.ledger.league, self._now()
-            events = commands.rule_unreachable(league, match.id, report.attempt, losers, now, referee_id=referee.id)
+            events = commands.forfeit_unreachable(league, match.id, report.attempt, losers, now, referee_id=referee.id)
             self.ledger.record(events)
             return self._void_ack(report)
         self._excused[match.id] += 1
@@ -330,7 +330,10 @@ class Manager:
         if agent is not None:
             self._check_shown_token(agent, request, peer)
         if agent is None or (kind is not None and type(agent) is not kind):
-            shown = {"provided_token": tokens.shortened(request.auth_token), "expected_format": "tok-{agent_id}-{hash}"}
+            shown = {
+                "provided_token": tokens.shorten_token(request.auth_token),
+                "expected_format": "tok-{agent_id}-{hash}",
+            }
             raise ProtocolError("E012", context=shown)
         sender = sender_of("player" if type(agent) is Player else "referee", agent.id)
         if request.sender != sender:
@@ -373,7 +376,7 @@ class Manager:
         if isinstance(agent, Referee):
             return recipient
         if agent.out is not None:
-            if league.endpoints.get(str(place(recipient.url)), agent_id) != agent_id:
+            if league.endpoints.get(str(parse_endpoint(recipient.url)), agent_id) != agent_id:
                 return None
             recipient = recipient._replace(has_left=True)
         return recipient if self._open is None else self._open.addressed(recipient, agent)

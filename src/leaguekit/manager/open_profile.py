@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -26,7 +26,7 @@ from leaguekit.manager.reachability import SECONDS
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.protocol.ids import sender_of
+from leaguekit.protocol.ids import Role, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, HttpAnswer, Peer
@@ -162,7 +162,7 @@ class OpenManager:
         self._ledger.record(commands.note_broken_rules(self._ledger.league, agent_id, due, self._now()))
 
     def _now(self) -> str:
-        return times.written(self._world.now())
+        return times.format_timestamp(self._world.now())
 
     def _starts(self, operation: dict[str, Any]) -> bool:
         is_start = operation.get("command") == "start" and self._ledger.league.is_open
@@ -173,7 +173,7 @@ class OpenManager:
         if incoming.kind is None:
             raise ProtocolError("E042")
         settings = self._ledger.league.settings
-        role: Literal["player", "referee"] = "player"
+        role: Role = "player"
         if isinstance(agent, Referee) or incoming.kind is m.RefereeRegisterRequest:
             role = "referee"
         known = {

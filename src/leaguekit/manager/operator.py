@@ -19,7 +19,7 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.league.results import known_match
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.state import League
-from leaguekit.league.ties import first_place, order_in_words, placed_rows, tie_sentences
+from leaguekit.league.ties import describe_order, first_place, placed_rows, tie_sentences
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import Count, RoundId, Url
@@ -33,7 +33,7 @@ from leaguekit.protocol.messages import (
     ResultDetails,
 )
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.plain_text import without_places
+from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.rpc import Call, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import AddressPolicy
@@ -66,7 +66,7 @@ class Operation(msgspec.Struct, kw_only=True):
     endpoint: str = ""
     display_name: str = ""
     # For a start: how many matches the operator has agreed to.
-    most_matches: int = MAX_MATCHES
+    max_matches: int = MAX_MATCHES
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
 
@@ -138,7 +138,7 @@ class Operator:
 
     def has(self, token: str) -> bool:
         """Whether this is the admin token."""
-        return tokens.recognised(token, self._admin)
+        return tokens.matches_verifier(token, self._admin)
 
     def new_referee_code(self, at: str) -> tuple[str, list[Event]]:
         """A code by which referees come in, and the event that makes it the only one."""
@@ -255,7 +255,7 @@ def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
 Deed = Callable[[League, Operation, str], list[Event]]
 _DEEDS: dict[str, Deed] = {
     "start": lambda league, operation, at: commands.start(
-        league, at, by_operator=True, most_matches=operation.most_matches
+        league, at, by_operator=True, max_matches=operation.max_matches
     ),
     "pause": lambda league, operation, at: commands.pause(league, operation.reason, at),
     "resume": lambda league, operation, at: commands.resume(league, operation.reason, at),
@@ -293,7 +293,7 @@ def _standings(league: League, _operation: Operation) -> dict[str, Any]:
         "standings": msgspec.to_builtins(rows[:MAX_STANDINGS]),
         "first": first_place(rows, is_over=league.state == "LEAGUE_COMPLETED") if rows else None,
         "ties": tie_sentences(rows, league.settings.tie_breaks, MAX_TIES),
-        "order": order_in_words(league.settings.tie_breaks),
+        "order": describe_order(league.settings.tie_breaks),
     }
 
 
@@ -371,7 +371,7 @@ _GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": 
 _LOOKS: dict[str, Look] = {
     "status": _status,
     # What an agent states may hold an address.
-    "moves": lambda league, _operation: {"moves": without_places(msgspec.to_builtins(league.move_origins))},
+    "moves": lambda league, _operation: {"moves": remove_addresses(msgspec.to_builtins(league.move_origins))},
     "standings": _standings,
     "schedule": _schedule,
 }

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from leaguekit.agents.calls import reachable
 from leaguekit.league import events as e
-from leaguekit.league.outage import Outage
+from leaguekit.league.outage import OutageDetector
 from leaguekit.manager.broadcasts import Recipients
 from leaguekit.manager.ledger import Ledger
 from leaguekit.transport.addresses import Resolver, addresses_of
@@ -38,7 +38,7 @@ class Outages:
         self._ledger = ledger
         self._recipient = recipient
         self._changed = changed
-        self._outage = Outage()
+        self._outage = OutageDetector()
         self._turn = 0
         self._resolver = Resolver()
         # The address of each player that has answered.
@@ -94,7 +94,7 @@ class Outages:
             await self._look()
         # After a restart it is not known when that was.
         began = self._since.get(match_id, -math.inf)
-        return self.is_on or self._outage.spans(began) or began < self._gateway_back
+        return self.is_on or self._outage.has_occurred_since(began) or began < self._gateway_back
 
     async def reached(self, players: Sequence[str]) -> list[str]:
         """Those of some players that answer now."""
@@ -104,7 +104,7 @@ class Outages:
     async def gone(self, players: Sequence[str]) -> list[str]:
         """Those of some players that cannot be connected to now, if others can be; ``touched`` has looked."""
         league = self._players()
-        if len(self._outage.gone(league)) == len(league):
+        if len(self._outage.unreachable(league)) == len(league):
             return []
         there = await asyncio.gather(*(self._is_there(player, unable=None) for player in players))
         return [player for player, is_there in zip(players, there, strict=True) if is_there is False]
@@ -129,12 +129,12 @@ class Outages:
         first, rest = players[:SAMPLE], players[SAMPLE:]
         self._turn += SAMPLE
         await self._call(first)
-        if rest and (self.is_on or 2 * len(self._outage.gone(first)) > len(first)):
+        if rest and (self.is_on or 2 * len(self._outage.unreachable(first)) > len(first)):
             await self._call(rest)
         await self._look_at_gateways()
         now = asyncio.get_running_loop().time()
         # Those that have never answered count as one host.
-        if self._outage.judge({player: self._hosts.get(player, "") for player in players}, now):
+        if self._outage.update({player: self._hosts.get(player, "") for player in players}, now):
             if self._outage.is_on:
                 self.latest = SENTENCE
                 log.warning("%s; the league waits until they can be", SENTENCE)
@@ -179,7 +179,7 @@ class Outages:
         now = asyncio.get_running_loop().time()
         for player, is_there in zip(players, there, strict=True):
             if is_there is not None:
-                self._outage.note(player, now, there=is_there)
+                self._outage.note(player, now, connected=is_there)
         unknown = [player for player, is_there in zip(players, there, strict=True) if is_there]
         await asyncio.gather(*(self._note_host(player) for player in unknown if player not in self._hosts))
 

@@ -42,7 +42,7 @@ class QueryCache:
     def to(self, query: m.LeagueQuery, reader: str, now: str) -> Raw:
         """The encoded answer. Raises ProtocolError for an unknown league or type."""
         ledger = self._ledger
-        key = queries.depends_on(ledger.league, query, reader)
+        key = queries.cache_key(ledger.league, query, reader)
         if self._number != ledger.number:
             self._forget()
         opening, between, closing = self._ready.get(key) or self._made(key, query, reader)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from typing import Literal
 
 from leaguekit.agents.calls import reachable, said_to_be
-from leaguekit.league.endpoints import place, same_server
+from leaguekit.league.endpoints import is_same_server, parse_endpoint
 from leaguekit.league.registration import Applicant, Rejected
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import (
     NEVER,
@@ -30,12 +30,10 @@ log = logging.getLogger(__name__)
 SECONDS = 2.0
 _ASK = "Ask the operator for a seat code"
 
-Role = Literal["player", "referee"]
-
 
 def check_address(role: Role, url: str, peer: Peer) -> None:
     """Raises Rejected for an address that leads to its caller or to the manager, or where nobody is ever called."""
-    where = place(url)
+    where = parse_endpoint(url)
     if where is not None and is_literal(where.host) and (is_in(where.host, NEVER) or is_broadcast(where.host)):
         raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
     if (better := url_to_use(url, peer.host)) is not None:
@@ -44,7 +42,7 @@ def check_address(role: Role, url: str, peer: Peer) -> None:
     if peer.host == UNKNOWN_HOST and is_loopback(_host(url)):
         detail = f"{url} leads everybody to their own machine; register with an address that others can reach"
         raise Rejected(role, "E048", detail)
-    if same_server(url, Url("http", *peer.server, "/").whole):
+    if is_same_server(url, Url("http", *peer.server, "/").whole):
         raise Rejected(role, "E048", f"{url} leads to the manager itself; register with where the agent listens")
 
 
@@ -108,5 +106,5 @@ _counted = lru_cache(maxsize=4_096)(address_block)
 @lru_cache(maxsize=4_096)
 def _host(url: str) -> str:
     """The host of a URL that leads somewhere, as it is counted."""
-    where = place(url)
+    where = parse_endpoint(url)
     return "" if where is None else address_block(where.host)

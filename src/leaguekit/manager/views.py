@@ -132,7 +132,7 @@ def rounds_view(league: League, paths: Views) -> tuple[Path, Any]:
         yield head[:-1] + b',"matches":['
         for first in range(0, len(matches), MATCHES_A_PIECE):
             piece = slice(first, first + MATCHES_A_PIECE)
-            shown = map(queries.scheduled, repeat(game_type), matches[piece], outcomes[piece])
+            shown = map(queries.scheduled_match, repeat(game_type), matches[piece], outcomes[piece])
             yield (b",\n" if first else b"\n") + b",\n".join(map(msgspec.json.encode, shown))
         yield b"\n]}\n"
 

@@ -2,7 +2,7 @@
 
 The shell carries the effects out and reports what came of them. It hands in one input for every ``Ask`` (an answer,
 ``Wrong``, ``Failed`` or ``Late``); then the match ends. What a player posts by itself has no ask (``None``), and a
-``Tell`` with no ask is the answer to such a post.
+``SendError`` with no ask is the answer to such a post.
 
 What a side is doing, and what an input then does (anything else changes nothing):
 
@@ -26,12 +26,11 @@ from typing import Any, ClassVar, Literal
 from msgspec import UNSET, Struct
 
 from leaguekit.games.base import SIDES, Game, Question, Side
-from leaguekit.match.rulings import Ruling, Verdict, by_fault, by_play, sentence
+from leaguekit.match.rulings import Ruling, Verdict, sentence, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import (
     Ask,
     Declined,
     Effect,
-    Entered,
     Failed,
     Finish,
     GameFault,
@@ -41,7 +40,8 @@ from leaguekit.match.signals import (
     Limits,
     Moved,
     Seat,
-    Tell,
+    SendError,
+    StageEntered,
     Void,
     What,
     Withdrawn,
@@ -214,7 +214,7 @@ class Match:
         self._in_play = True
         self._began = now
         invitations = [self._request(player, "INVITED", None, now) for player in self._players.values()]
-        return [Entered(self.stage), *invitations]
+        return [StageEntered(self.stage), *invitations]
 
     def handle(self, given: Input, now: float) -> list[Effect]:
         """What follows from an input; nothing if it comes too late, twice, or for an old ask."""
@@ -336,7 +336,9 @@ class Match:
         if outcome is None:
             return [*effects, *self._call(now)]
         choices = self.game.choices(self._position)
-        verdict = by_play(outcome, self._ids(), drawn=self._drawn, choices=choices, recall=self._evidence())
+        verdict = verdict_by_play(
+            outcome, self._ids(), drawn=self._drawn, choices=choices, make_evidence=self._evidence()
+        )
         return [*effects, self._enter("DRAWING_NUMBER"), *self._finish(verdict)]
 
     def _call(self, now: float) -> list[Effect]:
@@ -350,15 +352,15 @@ class Match:
         faults = {side: player.fault for side, player in self._players.items() if player.fault is not None}
         # A choice that was made before the other side failed is shown.
         choices = self.game.choices(self._position) | {side: str(move) for side, move in self._moves.items()}
-        return self._finish(by_fault(faults, self._ids(), choices=choices, recall=self._evidence()))
+        return self._finish(verdict_by_fault(faults, self._ids(), choices=choices, make_evidence=self._evidence()))
 
     def _finish(self, verdict: Verdict) -> list[Effect]:
         self._in_play = False
         return [self._enter("FINISHED"), Finish(verdict)]
 
-    def _enter(self, stage: MatchState) -> Entered:
+    def _enter(self, stage: MatchState) -> StageEntered:
         self.stage = stage
-        return Entered(stage)
+        return StageEntered(stage)
 
     # The pieces that effects are made of.
 
@@ -384,7 +386,7 @@ class Match:
         player.deadline = deadline
         return Ask(player.side, player.ask, _WANTED[player.phase], player.question, send_at, deadline)
 
-    def _tell_failed(self, player: _Player, given: Failed, what: What, most: int, again: float | None) -> Tell:
+    def _tell_failed(self, player: _Player, given: Failed, what: What, most: int, again: float | None) -> SendError:
         fault = GameFault(
             code=given.code,
             detail=CATALOGUE[given.code].sentence,
@@ -397,9 +399,9 @@ class Match:
             else f"Technical loss if no answer comes within {most} retries.",
             next_retry_at=again,
         )
-        return Tell(given.side, given.ask, fault)
+        return SendError(given.side, given.ask, fault)
 
-    def _tell_wrong(self, player: _Player, given: Wrong, now: float) -> Tell:
+    def _tell_wrong(self, player: _Player, given: Wrong, now: float) -> SendError:
         fault = GameFault(
             code=given.code,
             detail=given.detail,
@@ -411,7 +413,7 @@ class Match:
             time_remaining=max(0.0, player.deadline - now),
             context=given.context,
         )
-        return Tell(given.side, given.ask, fault)
+        return SendError(given.side, given.ask, fault)
 
     def _action(self, what: What) -> str:
         move = "CHOOSE_PARITY_RESPONSE" if self.game.asks_for_parity else "GAME_MOVE_RESPONSE"

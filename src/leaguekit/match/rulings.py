@@ -65,20 +65,20 @@ class Verdict(Struct, frozen=True, kw_only=True):
     drawn: int | None
     choices: dict[Side, str | None]
     # Puts the evidence into words: a cost that only those pay who look at it.
-    recall: Callable[[], dict[str, Any]]
+    make_evidence: Callable[[], dict[str, Any]]
 
     @property
     def evidence(self) -> dict[str, Any]:
-        return self.recall()
+        return self.make_evidence()
 
 
-def by_play(
+def verdict_by_play(
     outcome: Outcome,
     players: dict[Side, str],
     *,
     drawn: int | None,
     choices: dict[Side, str | None],
-    recall: Callable[[], dict[str, Any]],
+    make_evidence: Callable[[], dict[str, Any]],
 ) -> Verdict:
     """The verdict on a match that was played to its end."""
     return Verdict(
@@ -89,18 +89,18 @@ def by_play(
         score=score(outcome.winner, drawn_game=outcome.winner is None),
         # Not str.format: a game may quote a move that has braces of its own.
         reason=outcome.reason.replace("{A}", players["A"]).replace("{B}", players["B"]),
-        recall=recall,
+        make_evidence=make_evidence,
         drawn=drawn,
         choices=choices,
     )
 
 
-def by_fault(
+def verdict_by_fault(
     faults: dict[Side, Ruling],
     players: dict[Side, str],
     *,
     choices: dict[Side, str | None],
-    recall: Callable[[], dict[str, Any]],
+    make_evidence: Callable[[], dict[str, Any]],
 ) -> Verdict:
     """The verdict on a match in which one side or both failed: no number is drawn, and nobody wins if both failed."""
     winner = None if len(faults) == 2 else other(next(iter(faults)))
@@ -112,7 +112,7 @@ def by_fault(
         faults=faults,
         score=score(winner, drawn_game=False),
         reason=f"{said} - {'no winner' if winner is None else f'{players[winner]} wins by default'}",
-        recall=recall,
+        make_evidence=make_evidence,
         drawn=None,
         choices=choices,
     )

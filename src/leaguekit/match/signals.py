@@ -132,7 +132,7 @@ class GameFault(Struct, frozen=True):
     context: dict[str, Any] = {}
 
 
-class Tell(Struct, frozen=True):
+class SendError(Struct, frozen=True):
     """Send a GAME_ERROR at once; without an ask it is the answer to what the player posted by itself."""
 
     side: Side
@@ -140,7 +140,7 @@ class Tell(Struct, frozen=True):
     fault: GameFault
 
 
-class Entered(Struct, frozen=True):
+class StageEntered(Struct, frozen=True):
     """The match has come to a new stage."""
 
     stage: MatchState
@@ -161,4 +161,4 @@ class Void(Struct, frozen=True):
     could_not_call: str | None = None
 
 
-Effect: TypeAlias = Ask | Tell | Entered | Finish | Void
+Effect: TypeAlias = Ask | SendError | StageEntered | Finish | Void

@@ -52,14 +52,14 @@ class CallerVerifier(Struct, frozen=True, kw_only=True):
         token = credentials.auth_token
         if not token:
             return None
-        if tokens.same(token, tokens.manager_to_agent(self.key, self.league_id, self.player_id)):
+        if tokens.are_equal(token, tokens.manager_to_agent(self.key, self.league_id, self.player_id)):
             return Known("manager", "the manager")
         made_for, referee_id = (self.key, self.league_id, credentials.match_id), credentials.sender.partition(":")[2]
-        is_referee = any(tokens.recognised(token, verifier) for verifier in self.verifiers) or any(
-            tokens.same(token, tokens.referee_to_player(*made_for, attempt, referee_id))
+        is_referee = any(tokens.matches_verifier(token, verifier) for verifier in self.verifiers) or any(
+            tokens.are_equal(token, tokens.referee_to_player(*made_for, attempt, referee_id))
             for attempt in range(1, MAX_ATTEMPTS + 1)
         )
-        return Known("referee", tokens.shortened(token)) if is_referee else None
+        return Known("referee", tokens.shorten_token(token)) if is_referee else None
 
 
 class CallerChecks:
@@ -80,7 +80,7 @@ class CallerChecks:
     def check_host(self, message: RefereeMessage, peer: Peer, current_match: str | None) -> None:
         """Raise ProtocolError if a referee's own token comes from another host: other players know that token."""
         own = self.own_tokens.get(message.match_id or current_match or "")
-        if own is None or not message.auth_token or not tokens.recognised(message.auth_token, own.verifier):
+        if own is None or not message.auth_token or not tokens.matches_verifier(message.auth_token, own.verifier):
             return
         # A relay does not say from which host a call came.
         if peer.host and plain_address(peer.host) not in own.hosts:
@@ -103,7 +103,7 @@ class CallerChecks:
         if not self._is_from_referee(credentials, identity):
             return None
         # The token is the id. The sender's name is not proved for a referee that sends its own token.
-        return Known("referee", tokens.shortened(credentials.auth_token))
+        return Known("referee", tokens.shorten_token(credentials.auth_token))
 
     def verifier(self) -> CallerVerifier | None:
         """What a gateway needs to identify the callers. None while the player accepts every caller, or none."""
@@ -128,7 +128,7 @@ class CallerChecks:
     def _is_from_referee(self, credentials: Credentials, identity: Identity) -> bool:
         match_id = credentials.match_id
         own, known = self.own_tokens.get(match_id), self.matches.get(match_id)
-        if own is not None and tokens.recognised(credentials.auth_token, own.verifier):
+        if own is not None and tokens.matches_verifier(credentials.auth_token, own.verifier):
             return True
         attempts = range(1, MAX_ATTEMPTS + 1) if known is None else (known.attempt,)
         referee_id = credentials.sender.partition(":")[2]
@@ -161,7 +161,7 @@ def _find_match(
     known = matches.get(match_id)
     # The sender is ``referee:ID``.
     referee_id = message.sender.partition(":")[2]
-    if own is not None and message.auth_token and tokens.recognised(message.auth_token, own.verifier):
+    if own is not None and message.auth_token and tokens.matches_verifier(message.auth_token, own.verifier):
         # Such a referee does not number its attempts. Each invitation begins a new one.
         if known is None or known.referee_id != referee_id or isinstance(message, m.GameInvitation):
             known = matches[match_id] = OngoingMatch(referee_id, 1 if known is None else known.attempt)
@@ -201,7 +201,7 @@ def _has_token(message: RefereeMessage | Credentials, match: OngoingMatch, match
         return True
     if match.identity is not identity:
         _prepare(match, match_id, identity)
-    return message.auth_token is not UNSET and tokens.same(message.auth_token, match.expected_token)
+    return message.auth_token is not UNSET and tokens.are_equal(message.auth_token, match.expected_token)
 
 
 def _prepare(match: OngoingMatch, match_id: str, identity: Identity) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from leaguekit.games.even_odd import PARITIES
 from leaguekit.protocol import times
-from leaguekit.protocol.fields import Origin, Role
+from leaguekit.protocol.fields import MatchRole, Origin
 from leaguekit.protocol.messages import ChooseParityCall, GameMoveCall, GameOver, MoveRequest, OwnRecord, Standing
 from leaguekit.protocol.methods import BY_REQUEST
 
@@ -40,7 +40,7 @@ class OngoingMatch(Struct):
     answer_fields: dict[str, Any] = {}
     round_id: int | None = None
     opponent_id: str | None = None
-    role: Role | None = None
+    role: MatchRole | None = None
     chosen: bool = False
     random: Random | None = None
 
@@ -59,7 +59,7 @@ class PastMatch(Struct, frozen=True, kw_only=True):
     technical: bool = False
     reason: str = ""
     round_id: int | None = None
-    role: Role | None = None
+    role: MatchRole | None = None
 
 
 class ReplacedMove(NamedTuple):
@@ -116,7 +116,7 @@ def seconds_for(call: MoveCall) -> float:
 
     This is the difference of the two times in the call, so that only the sender's clock matters.
     """
-    stated = (times.read(call.deadline) - times.read(call.timestamp)).total_seconds()
+    stated = (times.parse_timestamp(call.deadline) - times.parse_timestamp(call.timestamp)).total_seconds()
     if stated < 0:
         stated = BY_REQUEST[type(call)].seconds
     return max(stated - MARGIN_SECONDS, stated / 2, MIN_SECONDS)
@@ -141,7 +141,7 @@ class Context(Struct, frozen=True, kw_only=True):
     match_id: str = "R1M1"
     round_id: int | None = None
     opponent_id: str | None = None
-    role: Role | None = None
+    role: MatchRole | None = None
 
     record: OwnRecord = field(default_factory=lambda: record_of(()))
     # The latest table from the manager, in the order of ranks.

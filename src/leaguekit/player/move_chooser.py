@@ -26,8 +26,8 @@ from leaguekit.player.definition import PlayerDefinition
 from leaguekit.player.keyed_random import KeyedRandom, match_key
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.messages.matches import MAX_REASON
-from leaguekit.protocol.plain_text import without_places
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.plain_text import remove_addresses
+from leaguekit.protocol.tokens import redact
 
 log = logging.getLogger(__name__)
 
@@ -145,5 +145,5 @@ class MoveChooser:
 
 def _shorten(reason: str) -> str:
     """A reason as an answer may carry it: one line of limited length, without tokens and addresses."""
-    line: str = without_places(redacted(" ".join(reason.split())))
+    line: str = remove_addresses(redact(" ".join(reason.split())))
     return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"

@@ -23,7 +23,7 @@ from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.context import Strategy
 from leaguekit.player.definition import PlayerDefinition
-from leaguekit.protocol.plain_text import harmless_lines
+from leaguekit.protocol.plain_text import sanitize_lines
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
@@ -76,7 +76,7 @@ class Player(PlayerDefinition):
         try:
             return self.run(**vars(options))
         except (RegistrationRefused, CannotListen) as error:
-            print(f"{self.name}: {harmless_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here
+            print(f"{self.name}: {sanitize_lines(error)}", file=sys.stderr)  # noqa: T201 - it is a command here
             return 2
 
     def run(

@@ -20,7 +20,7 @@ from leaguekit.protocol.fields import ERROR_CODE, INT32_MAX, REQUIREMENT
 from leaguekit.protocol.messages import BY_TYPE, EVERY_MESSAGE, Message, message_type
 from leaguekit.protocol.patterns import Checker, checker
 from leaguekit.protocol.schemas import Schema, message_schemas
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.tokens import redact
 
 MessageT = TypeVar("MessageT", bound=Message)
 
@@ -64,7 +64,7 @@ class _Checkers(dict[type[Message], Checker]):
 CHECKERS = _Checkers()
 
 
-def get_ready_for(message: type[Message]) -> None:
+def prepare_decoder(message: type[Message]) -> None:
     """Do now what the first message of a type would else wait for."""
     CHECKERS[message]
 
@@ -169,7 +169,7 @@ _ENVELOPE = ("protocol", "sender", "timestamp", "conversation_id")
 
 def shown(value: Any) -> str:
     """A value as an error text shows it: JSON, cut short."""
-    text = redacted(_encoder.encode(value)[:_MAX_REDACTED].decode(errors="ignore"))
+    text = redact(_encoder.encode(value)[:_MAX_REDACTED].decode(errors="ignore"))
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 

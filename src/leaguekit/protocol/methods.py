@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.decoding import decode, get_ready_for, of_type
+from leaguekit.protocol.decoding import decode, of_type, prepare_decoder
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import AgentRole
 from leaguekit.protocol.messages import Message, message_type
@@ -68,11 +68,11 @@ BY_REQUEST: dict[type[Message], Method] = {method.request: method for method in 
 PING = "ping"
 
 
-def get_ready(role: AgentRole) -> None:
+def prepare_decoders(role: AgentRole) -> None:
     """Do now what the first calls to an agent of that role would else wait for: a millisecond or two each."""
     for method in METHODS:
         if role in method.receivers:
-            get_ready_for(method.request)
+            prepare_decoder(method.request)
 
 
 def read_call(call: Call, role: AgentRole) -> tuple[Method, Message]:

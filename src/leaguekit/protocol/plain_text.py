@@ -17,7 +17,7 @@ _UNSEEN = (
     r"\u2800\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
     r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-UNSEEN = re.compile(f"[{_UNSEEN}]")
+INVISIBLE_CHARACTERS = re.compile(f"[{_UNSEEN}]")
 _UNSEEN_IN_JSON = re.compile(f"(?![\n])[{_UNSEEN}]")
 # Where an agent listens is nobody's business: addresses in words that we pass on are left out.
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]*", re.IGNORECASE)
@@ -28,14 +28,14 @@ _PLACE = re.compile(
 )
 
 
-def harmless(text: object) -> str:
+def sanitize_line(text: object) -> str:
     """A text on one line, with a sign in the place of everything that is not one."""
-    return UNSEEN.sub("�", str(text))
+    return INVISIBLE_CHARACTERS.sub("�", str(text))
 
 
-def harmless_lines(text: object) -> str:
+def sanitize_lines(text: object) -> str:
     """The same for a text of several lines."""
-    return "\n".join(map(harmless, str(text).split("\n")))
+    return "\n".join(map(sanitize_line, str(text).split("\n")))
 
 
 def escaped(text: str) -> str:
@@ -53,12 +53,12 @@ def _escape(found: re.Match[str]) -> str:
     return json.dumps(found[0])[1:-1]
 
 
-def without_places(value: Any) -> Any:
+def remove_addresses(value: Any) -> Any:
     """A JSON value without the addresses in its texts."""
     if isinstance(value, str):
         return _PLACE.sub("…", _URL.sub("…", value))
     if isinstance(value, dict):
-        return {without_places(name): without_places(inner) for name, inner in value.items()}
+        return {remove_addresses(name): remove_addresses(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [without_places(inner) for inner in value]
+        return [remove_addresses(inner) for inner in value]
     return value

@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple, Union
 import msgspec
 from msgspec import Raw
 
-from leaguekit.protocol.decoding import CHECKERS, check_text, shown
+from leaguekit.protocol.decoding import CHECKERS, check_text, shorten_json
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import EVERY_MESSAGE, Message
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.tokens import redact
 
 # What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
 MAX_BYTES = 10_240
@@ -207,7 +207,7 @@ def _as_text(raw: Raw) -> str | None:
 
 def _shown(raw: bytes | Raw) -> str:
     text = bytes(raw)
-    return shown(Raw(text)) if text else "nothing"
+    return shorten_json(Raw(text)) if text else "nothing"
 
 
 def params_of(call: Call) -> Raw:
@@ -294,7 +294,7 @@ class RpcRefusal(Exception):
 
     def __init__(self, error: RpcError) -> None:
         self.error = error
-        super().__init__(redacted(f"{error.code} {error.message}"))
+        super().__init__(redact(f"{error.code} {error.message}"))
 
 
 class _ErrorMember(msgspec.Struct):

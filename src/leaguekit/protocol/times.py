@@ -33,12 +33,12 @@ _TELLABLE_SECONDS = 1 << 32
 def written(moment: datetime) -> str:
     """The one form we send: seconds, UTC, ``Z``."""
     seconds = moment.timestamp()
-    return of_second(int(seconds)) if 0 <= seconds < _TELLABLE_SECONDS else _made(moment)
+    return format_second(int(seconds)) if 0 <= seconds < _TELLABLE_SECONDS else _made(moment)
 
 
 # A match has 35 timestamps, in a few seconds: to make one takes 2 µs, to remember it a tenth of that.
 @lru_cache(maxsize=16)
-def of_second(seconds: int) -> str:
+def format_second(seconds: int) -> str:
     """The same for a full second since 1970."""
     return _made(datetime.fromtimestamp(seconds, UTC))
 

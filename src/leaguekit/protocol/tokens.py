@@ -81,15 +81,15 @@ def manager_to_agent(key: bytes, league_id: str, agent_id: str) -> str:
     return _derived(key, "manager", league_id, agent_id)
 
 
-def shortened(token: str) -> str:
+def shorten_token(token: str) -> str:
     """A token for people's eyes: its first characters, too few to guess the rest."""
     return f"{token[: min(8, len(token) // 2)]}…"
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """A text for a log or a file, without the tokens and codes in it, whoever put them there."""
     if any(beginning in text for beginning in _IN_TOKEN):
-        text = _TOKEN.sub(lambda found: shortened(found[0]), text)
+        text = _TOKEN.sub(lambda found: shorten_token(found[0]), text)
     return _CODE.sub("…", text) if _IN_CODE.search(text) else text
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from leaguekit.agents.calls import ask
 from leaguekit.agents.registration import Identity
 from leaguekit.agents.world import World
-from leaguekit.league.endpoints import place
+from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.settings import Settings
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
@@ -33,7 +33,11 @@ def own_matches(announcement: m.RoundAnnouncement, endpoint: str, referee_id: st
     return [
         match
         for match in announcement.matches
-        if (match.referee_id == referee_id if match.referee_id else place(match.referee_endpoint) == place(endpoint))
+        if (
+            match.referee_id == referee_id
+            if match.referee_id
+            else parse_endpoint(match.referee_endpoint) == parse_endpoint(endpoint)
+        )
         and match.player_A_endpoint is not UNSET
         and match.player_B_endpoint is not UNSET
     ]

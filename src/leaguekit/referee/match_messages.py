@@ -16,7 +16,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.fields import MatchState, Parity, Role
+from leaguekit.protocol.fields import MatchRole, MatchState, Parity
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.player_client import NO_OBSERVATIONS, PlayerObservations
@@ -32,7 +32,7 @@ _LEFT_OUT: tuple[tuple[str, Any], ...] = (
     ("evidence", {"left_out": "The evidence is too long for a report."}),
 )
 
-_ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
+_ROLES: dict[Side, MatchRole] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 
 
 class MatchMessages:
@@ -236,7 +236,7 @@ class MatchMessages:
 
     def time_in(self, seconds: float) -> str:
         """The timestamp of the moment that is ``seconds`` from now."""
-        return times.written(self._now() + timedelta(seconds=seconds))
+        return times.format_timestamp(self._now() + timedelta(seconds=seconds))
 
     def _choices(self, verdict: Verdict) -> dict[str, str | None]:
         chosen = {side: (verdict.choices.get(side) or "")[:MAX_CHOICE_CHARACTERS] or None for side in SIDES}

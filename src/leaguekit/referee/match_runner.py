@@ -152,7 +152,7 @@ class MatchRunner:
         await self._notifier.close()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def expected_from(self, side: Side) -> s.What | None:
+    def expected_from(self, side: Side) -> s.RequestKind | None:
         """What a player may post now: its join, its move, or nothing."""
         return self._machine.posted(side)
 
@@ -195,7 +195,7 @@ class MatchRunner:
         """Check that a message is from the player of a side, and about this match. A token is optional here."""
         player_id, token = self.seats[side].player_id, message.auth_token
         if token is not UNSET and self.seats.is_foreign(side, token):
-            context = {"provided_token": tokens.shortened(token)}
+            context = {"provided_token": tokens.shorten_token(token)}
             raise ProtocolError("E012", f"That is not the token of {player_id}.", context=context)
         sender = sender_of("player", player_id)
         if message.player_id != player_id or message.sender not in (UNSET, sender):
@@ -207,8 +207,8 @@ class MatchRunner:
 
     def _check_state(self, side: Side, message: PlayerMessage) -> None:
         """Check that a player may post this message now."""
-        what: s.What = "join" if isinstance(message, m.GameJoinAck) else "move"
-        missed: s.What = "move" if side in self._machine.arrived else "join"
+        what: s.RequestKind = "join" if isinstance(message, m.GameJoinAck) else "move"
+        missed: s.RequestKind = "move" if side in self._machine.arrived else "join"
         retries = self._machine.timed_out(side)
         if retries is not None and what == missed:
             seconds = self._limits.join if what == "join" else self._limits.choice
@@ -254,12 +254,12 @@ class MatchRunner:
                 case s.Ask():
                     self._deadlines[effect.side] = effect.deadline
                     self._start_task(self._ask(effect))
-                case s.Tell(ask=None):
+                case s.SendError(ask=None):
                     fault = effect.fault
-                case s.Tell():
+                case s.SendError():
                     error = self._game_error(effect.side, effect.fault)
                     self._notifier.send(effect.side, error, BY_REQUEST[m.GameError].seconds)
-                case s.Entered():
+                case s.StageEntered():
                     self._stage_entered_at = self._world.timestamp()
                     self._on_stage(self)
                 case s.Finish() | s.Void():
@@ -274,7 +274,7 @@ class MatchRunner:
         last_try_at = self._loop.time() + MAX_UNABLE_SECONDS
         while self._machine.is_open(ask.ask):
             outcome = await self._call_player(ask)
-            is_unable = isinstance(outcome, s.Late) and bool(outcome.why)
+            is_unable = isinstance(outcome, s.RefereeLate) and bool(outcome.why)
             if not is_unable or self._loop.time() >= last_try_at:
                 self._handle(outcome)
                 return
@@ -296,20 +296,20 @@ class MatchRunner:
             if self._machine.is_open(ask.ask):
                 self.transcript.add("failed", seat.player_id, note=f"{failure.code}: {failure}")
             code: Literal["E001", "E009"] = "E001" if isinstance(failure, TimedOut) else "E009"
-            return s.Failed(side, ask.ask, code, failure.connected)
+            return s.NoAnswer(side, ask.ask, code, failure.connected)
         except CallerLate as late:
             self.transcript.add("failed", seat.player_id, note=str(late))
-            return s.Late(side, ask.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
+            return s.RefereeLate(side, ask.ask, late.late_ms, late.why if isinstance(late, CallerUnable) else "")
         except RpcRefusal as refusal:
             detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
             self.transcript.add("received", seat.player_id, note=detail)
             if cause_of(refusal) == "E005":
                 # The player was restarted and has not registered yet. It is asked again, as if it were unreachable.
-                return s.Failed(side, ask.ask, "E009")
-            return s.Wrong(side, ask.ask, "E045", detail)
+                return s.NoAnswer(side, ask.ask, "E009")
+            return s.InvalidAnswer(side, ask.ask, "E045", detail)
         except ProtocolError as error:
             self.transcript.add("failed", seat.player_id, note=str(error))
-            return s.Wrong(side, ask.ask, error.code, error.detail, error.context)
+            return s.InvalidAnswer(side, ask.ask, error.code, error.detail, error.context)
         return _to_input(side, ask.ask, answer)
 
     def _request(self, ask: s.Ask, seconds: float) -> tuple[m.Request, type[PlayerMessage]]:

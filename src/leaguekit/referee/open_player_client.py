@@ -194,7 +194,7 @@ class OpenPlayerClient:
 
     def known_fields(self, side: Side, request: m.Request | None = None) -> Json:
         """The fields of a player's message that are known even if it omits them."""
-        now = times.written(self._world.now())
+        now = times.format_timestamp(self._world.now())
         match_id, attempt = self._assignment.match_id, self._assignment.attempt
         return {
             "protocol": "league.v2",
@@ -223,7 +223,7 @@ class OpenPlayerClient:
         """
         player_id, message = self._seats[side].player_id, cast("PlayerMessage", found.message)
         if message.auth_token is not UNSET and self._seats.is_foreign(side, message.auth_token):
-            came = f"auth_token: {tokens.shortened(message.auth_token)}"
+            came = f"auth_token: {tokens.shorten_token(message.auth_token)}"
             self.note_broken_rules(side, [broken_rule("decision 19", came, f"the token of {player_id}, or none")])
             message = structs.replace(message, auth_token=UNSET)
         match_id, attempt = self._assignment.match_id, self._assignment.attempt

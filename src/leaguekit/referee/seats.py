@@ -37,6 +37,6 @@ class Seats(dict[Side, m.AssignedPlayer]):
     def is_token_of(self, side: Side, token: str) -> bool:
         """Whether a token belongs to this player: the token derived for this match, or the player's own token."""
         derived, verifier = self[side].expected_token, self._verifiers[side]
-        return (derived is not UNSET and tokens.same(token, derived)) or (
-            verifier is not None and tokens.recognised(token, verifier)
+        return (derived is not UNSET and tokens.are_equal(token, derived)) or (
+            verifier is not None and tokens.matches_verifier(token, verifier)
         )

@@ -26,14 +26,14 @@ from leaguekit.player.context import Context, PastMatch, Result, Strategy, recor
 from leaguekit.player.decisions import StrategyResult, validate_result
 from leaguekit.player.keyed_random import KeyedRandom, match_key
 from leaguekit.player.strategies import STRATEGIES
-from leaguekit.protocol.fields import Role
+from leaguekit.protocol.fields import MatchRole
 from leaguekit.protocol.ids import match_id, player_id
 from leaguekit.protocol.messages import MatchResult, MoveInfo, MoveOrigins, ResultDetails, Standing
 from leaguekit.sim.match_cache import MAX_ENTRIES, MatchCache, Turn
 
 # The first attempt at a match always succeeds.
 _ATTEMPT = 1
-_ROLES: dict[Side, Role] = {"A": "PLAYER_A", "B": "PLAYER_B"}
+_ROLES: dict[Side, MatchRole] = {"A": "PLAYER_A", "B": "PLAYER_B"}
 _RESULTS: dict[int, Result] = {WIN_POINTS: "WIN", DRAW_POINTS: "DRAW", 0: "LOSS"}
 
 # Called with a match's id and its result.

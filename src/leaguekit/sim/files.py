@@ -9,7 +9,7 @@ from random import Random
 
 from leaguekit.sim.processes import Process
 from leaguekit.store.base import StoreError
-from leaguekit.store.disk import GrowingFile
+from leaguekit.store.disk import AppendFile
 
 # Decides whether a write fails, by the kind of file.
 DiskFaults = Callable[[str], bool]
@@ -71,7 +71,7 @@ class MemoryFiles:
             # The previous content is durable by now.
             self._drive.files[path] = _File(content, None if before is None else before.content, self._process)
 
-    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         self.write(path, kept, private=True)
         return _Growing(self._drive.files[path], self._process, self._fails)
 

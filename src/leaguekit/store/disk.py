@@ -18,7 +18,7 @@ from leaguekit.store.lock import WriterLock
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-class GrowingFile(Protocol):
+class AppendFile(Protocol):
     """A file that lines are added to, by one program at a time. Raises OSError."""
 
     def write(self, line: bytes) -> None:
@@ -43,7 +43,7 @@ class Files(Protocol):
         What comes in pieces is never in memory as a whole.
         """
 
-    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         """Open a private file that holds ``kept`` and grows from there."""
 
     def lock(self, path: Path) -> Lock:
@@ -95,7 +95,7 @@ class Disk:
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
 
-    def grow(self, path: Path, *, kept: bytes) -> GrowingFile:
+    def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         self.write(path, kept, private=True)
         try:
             return _Growing(os.open(path, os.O_WRONLY | os.O_APPEND))

@@ -22,7 +22,7 @@ from leaguekit.store.disk import DISK, Files
 ROOT = Path("SHARED")
 _LONGEST_NAME = 120
 # A view that takes long to write, such as a large league's, may take a twentieth of the time.
-PAUSES_A_WRITING = 20
+PAUSES_PER_WRITE = 20
 # Files that are written once wait so long for others to be written with.
 GATHERING_SECONDS = 1.0
 log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class ViewWriter:
         self, per_second: float = 2.0, *, files: Files = DISK, inline: bool = False, stretch: bool = True
     ) -> None:
         self._files = files
-        self._stretch = PAUSES_A_WRITING if stretch else 0
+        self._stretch = PAUSES_PER_WRITE if stretch else 0
         self._pause = 1 / per_second
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
         self._newest: dict[Path, Callable[[], Any]] = {}

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.disk import DISK, Files, GrowingFile
+from leaguekit.store.disk import DISK, AppendFile, Files
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Journal:
         self._lock = files.lock(path)
         try:
             self._pending, self._delivered = _read(path, (files.read(path) if is_ours else None) or b"")
-            self._file: GrowingFile | None = self._grow()
+            self._file: AppendFile | None = self._grow()
         except BaseException:
             self._lock.release()
             raise
@@ -137,11 +137,11 @@ class Journal:
             with contextlib.suppress(OSError):
                 before.close()
 
-    def _grow(self) -> GrowingFile:
+    def _grow(self) -> AppendFile:
         lines = [*map(_delivered_line, self._delivered), *map(_ruling_line, self._pending.values())]
         return self._files.grow(self.path, kept=b"".join(lines))
 
-    def _opened(self) -> GrowingFile:
+    def _opened(self) -> AppendFile:
         if self._file is None:
             raise StoreError(f"The journal {self.path} is closed.")
         return self._file

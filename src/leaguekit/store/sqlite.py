@@ -32,7 +32,7 @@ _CHECKPOINT: Final = "checkpoint"
 _END: Final = "end"
 # So long: in a busy league results come oftener. To wake the writer and to sync the disk takes a quarter of a
 # millisecond of processor time, and every match has a transcript.
-TEXTS_WAIT = 0.01
+TEXT_DELAY_SECONDS = 0.01
 # A little more than SQLite's journal needs: after 1,000 pages it is written from its beginning again.
 JOURNAL_BYTES = 4_500_000
 
@@ -84,7 +84,7 @@ class SqliteLog(SqliteReader):
         else:
             self._texts.append(text)
             if self._texts_due is None:
-                self._texts_due = self._loop.call_later(TEXTS_WAIT, self._enqueue_texts)
+                self._texts_due = self._loop.call_later(TEXT_DELAY_SECONDS, self._enqueue_texts)
         await text.future
 
     def checkpoint(self) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leaguekit.protocol.fields import AgentState, LeagueState, MatchState, ResultStatus
+from leaguekit.protocol.ids import Role
 
 
 def told(sentence: str) -> Meta:
@@ -21,7 +22,6 @@ def told(sentence: str) -> Meta:
 
 
 Seq = Annotated[int, told("The number of the last event in what is shown")]
-Role = Literal["player", "referee"]
 DecidedBy = Literal["referee", "manager", "operator"]
 MatchStatus = Literal["scheduled", "waiting", "in_play", "held", "ended"]
 

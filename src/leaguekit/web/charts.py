@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from leaguekit.league.figures import Figures, Line
+from leaguekit.league.figures import Figures, PlayerFigures
 from leaguekit.web.markup import text
 
 WIDTH, HEIGHT = 760, 340
@@ -62,13 +62,13 @@ def points_chart(figures: Figures) -> str:
 class RatingScale:
     """One scale for the ratings of all players."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[PlayerFigures]) -> None:
         ends = [end for line in lines for end in (line.rating_low, line.rating_high) if end is not None]
         step = _tick(max(ends, default=1) - min(ends, default=-1), 8)
         self.low = min(ends, default=0) // step * step
         self.high = -(-max(ends, default=1) // step) * step
 
-    def bar(self, line: Line) -> str:
+    def bar(self, line: PlayerFigures) -> str:
         """A player's rating as a mark, its interval as a bar, and where the average is."""
         if line.rating is None or line.rating_low is None or line.rating_high is None:
             return ""

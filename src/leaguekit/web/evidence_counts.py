@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from leaguekit.league.events import ResultRecorded
-from leaguekit.league.evidence import GOOD, TIMEOUT, UNREACHABLE, Told, evidence_in
+from leaguekit.league.evidence import ACCEPTED, TIMEOUT, UNREACHABLE, PlayerEvidence, read_evidence
 from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.plain_text import without_places
+from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.page_types import ErrorLine, Times
 
 # Seconds: players have up to 30 to answer.
@@ -65,17 +65,17 @@ class Tally:
             for code, error in sorted(self.errors.items(), key=lambda one: -one[1].count)
         ]
 
-    def take(self, told: Told, at: str, match_id: str) -> None:
+    def take(self, told: PlayerEvidence, at: str, match_id: str) -> None:
         """Count what a referee tells of one match."""
         for noted in told.events:
-            if noted.what in GOOD:
+            if noted.what in ACCEPTED:
                 self.good[noted.what] += 1
             elif noted.is_error:
                 error = self.errors.setdefault(noted.what, _Error())
                 error.count += 1
                 error.at, error.match_id = at, match_id
                 if noted.is_wrong:
-                    error.detail = None if told.last_wrong is None else without_places(told.last_wrong)
+                    error.detail = None if told.last_wrong is None else remove_addresses(told.last_wrong)
             else:
                 continue
             if noted.ask is not None and noted.asked_at is not None and noted.what not in (TIMEOUT, UNREACHABLE):
@@ -85,10 +85,10 @@ class Tally:
 
     def _mend(self, at: str, *, was_wrong: bool) -> None:
         if was_wrong and self.broken_since is None:
-            self.broken_since = times.read(at)
+            self.broken_since = times.parse_timestamp(at)
         elif not was_wrong and self.broken_since is not None:
             self.repaired += 1
-            self.repair_seconds += (times.read(at) - self.broken_since).total_seconds()
+            self.repair_seconds += (times.parse_timestamp(at) - self.broken_since).total_seconds()
             self.broken_since = None
 
 
@@ -103,7 +103,7 @@ class Tallies(dict[str, Tally]):
 
     def take(self, recorded: ResultRecorded) -> None:
         """Count what a report tells."""
-        for player, told in evidence_in(recorded.result.details).items():
+        for player, told in read_evidence(recorded.result.details).items():
             self.of(player).take(told, recorded.at, recorded.match_id)
 
 

@@ -14,14 +14,14 @@ from leaguekit.league.state import League
 from leaguekit.league.ties import PlacedRow
 from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
-from leaguekit.protocol.plain_text import without_places
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.plain_text import remove_addresses
+from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
 from leaguekit.web.page_types import Moves
 
 
 def moves(origins: MoveOrigins) -> Moves:
-    reason = without_places(redacted(origins.reason)) if origins.reason else None
+    reason = remove_addresses(redact(origins.reason)) if origins.reason else None
     return Moves(own=origins.own, retried=origins.retried, replaced=origins.replaced, reason=reason)
 
 
@@ -59,7 +59,7 @@ def agent_line(agent: Player | Referee) -> AgentLine:
             role="referee",
             name=agent.meta.display_name,
             state=agent.state,
-            playing=list(agent.in_hand),
+            playing=list(agent.assigned_matches),
         )
     return AgentLine(
         id=agent.id,

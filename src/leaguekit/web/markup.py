@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from html import escape
 
 from leaguekit.league.sentences import PLAYER
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 
 
 def text(value: object) -> str:
     """A text for an element or a quoted attribute; what cannot be seen becomes visible."""
-    return escape(harmless(value))
+    return escape(sanitize_line(value))
 
 
 def name(value: object) -> str:

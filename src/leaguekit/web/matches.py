@@ -12,11 +12,11 @@ from leaguekit.games.base import Side
 from leaguekit.league import events as e
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, Outcome
-from leaguekit.league.transcripts import faults_in_transcript
+from leaguekit.league.transcripts import check_transcript
 from leaguekit.manager.ledger import Ledger
 from leaguekit.match.draw import opens
 from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDetails, TranscriptEntry
-from leaguekit.protocol.plain_text import without_places
+from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
 from leaguekit.web import lines
@@ -67,7 +67,7 @@ async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress:
         game_type=league.settings.game_type,
         in_play=lines.in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
-        flags=without_places(list(league.flags.get(match_id, ()))),
+        flags=remove_addresses(list(league.flags.get(match_id, ()))),
         evidence=None,
         draw=None,
         verification=None,
@@ -87,7 +87,7 @@ async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress:
         page.messages = [] if transcript is None else [message(entry) for entry in transcript.entries]
         if recorded is not None:
             details = recorded.result.details
-            page.evidence = None if details.evidence is UNSET else without_places(details.evidence)
+            page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
             page.draw = _draw(details)
             page.moves = {name: lines.moves(origins) for name, origins in (details.move_origins or {}).items()}
             page.verification = _verified(shown, match, recorded, transcript)
@@ -108,11 +108,11 @@ def message(entry: TranscriptEntry) -> Message:
     """An entry of a transcript, without what opens anything or says where anybody is."""
     kind = "" if entry.message_type is UNSET else entry.message_type
     said = {} if entry.body is UNSET else entry.body
-    body = without_places({name: said[name] for name in SHOWN if name in said})
+    body = remove_addresses({name: said[name] for name in SHOWN if name in said})
     note = "" if entry.note is UNSET else entry.note
     if entry.what == "failed":
         note = _FAILURES.get(note[:4], note)
-    words = [one for one in (describe_message(kind, body) if kind else "", without_places(note)) if one]
+    words = [one for one in (describe_message(kind, body) if kind else "", remove_addresses(note)) if one]
     return Message(
         seconds=entry.seconds,
         what=entry.what,
@@ -141,7 +141,7 @@ def _verified(
     judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed, has_seed=has_seed)
     faults = judged.faults
     if transcript is not None and transcript.attempt == recorded.attempt:
-        faults = [*faults, *faults_in_transcript(recorded, transcript)]
+        faults = [*faults, *check_transcript(recorded, transcript)]
     return Verification(
         replayed=judged.is_replayed,
         opened=judged.is_opened,

@@ -112,4 +112,4 @@ def exposition(
 
 
 def _in_play(shown: Projection) -> int:
-    return sum(len(referee.in_hand) for referee in shown.league.referees.values())
+    return sum(len(referee.assigned_matches) for referee in shown.league.referees.values())

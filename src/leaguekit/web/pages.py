@@ -14,8 +14,8 @@ from leaguekit.league.records import Match, Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
-from leaguekit.protocol.plain_text import without_places
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.plain_text import remove_addresses
+from leaguekit.protocol.tokens import redact
 from leaguekit.web import lines
 from leaguekit.web.api_types import StandingRow, Who
 from leaguekit.web.evidence_counts import BOUNDS, Tally, times_of, together
@@ -258,10 +258,10 @@ def _record(shown: Projection, agent_id: str) -> StandingRow | None:
 def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], list[Match]]:
     """Its matches that have ended, the latest first, and those that have not."""
     if isinstance(found, Player):
-        to_come = [state.matches[name] for name in found.todo]
+        to_come = [state.matches[name] for name in found.unplayed]
         mine = matches_of(state, found.id)
     else:
-        to_come = [state.matches[name] for name in found.in_hand]
+        to_come = [state.matches[name] for name in found.assigned_matches]
         mine = [match for match in state.matches.values() if match.referee_id == found.id]
     ended = [match for match in mine if match.has_ended]
     return sorted(ended, key=lambda match: match_numbers(match.id), reverse=True), to_come
@@ -272,8 +272,8 @@ def _violations(state: League, agent_id: str) -> list[ViolationLine]:
         ViolationLine(
             rule=rule,
             count=breach.count,
-            came=without_places(redacted(breach.came)),
-            expected=without_places(redacted(breach.expected)),
+            came=remove_addresses(redact(breach.came)),
+            expected=remove_addresses(redact(breach.expected)),
             first_at=breach.first_at,
         )
         for rule, breach in state.broken_rules.get(agent_id, {}).items()

@@ -17,14 +17,14 @@ from leaguekit.games import GAMES
 from leaguekit.league import events as e
 from leaguekit.league import queries
 from leaguekit.league.records import Player, Referee
-from leaguekit.league.rounds import living_referees
+from leaguekit.league.rounds import available_referees
 from leaguekit.league.sentences import sentence
 from leaguekit.league.standings import Table
 from leaguekit.league.state import League
-from leaguekit.league.ties import PlacedRow, first_place, order_in_words, placed_rows, tie_sentences
+from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed_rows, tie_sentences
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
-from leaguekit.protocol.plain_text import without_places
+from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web import lines
 from leaguekit.web.api_types import Champion, Change, Gone, LeagueView, Live, News, Parts, StandingRow
 from leaguekit.web.evidence_counts import Tallies
@@ -61,7 +61,7 @@ def news_of(number: int, event: e.Event) -> News:
         number=number,
         at=event.at,
         event=type(event).__name__,
-        text=without_places(sentence(event)),
+        text=remove_addresses(sentence(event)),
         match_id=getattr(event, "match_id", None),
         agent_id=agent,
         by_operator=isinstance(event, _BY_OPERATOR) or getattr(event, "by_operator", False),
@@ -147,7 +147,7 @@ class Projection:
             self._before, self._rounds_before = league.new_table(), 0
         for row in league.table.rows.values():
             if row.player_id not in self._before.rows:
-                self._before.enter(row.player_id, row.display_name)
+                self._before.add_player(row.player_id, row.display_name)
         while self._rounds_before < wanted:
             for name in league.rounds[self._rounds_before].matches:
                 if (result := league.matches[name].result) is not None:
@@ -198,7 +198,7 @@ class Projection:
             else Champion(id=first.player_id, name=first.display_name or first.player_id, points=first.points),
             seed_hex=settings.seed_hex if is_over else None,
             seed_commitment=settings.seed_commitment,
-            order=order_in_words(settings.tie_breaks),
+            order=describe_order(settings.tie_breaks),
             first=first_place(rows, is_over=is_over) if status.matches_played else None,
             ties=tie_sentences(rows, settings.tie_breaks, MAX_TIES),
         )
@@ -213,8 +213,8 @@ class Projection:
             return None
         if any(league.matches[name].attempt for name in league.rounds[league.current_round - 1].matches):
             return None
-        begins = times.read(announced).timestamp() + league.settings.announce_lead
-        return times.written(datetime.fromtimestamp(begins, tz=times.read(announced).tzinfo))
+        begins = times.parse_timestamp(announced).timestamp() + league.settings.announce_lead
+        return times.format_timestamp(datetime.fromtimestamp(begins, tz=times.parse_timestamp(announced).tzinfo))
 
     @property
     def halted_by(self) -> list[str]:
@@ -230,7 +230,7 @@ class Projection:
         when, at = (None, None) if self._conductor is None else (self._conductor.start_when, self._conductor.start_at)
         if when is None:
             return [] if at is not None else ["the operator: `league start`"]
-        here = (len(league.table.rows), len(living_referees(league)))
+        here = (len(league.table.rows), len(available_referees(league)))
         missing = [
             (kind, wanted - known) for kind, known, wanted in zip(("player", "referee"), here, when, strict=True)
         ]
@@ -241,7 +241,7 @@ class Projection:
         league = self.league
         standings = {row.id: row for row in self.standings()}
         progress = {} if self._conductor is None else self._conductor.progress
-        playing = (name for referee in league.referees.values() for name in referee.in_hand)
+        playing = (name for referee in league.referees.values() for name in referee.assigned_matches)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import leaguekit
-from leaguekit.league.figures import Figures, Line, Meeting
+from leaguekit.league.figures import Figures, Meeting, PlayerFigures
 from leaguekit.league.records import Match
 from leaguekit.league.state import League
 from leaguekit.league.ties import first_place, score_text
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
-from leaguekit.protocol.plain_text import without_places
-from leaguekit.protocol.tokens import redacted
+from leaguekit.protocol.plain_text import remove_addresses
+from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import MatchLine
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
@@ -46,7 +46,7 @@ class _TieColumn(NamedTuple):
 
     head: str
     title: str
-    value: Callable[[Line], str]
+    value: Callable[[PlayerFigures], str]
 
 
 _TIE_COLUMNS = (
@@ -166,7 +166,7 @@ class Report:
         summary = "Where moves came from, by the agents’ own statement"
         yield f"<details><summary>{summary}</summary><ul>{said}</ul></details>"
 
-    def _standing(self, line: Line, scale: RatingScale) -> str:
+    def _standing(self, line: PlayerFigures, scale: RatingScale) -> str:
         who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
         counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
@@ -238,7 +238,7 @@ class Report:
             return f'<span class="soft">{_UNPLAYED[line.status]}</span>'
         said = [told(line.reason, self._names)]
         if line.decided_by != "referee":
-            why = f": {told(without_places(one.why), self._names)}" if one.why else ""
+            why = f": {told(remove_addresses(one.why), self._names)}" if one.why else ""
             said.append(f"Decided by the {line.decided_by}{why}.")
         taken = steps(self._figures.game_type, one.match.outcome)
         drawn = drawing(self._figures.game_type, taken[-1].view) if taken else None
@@ -279,7 +279,7 @@ def _entry(said: Message) -> str:
 
 def _plainly(origins: MoveOrigins) -> str:
     """Counts and a reason, without addresses and tokens."""
-    return str(without_places(redacted(str(origins))))
+    return str(remove_addresses(redact(str(origins))))
 
 
 def _movement(ranks: int | None) -> str:

@@ -128,7 +128,7 @@ class ManagerHarness:
             league = result.get("league_id")
             self.league_id = league if isinstance(league, str) else self.league_id
             if agent.role == "player" and agent.id not in self.table.rows:
-                self.table.enter(agent.id, agent.name)
+                self.table.add_player(agent.id, agent.name)
         return exchange
 
     async def register(self, name: str, role: Role, agent_name: str, /, **meta: Any) -> Exchange:

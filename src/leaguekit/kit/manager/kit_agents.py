@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from leaguekit.agents.world import World
 from leaguekit.kit.exchanges import Inbox, IncomingRequest, Json, Refusal, conversation_in, with_changes
 from leaguekit.kit.incoming import StartsWith, kind_of
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.ids import PROTOCOL_VERSION, sender_of
+from leaguekit.protocol.ids import PROTOCOL_VERSION, Role, sender_of
 from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST, PING
 from leaguekit.protocol.tokens import SCHEME
 
-Role = Literal["player", "referee"]
 GAME = "even_odd"
 # The sender of a manager's message: ``league_manager``, or the same with an id.
 MANAGER_SENDER = StartsWith("league_manager")

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Game, Side, other
 from leaguekit.match.draw import commitment
-from leaguekit.match.rulings import Ruling, Verdict, by_fault, by_play
+from leaguekit.match.rulings import Ruling, Verdict, verdict_by_fault, verdict_by_play
 from leaguekit.match.signals import GameFault
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import CATALOGUE
@@ -102,12 +102,16 @@ class RefereedMatch:
         if outcome is None:
             return self.technical_loss(self.side)
         choices = self._game.choices(self._position)
-        return self._game_over_message(by_play(outcome, self._players, drawn=self._drawn, choices=choices, recall=dict))
+        return self._game_over_message(
+            verdict_by_play(outcome, self._players, drawn=self._drawn, choices=choices, make_evidence=dict)
+        )
 
     def technical_loss(self, loser: Side | None = None) -> m.GameOver:
         """Return the end of the match by a technical loss, of the opponent if ``loser`` is None."""
         faults = {loser or other(self.side): Ruling.CHOICE_TIMEOUT}
-        return self._game_over_message(by_fault(faults, self._players, choices=dict.fromkeys(SIDES), recall=dict))
+        return self._game_over_message(
+            verdict_by_fault(faults, self._players, choices=dict.fromkeys(SIDES), make_evidence=dict)
+        )
 
     def _game_over_message(self, verdict: Verdict) -> m.GameOver:
         return self._messages.game_over(verdict, self._game.view(self._position, None))[self.side]

@@ -12,7 +12,7 @@ from leaguekit.kit.incoming import MISSING, evidence, values
 from leaguekit.kit.player.harness import PlayerHarness
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
-from leaguekit.protocol.ids import speaks
+from leaguekit.protocol.ids import is_supported_version
 from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import MAX_BYTES
 
@@ -129,7 +129,9 @@ async def timestamp(harness: PlayerHarness) -> Evidence:
 async def clock(harness: PlayerHarness) -> Evidence:
     request = harness.registration
     seconds = abs(
-        (times.read(harness.registration_message(request)["timestamp"]) - request.received_at).total_seconds()
+        (
+            times.parse_timestamp(harness.registration_message(request)["timestamp"]) - request.received_at
+        ).total_seconds()
     )
     found = evidence(request, "the time at which it was sent", f"a time {seconds:.0f} s from ours")
     return fail_if(seconds > CLOCK_SECONDS, found)
@@ -170,7 +172,7 @@ async def endpoint(harness: PlayerHarness) -> Evidence:
 async def version(harness: PlayerHarness) -> Evidence:
     request = harness.registration
     stated = _version(harness)
-    if stated is not MISSING and not (isinstance(stated, str) and speaks(stated)):
+    if stated is not MISSING and not (isinstance(stated, str) and is_supported_version(stated)):
         raise Failed(evidence(request, "protocol_version: 2.0.0 or a later 2.x", f"protocol_version {stated!r}"))
     return evidence(request, "protocol_version: 2.0.0 or a later 2.x, or none")
 

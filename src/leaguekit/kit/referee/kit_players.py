@@ -60,7 +60,7 @@ class KitPlayer:
         }
 
     def join(self, *, accept: bool = True, **fields: Any) -> Json:
-        arrival = times.written(self._now())
+        arrival = times.format_timestamp(self._now())
         return self.answer(m.GameJoinAck, arrival_timestamp=arrival, accept=accept, **fields)
 
     def choice(self, choice: Any, **fields: Any) -> Json:

@@ -261,7 +261,7 @@ async def deadline_fits(harness: RefereeHarness) -> Evidence:
     for side in SIDES:
         request = match.received(side, m.ChooseParityCall)[0]
         try:
-            deadline = times.read(request.message["deadline"])
+            deadline = times.parse_timestamp(request.message["deadline"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise NotRun("there is no deadline that can be read") from None
         away = deadline - request.received_at - timedelta(seconds=limits.choice_seconds)

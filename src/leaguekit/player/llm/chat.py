@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from leaguekit.player.llm.prompt import Message
 from leaguekit.player.llm.spending import Usage
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.transport.addresses import is_loopback, read_url
 
 try:
@@ -121,7 +122,7 @@ class ChatClient:
             raise self._refusal(response, content)
         try:
             return _completions.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             raise ChatError(self._redact(f"the server's answer is not a chat completion: {error}")) from None
 
     def _refusal(self, response: httpx2.Response, content: bytes) -> ChatError:
@@ -138,8 +139,8 @@ class ChatClient:
 
     def _redact(self, text: str) -> str:
         """A text of the server, on one line, shortened, and without the key."""
-        redacted = text if self._key is None else text.replace(self._key, "[the key]")
-        return harmless(" ".join(redacted.split()))[:MAX_ERROR_CHARACTERS]
+        redact = text if self._key is None else text.replace(self._key, "[the key]")
+        return sanitize_line(" ".join(redact.split()))[:MAX_ERROR_CHARACTERS]
 
 
 @functools.cache
@@ -162,7 +163,7 @@ def _error_text(content: bytes) -> str:
     """The error message in the body of a refusal, or else the beginning of the body."""
     try:
         found = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return content[:MAX_ERROR_CHARACTERS].decode(errors="replace")
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail") or str(found)

@@ -22,7 +22,7 @@ from leaguekit.player.llm.prompt import MAX_CHARACTERS, Message, make_prompt, ma
 from leaguekit.player.llm.spending import Spending, estimate_tokens
 from leaguekit.player.strategies import at_random
 from leaguekit.protocol.messages import MoveInfo, MoveOrigins
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.transport.addresses import is_loopback, read_url
 from leaguekit.transport.base import Unreachable
 
@@ -256,4 +256,4 @@ def _size(messages: list[Message]) -> int:
 
 
 def _shorten(text: str) -> str:
-    return repr(harmless(text)[:80])
+    return repr(sanitize_line(text)[:80])

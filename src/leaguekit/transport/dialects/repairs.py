@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leaguekit.protocol.decoding import decode, shown, violations
+from leaguekit.protocol.decoding import decode, shorten_json, violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import BrokenRule, Message, message_type
-from leaguekit.protocol.plain_text import harmless
+from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.transport.dialects.forms import Json
 
 MAX_TEXT = 200
@@ -33,7 +33,7 @@ class Repaired(NamedTuple):
 
 
 def broken_rule(rule: str, came: str, expected: str) -> BrokenRule:
-    return BrokenRule(rule=rule, came=harmless(came)[:MAX_TEXT], expected=expected[:MAX_TEXT])
+    return BrokenRule(rule=rule, came=sanitize_line(came)[:MAX_TEXT], expected=expected[:MAX_TEXT])
 
 
 def repaired(
@@ -50,13 +50,13 @@ def repaired(
     """
     message, name, broken = dict(value), message_type(kind), []
     if (said := message.get("message_type")) != name:
-        came = f"message_type: got {shown(said)}" if "message_type" in message else "message_type: missing"
+        came = f"message_type: got {shorten_json(said)}" if "message_type" in message else "message_type: missing"
         broken.append(broken_rule("000-L1371" if said is None else "000-L1503", came, f'"{name}"'))
         message["message_type"] = name
     for field, own in certain.items():
         if message.get(field, own) != own:
             rule = _requirement(kind, field)
-            broken.append(broken_rule(rule, f"{field}: got {shown(message[field])}", f'"{own}", who was asked'))
+            broken.append(broken_rule(rule, f"{field}: got {shorten_json(message[field])}", f'"{own}", who was asked'))
             message[field] = own
     try:
         good = decode(msgspec.json.encode(message))
@@ -70,7 +70,7 @@ def repaired(
             _put(message, fault.path, known)
         good = decode(msgspec.json.encode(message))
     broken += [
-        broken_rule("decision 5", f"{field}: got {shown(value[field])}", "YYYY-MM-DDTHH:MM:SSZ")
+        broken_rule("decision 5", f"{field}: got {shorten_json(value[field])}", "YYYY-MM-DDTHH:MM:SSZ")
         for field in _TIMES
         if _COMPACT.match(str(value.get(field, "")))
     ]

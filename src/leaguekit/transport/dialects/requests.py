@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from leaguekit.protocol.decoding import check_text, encode, shown
+from leaguekit.protocol.decoding import check_text, encode, shorten_json
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.messages import (
@@ -140,7 +140,7 @@ def _called(method: str, params: Json, call_id: bytes | None) -> Incoming:
     kind = _kind(message, named)
     broken = []
     if kind is not None and method not in BY_NAME:
-        broken.append(method_rule(kind, f"method: got {shown(method)}"))
+        broken.append(method_rule(kind, f"method: got {shorten_json(method)}"))
     return Incoming(form, call_id, method, kind, message, broken)
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from leaguekit.protocol import messages as m
-from leaguekit.protocol.decoding import check_text, shown
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
+from leaguekit.protocol.decoding import check_text, shorten_json
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.dialects.forms import Json, wrapped
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repaired
@@ -65,9 +66,9 @@ def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any]
         check_text(body)
         value = msgspec.json.decode(body)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
-        return Nothing(f"no JSON: {shown(body[:100].decode(errors='replace'))}")
+        return Nothing(f"no JSON: {shorten_json(body[:100].decode(errors='replace'))}")
     if not isinstance(value, dict):
-        return Nothing(f"no object: {shown(value)}")
+        return Nothing(f"no object: {shorten_json(value)}")
     places = list(_places(value, call_id))
     faults: list[ProtocolError] = []
     for place in places:
@@ -81,12 +82,12 @@ def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any]
     if faults:
         raise faults[0]
     statuses = [str(place.value["status"]).upper() for place in places if isinstance(place.value.get("status"), str)]
-    said = [broken_rule("001-L0044", f"only {shown(value)}", f"a {m.message_type(wanted)} in result")]
+    said = [broken_rule("001-L0044", f"only {shorten_json(value)}", f"a {m.message_type(wanted)} in result")]
     if any(status in _LATER for status in statuses):
         return Later(said)
     if any(status in _WELL for status in statuses):
         return Acknowledged(said)
-    return Nothing(shown(value))
+    return Nothing(shorten_json(value))
 
 
 def is_refusal(status: int, body: bytes) -> bool:
@@ -95,7 +96,7 @@ def is_refusal(status: int, body: bytes) -> bool:
         return True
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return False
     if not isinstance(value, dict):
         return False
@@ -113,7 +114,7 @@ def word_in(value: Json, wanted: type[Word], known: Mapping[str, Any], certain: 
     other = next((name for name in others if name in value), None)
     if other is None:
         return None
-    instead = {field: f"{other}: got {shown(value[other])}"}
+    instead = {field: f"{other}: got {shorten_json(value[other])}"}
     return repaired(value, wanted, {**known, field: value[other]}, certain, instead)
 
 
@@ -128,7 +129,7 @@ def _join_in(value: Json, known: Mapping[str, Any], certain: Mapping[str, str]) 
         accepts = True
     else:
         return None
-    instead = {} if status is None else {"accept": f"status: got {shown(status)}"}
+    instead = {} if status is None else {"accept": f"status: got {shorten_json(status)}"}
     return repaired(value, m.GameJoinAck, {**known, "accept": accepts}, certain, instead)
 
 
@@ -152,13 +153,13 @@ def _places(body: Json, call_id: int) -> Iterator[_Place]:
 def _around(body: Json, call_id: int) -> Iterator[m.BrokenRule]:
     """What is wrong with the JSON-RPC around a result."""
     if body.get("jsonrpc") != "2.0":
-        came = f"jsonrpc: got {shown(body['jsonrpc'])}" if "jsonrpc" in body else "jsonrpc: missing"
+        came = f"jsonrpc: got {shorten_json(body['jsonrpc'])}" if "jsonrpc" in body else "jsonrpc: missing"
         yield broken_rule("001-L0043", came, '"2.0"')
     if body.get("id") != call_id or isinstance(body.get("id"), bool | float):
-        came = f"id: got {shown(body['id'])}" if "id" in body else "id: missing"
+        came = f"id: got {shorten_json(body['id'])}" if "id" in body else "id: missing"
         yield broken_rule("001-L0045", came, "the request's id, an integer")
     if "error" in body:
-        yield broken_rule("001-L0051", f"error: {shown(body['error'])} beside a result", "either of the two")
+        yield broken_rule("001-L0051", f"error: {shorten_json(body['error'])} beside a result", "either of the two")
 
 
 def _elsewhere(came: str) -> m.BrokenRule:

@@ -19,6 +19,7 @@ from msgspec import Raw
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.messages import Message, message_type
@@ -136,7 +137,7 @@ class McpCaller:
 
     def _completed(self, call: _Call, value: Any) -> Json:
         """An answer with all that is known of it."""
-        kind, params, now = call.method.answer, call.params, times.written(self._now())
+        kind, params, now = call.method.answer, call.params, times.format_timestamp(self._now())
         word = _WORD.get(kind)
         given: Json = value if isinstance(value, dict) else {} if word is None else {word: value}
         if kind is m.GameJoinAck:
@@ -163,7 +164,7 @@ def is_mcp_server(answer: HttpAnswer) -> bool:
 def _names_method(body: bytes) -> bool:
     try:
         error = msgspec.json.decode(body, type=_Refusal).error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return False
     return error.code == _METHOD_NOT_FOUND and error.data in BY_NAME
 
@@ -172,7 +173,7 @@ def _read(body: bytes) -> _Call | None:
     """The request in a body, if it is one of league.v2's."""
     try:
         request = msgspec.json.decode(body, type=_Request)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
     method = BY_NAME.get(request.method)
     return None if method is None else _Call(method, request.params, bytes(request.id))

@@ -19,6 +19,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.rpc import NULL, RpcError, failure
 from leaguekit.transport.base import TOO_OFTEN, Peer
@@ -160,7 +161,7 @@ def lazy_mcp_app(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit
 def _refusal(missing: Missing, body: bytes) -> Response:
     try:
         call_id = bytes(msgspec.json.decode(body, type=_WithId).id)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         call_id = NULL
     body = failure(call_id, RpcError(_METHOD_NOT_FOUND, str(missing), None))
     return Response(body, _NOT_FOUND, media_type="application/json")
