@@ -106,7 +106,7 @@ class Play:
     @property
     def now(self) -> str:
         """A time that grows with the log."""
-        return times.written(_BEGIN + timedelta(seconds=len(self.log)))
+        return times.format_timestamp(_BEGIN + timedelta(seconds=len(self.log)))
 
     def do(self, events: list[Event]) -> list[str]:
         """Apply events as they come back from the log; their names."""
@@ -210,7 +210,7 @@ class Play:
     def epilogue(self) -> Play:
         """What can still happen when all is over.
 
-        Seats, codes, what agents are forgiven, a token that is taken away, and a second report.
+        Seats, codes, tolerated rule breaches, a revoked token, and a second report.
         """
         self.do(commands.learn_form(self.league, "P01", "TYPE", self.now))
         broken = [m.BrokenRule(rule="decision 1", came="league_register", expected="register_player")]

@@ -115,7 +115,7 @@ def test_a_players_seat_makes_nobody_a_referee() -> None:
     play = _play()
     play.player(1, seat=seat(1))
     for number in (1, 2):
-        assert _refused(play, "referee", 2, seat=seat(number)) == "That seat is no referee's"
+        assert _refused(play, "referee", 2, seat=seat(number)) == "That seat does not belong to a referee"
 
 
 def test_where_seats_are_required_nobody_plays_without() -> None:

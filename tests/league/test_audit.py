@@ -13,7 +13,7 @@ from leaguekit.games.even_odd import EvenOdd
 from leaguekit.league import audit as audits
 from leaguekit.league import commands
 from leaguekit.league.audit import Audit, Counts
-from leaguekit.league.endpoints import place
+from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.preconditions import check_preconditions
 from leaguekit.league.standings import lot
 from leaguekit.league.state import League
@@ -683,7 +683,7 @@ def test_an_event_that_cannot_be_folded_for_whatever_reason_is_found() -> None:
     log.events[7:7] = [first | {"meta": first["meta"] | {"contact_endpoint": "http://127.0.0.1:8199/mcp"}}, second]
     assert findings(log.lines())[-1] == (
         "event 9: expected an event that fits those before it, found PlayerRegistered, which does not "
-        f"(KeyError({str(place(endpoint))!r}))"
+        f"(KeyError({str(parse_endpoint(endpoint))!r}))"
     )
 
 
@@ -709,7 +709,7 @@ def test_a_table_that_is_not_what_the_results_make_is_found() -> None:
     assert audit.findings == []
     second, third = list(audit.league.table.standings())[1:3]
     audit.league.table.rows[third].losses += 1
-    audit.league.table.enter(third, "has been touched")
+    audit.league.table.add_player(third, "has been touched")
     scores = [str(finding) for finding in audit.close()]
     assert len(scores) == 1
     assert third in scores[0]

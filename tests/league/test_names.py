@@ -14,7 +14,7 @@ from msgspec import structs
 from leaguekit.league import commands
 from leaguekit.league.commands import Rejected
 from leaguekit.league.events import decode
-from leaguekit.league.names import confusable_forms, fault, normal
+from leaguekit.league.names import confusable_forms, find_fault, normalize
 from leaguekit.league.state import fold
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.plain_text import INVISIBLE_CHARACTERS
@@ -41,8 +41,8 @@ def alike(one: str, other: str) -> bool:
     ],
 )
 def test_a_name_that_can_be_read_is_taken_as_it_is(name: str) -> None:
-    assert fault(name) is None
-    assert normal(name) == unicodedata.normalize("NFC", name)
+    assert find_fault(name) is None
+    assert normalize(name) == unicodedata.normalize("NFC", name)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_a_name_that_can_be_read_is_taken_as_it_is(name: str) -> None:
     ],
 )
 def test_a_name_is_shown_in_plain_letters_with_single_blanks(sent: str, shown: str) -> None:
-    assert fault(sent) is None
-    assert normal(sent) == shown
+    assert find_fault(sent) is None
+    assert normalize(sent) == shown
 
 
 RESERVED = "it looks like an id or a role of the protocol"
@@ -77,7 +77,7 @@ RESERVED = "it looks like an id or a role of the protocol"
     ],
 )
 def test_a_name_that_looks_like_an_id_or_a_role_is_refused(name: str) -> None:
-    assert str(fault(name)).startswith(RESERVED) or "alphabets do not mix" in str(fault(name))
+    assert str(find_fault(name)).startswith(RESERVED) or "alphabets do not mix" in str(find_fault(name))
     play = Play(players=2, referees=1)
     for enter in (play.player, play.referee):
         with pytest.raises(Rejected) as refused:
@@ -93,7 +93,7 @@ def test_a_name_that_looks_like_an_id_or_a_role_is_refused(name: str) -> None:
     ],
 )
 def test_a_name_that_only_contains_an_id_or_a_role_is_taken(name: str) -> None:
-    assert fault(name) is None
+    assert find_fault(name) is None
 
 
 def test_an_agent_that_came_in_under_such_a_name_may_return_with_it() -> None:
@@ -111,7 +111,7 @@ def test_an_agent_that_came_in_under_such_a_name_may_return_with_it() -> None:
 
 @pytest.mark.parametrize("sign", INVISIBLE, ids=ascii)
 def test_what_cannot_be_seen_is_named_with_its_place(sign: str) -> None:
-    wrong = fault(f"Al{sign}ice")
+    wrong = find_fault(f"Al{sign}ice")
     assert wrong == f"U+{ord(sign):04X} {unicodedata.name(sign)} at character 3 is invisible"
 
 
@@ -165,24 +165,24 @@ def test_what_cannot_be_seen_is_named_with_its_place(sign: str) -> None:
     ids=ascii,
 )
 def test_a_name_is_refused_for_a_reason(name: str, wrong: str) -> None:
-    assert fault(name) == wrong
+    assert find_fault(name) == wrong
 
 
 @given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=50))
 def test_whatever_is_taken_is_shown_without_anything_unseen_and_stays_the_same(name: str) -> None:
-    if fault(name) is None:
-        shown = normal(name)
+    if find_fault(name) is None:
+        shown = normalize(name)
         assert 1 <= len(shown) <= 50
         assert not INVISIBLE_CHARACTERS.search(shown)
-        assert shown == normal(shown) == shown.strip()
-        assert fault(shown) is None
+        assert shown == normalize(shown) == shown.strip()
+        assert find_fault(shown) is None
         assert alike(name, shown)
 
 
 def test_no_sign_that_is_taken_becomes_one_that_is_not() -> None:
     for code in range(0, sys.maxunicode + 1, 101):  # all of them take 20 seconds
-        if fault(sent := f"-{chr(code)}-") is None:
-            assert fault(normal(sent)) is None, hex(code)
+        if find_fault(sent := f"-{chr(code)}-") is None:
+            assert find_fault(normalize(sent)) is None, hex(code)
 
 
 @pytest.mark.parametrize(

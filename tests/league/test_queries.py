@@ -321,4 +321,4 @@ def test_a_league_waits_for_a_referee_and_for_the_operator_who_is_told_of_a_few_
     referee, operator = queries.waits_for(play.league)
     assert referee == "a referee: none answers"
     assert operator.startswith("the operator: R1M1, R1M2, R1M3, R1M4, R1M5 and 2 more came to nothing too often (")
-    assert queries.listed(["R10M1", "R2M1"]) == "R2M1, R10M1"
+    assert queries.list_matches(["R10M1", "R2M1"]) == "R2M1, R10M1"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from leaguekit.league.linear_algebra import cholesky, inverse, solve
-from leaguekit.league.ratings import POINTS, SPREAD, SURE, Played, Ratings
+from leaguekit.league.ratings import POINTS, QUANTILE_975, SPREAD, Played, Ratings
 
 FIVE = [
     *(Played("P01", "P02", 1), Played("P01", "P03", 1), Played("P04", "P01", 0), Played("P01", "P05", 0.5)),
@@ -97,11 +97,15 @@ def test_ratings_and_intervals_are_those_of_an_independent_fit() -> None:
         # The variance of a strength less the average of all five, from the covariances of all.
         weights = [float(other == place) - 1 / 5 for other in range(5)]
         variance = sum(a * b * covariance[i][j] for i, a in enumerate(weights) for j, b in enumerate(weights))
-        margin = POINTS * SURE * math.sqrt(variance)
+        margin = POINTS * QUANTILE_975 * math.sqrt(variance)
         assert (found.low, found.high) == pytest.approx((found.points - margin, found.points + margin), abs=0.1)
     for one, other in ((0, 3), (3, 0), (1, 2)):
         points, low, high = ratings.between(IDS[one], IDS[other])
-        margin = POINTS * SURE * math.sqrt(covariance[one][one] + covariance[other][other] - 2 * covariance[one][other])
+        margin = (
+            POINTS
+            * QUANTILE_975
+            * math.sqrt(covariance[one][one] + covariance[other][other] - 2 * covariance[one][other])
+        )
         assert points == pytest.approx(POINTS * (peak[one] - peak[other]), abs=0.05)
         assert (low, high) == pytest.approx((points - margin, points + margin), abs=0.1)
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from leaguekit.league import commands, queries
 from leaguekit.league.commands import Rejected
-from leaguekit.league.endpoints import is_same_host, is_same_server, place
+from leaguekit.league.endpoints import is_same_host, is_same_server, parse_endpoint
 from leaguekit.league.events import PlayerRegistered
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.errors import ProtocolError
@@ -310,9 +310,9 @@ def test_a_log_in_which_two_agents_are_at_one_place_is_folded_and_they_may_retur
 
 
 def test_places_are_told_apart_by_host_port_and_path() -> None:
-    assert str(place("https://Example.org/a?b=1")) == "example.org:443/a?b=1"
-    assert str(place("http://example.org")) == "example.org:80/"
-    assert place("ftp://example.org") is None
+    assert str(parse_endpoint("https://Example.org/a?b=1")) == "example.org:443/a?b=1"
+    assert str(parse_endpoint("http://example.org")) == "example.org:80/"
+    assert parse_endpoint("ftp://example.org") is None
     assert is_same_host("http://127.0.0.1:1/", "http://localhost:2/")
     assert not is_same_host("http://127.0.0.1:1/", "http://10.0.0.1:1/")
     assert not is_same_host("http://127.0.0.1:1/", "http://:1/")
@@ -410,12 +410,12 @@ def test_a_repeat_is_known_for_a_minute() -> None:
     play = Play()
     applicant = play.player_applicant(1, **SENT)
     play.enter(applicant)
-    at = times.read(play.league.players["P01"].registered.at)
-    assert commands.admit_player(play.league, applicant, times.written(at + timedelta(seconds=60))) == "P01"
+    at = times.parse_timestamp(play.league.players["P01"].registered.at)
+    assert commands.admit_player(play.league, applicant, times.format_timestamp(at + timedelta(seconds=60))) == "P01"
     # The clock of the manager may have been set back.
-    assert commands.admit_player(play.league, applicant, times.written(at - timedelta(seconds=5))) == "P01"
+    assert commands.admit_player(play.league, applicant, times.format_timestamp(at - timedelta(seconds=5))) == "P01"
     with pytest.raises(ProtocolError, match="E047"):
-        commands.admit_player(play.league, applicant, times.written(at + timedelta(seconds=61)))
+        commands.admit_player(play.league, applicant, times.format_timestamp(at + timedelta(seconds=61)))
 
 
 def test_a_registration_of_an_older_log_has_no_repeat() -> None:

@@ -519,7 +519,7 @@ def test_a_suspended_player_that_answers_is_active_again() -> None:
     play.do(commands.note_failures(play.league, "P01", 5, play.now))
     assert play.do(commands.note_answer(play.league, "P01", play.now)) == ["FailuresCounted", "PlayerReturned"]
     assert (play.league.players["P01"].state, play.league.players["P01"].failures) == ("ACTIVE", 0)
-    assert not commands.is_missed(play.league, "P01")
+    assert not commands.has_missed_calls(play.league, "P01")
     # Whatever it was suspended for.
     play.do([PlayerSuspended(at=play.now, player_id="P01")])
     assert play.do(commands.note_answer(play.league, "P01", play.now)) == ["PlayerReturned"]

@@ -333,7 +333,7 @@ def test_a_referee_that_begins_on_the_announcement_is_given_all_its_matches_at_o
     assert play.assign() == ["R1M1", "R1M2", "R1M3"]
     given = {match.id: match.referee_id for match in play.league.matches.values() if match.in_play}
     assert given == {"R1M1": "REF01", "R1M2": "REF02", "R1M3": "REF01"}
-    # The fourth waits for the second referee, and is not pushed on the first, which was not told of it.
+    # The fourth waits for the second referee. It is not assigned to the first, to which it was not announced.
     play.record("R1M1")
     assert play.assign() == []
     play.record("R1M2")

@@ -13,12 +13,12 @@ from tests.league.test_ratings import simulated
 
 
 @pytest.mark.parametrize(
-    ("statistic", "freedom", "chance"),
+    ("statistic", "degrees_of_freedom", "chance"),
     [(5.991, 2, 0.05), (7.815, 3, 0.05), (16.919, 9, 0.05), (66.339, 49, 0.05), (21.666, 9, 0.01), (8.343, 9, 0.5)],
 )
-def test_the_tail_of_chi_square_is_that_of_the_tables(statistic: float, freedom: int, chance: float) -> None:
-    assert chi_square_tail(statistic, freedom) == pytest.approx(chance, abs=0.0015)
-    assert chi_square_tail(0.0, freedom) == pytest.approx(1, abs=0.01)
+def test_the_tail_of_chi_square_is_that_of_the_tables(statistic: float, degrees_of_freedom: int, chance: float) -> None:
+    assert chi_square_tail(statistic, degrees_of_freedom) == pytest.approx(chance, abs=0.0015)
+    assert chi_square_tail(0.0, degrees_of_freedom) == pytest.approx(1, abs=0.01)
 
 
 def test_of_a_whole_round_robin_it_is_durbins_statistic() -> None:
@@ -27,15 +27,15 @@ def test_of_a_whole_round_robin_it_is_durbins_statistic() -> None:
     played = [Played(a, b, 1) for a, b in itertools.combinations(order, 2)]
     found = equality(played)
     assert found.statistic == pytest.approx(4 * sum((wins - 2) ** 2 for wins in (4, 3, 2, 1, 0)) / 5)
-    assert found.freedom == 4
+    assert found.degrees_of_freedom == 4
 
 
 def test_groups_that_never_met_are_not_compared() -> None:
     pairs = [Played("P01", "P02", 1), Played("P03", "P04", 1), Played("P05", "P06", 0)]
     found = equality(pairs)
-    assert (found.freedom, found.statistic) == (3, pytest.approx(3))
+    assert (found.degrees_of_freedom, found.statistic) == (3, pytest.approx(3))
     joined = equality([*pairs, Played("P02", "P03", 1)])
-    assert joined.freedom == 4
+    assert joined.degrees_of_freedom == 4
 
 
 def test_draws_alone_make_no_difference() -> None:

@@ -25,7 +25,7 @@ SEED = "5e" * 32
 def _table(count: int, tie_breaks=DEFAULT) -> Table:
     table = Table(tie_breaks)
     for number in range(1, count + 1):
-        table.enter(player_id(number), f"Agent {number}")
+        table.add_player(player_id(number), f"Agent {number}")
     return table
 
 
@@ -187,7 +187,7 @@ def test_before_lots_are_drawn_the_lower_id_decides_so_that_nobody_can_choose_a_
 def test_the_lower_id_decides_at_last_and_by_its_number() -> None:
     table = Table(BY_ID, SEED)
     for number in (100, 99, 9):
-        table.enter(player_id(number), "Agent")
+        table.add_player(player_id(number), "Agent")
     assert _order(table) == ["P09", "P99", "P100"]
 
 
@@ -224,7 +224,7 @@ def test_the_order_kept_up_to_date_is_that_of_a_table_made_at_once(data: st.Data
         if data.draw(st.booleans()):
             table.standings()
         if data.draw(st.integers(0, 3)) == 0:
-            table.count(results.pop(data.draw(st.integers(0, len(results) - 1))), back=True)
+            table.count(results.pop(data.draw(st.integers(0, len(results) - 1))), undo=True)
     fresh = _table(5)
     for result in results:
         fresh.count(result)
@@ -243,17 +243,17 @@ def test_nothing_is_sorted_again_until_something_changes() -> None:
 def test_a_player_may_take_another_name_and_leave_before_it_has_played() -> None:
     table = _table(2)
     table.standings()
-    table.enter("P01", "New name")
+    table.add_player("P01", "New name")
     assert table.standings()["P01"].display_name == "New name"
-    table.leave("P01")
+    table.remove_player("P01")
     assert _order(table) == ["P02"]
-    table.leave("P02")
+    table.remove_player("P02")
     assert _order(table) == []
 
 
 @pytest.mark.proves("000-L1567")
 def test_up_to_a_hundred_rows_are_shown_to_everybody() -> None:
-    assert len(_table(100).shown_to("P100")) == 100
+    assert len(_table(100).rows_for("P100")) == 100
 
 
 @pytest.mark.settles("000-L0493", "000-L0512", "000-L0995", "000-L0491")
@@ -262,7 +262,7 @@ def test_up_to_a_hundred_rows_are_shown_to_everybody() -> None:
     ("reader", "last"), [("P150", "P150"), ("P100", "P100"), ("P99", "P100"), ("P01", "P100"), (None, "P100")]
 )
 def test_of_a_longer_table_the_first_99_and_the_readers_own_row_are_shown(reader: str | None, last: str) -> None:
-    rows = _table(150).shown_to(reader)
+    rows = _table(150).rows_for(reader)
     assert [row.rank for row in rows[:99]] == list(range(1, 100))
     assert (len(rows), rows[-1].player_id, rows[-1].rank) == (100, last, int(last[1:]))
 

@@ -168,8 +168,8 @@ def test_a_real_league_is_decided_by_each_tie_break_in_turn() -> None:
 def test_the_league_commits_to_its_seed_when_it_is_created() -> None:
     play = draws(2)
     committed = hashlib.sha256(SEED.encode()).hexdigest()
-    teller = EventFormatter()
-    created, *_, completed = [teller.as_json(e.decode(text)) for text in play.log]
+    formatter = EventFormatter()
+    created, *_, completed = [formatter.as_json(e.decode(text)) for text in play.log]
     assert created["settings"]["seed_commitment"] == committed
     assert "seed_hex" not in created["settings"]
     assert hashlib.sha256(completed["seed_hex"].encode()).hexdigest() == committed

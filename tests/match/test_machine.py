@@ -19,18 +19,18 @@ from leaguekit.match.machine import MAX_EVENTS, MAX_REPEATS, Match, Phase
 from leaguekit.match.signals import (
     Ask,
     Declined,
-    Failed,
     Finish,
+    InvalidAnswer,
     Joined,
-    Late,
     Limits,
     Moved,
+    NoAnswer,
+    RefereeLate,
     Seat,
     SendError,
     StageEntered,
     Void,
     Withdrawn,
-    Wrong,
 )
 from leaguekit.protocol.messages import MoveInfo
 
@@ -95,19 +95,22 @@ def refuses(ask: Ask, count: int) -> tuple[float, Any]:
 
 
 def is_silent(ask: Ask, count: int) -> tuple[float, Any]:
-    return ask.deadline, Failed(ask.side, ask.ask, "E001")
+    return ask.deadline, NoAnswer(ask.side, ask.ask, "E001")
 
 
 def is_unreachable(ask: Ask, count: int) -> tuple[float, Any]:
-    return ask.send_at + SOON, Failed(ask.side, ask.ask, "E009")
+    return ask.send_at + SOON, NoAnswer(ask.side, ask.ask, "E009")
 
 
 def answers_wrongly(code: str) -> Habit:
-    return lambda ask, count: (ask.send_at + SOON, Wrong(ask.side, ask.ask, code, "It is wrong", {"field": "x"}))
+    return lambda ask, count: (
+        ask.send_at + SOON,
+        InvalidAnswer(ask.side, ask.ask, code, "It is wrong", {"field": "x"}),
+    )
 
 
 def answers_wrongly_after_a_while(ask: Ask, count: int) -> tuple[float, Any]:
-    return ask.send_at + 1.0, Wrong(ask.side, ask.ask, "E003", "It is wrong")
+    return ask.send_at + 1.0, InvalidAnswer(ask.side, ask.ask, "E003", "It is wrong")
 
 
 def moves(move: Any) -> Habit:
@@ -493,7 +496,7 @@ def test_an_illegal_move_in_another_game_gets_e057():
 def test_a_wrong_answer_to_an_invitation_is_told_with_its_code_and_context_and_asked_for_again(code):
     match = new_match()
     match.start(0.0)
-    tell, ask = match.handle(Wrong("A", 1, code, "It is wrong", {"field": "match_id"}), 1.5)
+    tell, ask = match.handle(InvalidAnswer("A", 1, code, "It is wrong", {"field": "match_id"}), 1.5)
     assert (tell.side, tell.ask, tell.fault.code, tell.fault.detail) == ("A", 1, code, "It is wrong")
     assert (tell.fault.context, tell.fault.action_required) == ({"field": "match_id"}, "GAME_JOIN_ACK")
     assert (tell.fault.time_remaining, tell.fault.retryable, tell.fault.retry_count) == (3.5, True, 1)
@@ -504,7 +507,7 @@ def test_a_wrong_answer_to_an_invitation_is_told_with_its_code_and_context_and_a
 def test_a_wrong_answer_at_the_very_deadline_is_not_asked_for_again(now):
     match = new_match()
     match.start(0.0)
-    (tell,) = match.handle(Wrong("A", 1, "E003", "It is wrong"), now)
+    (tell,) = match.handle(InvalidAnswer("A", 1, "E003", "It is wrong"), now)
     assert (tell.fault.time_remaining, tell.fault.retry_count, tell.fault.retryable) == (0.0, 0, False)
     *_, finish = match.handle(Joined("B", 2), now)
     assert finish.verdict.faults == {"A": "INVALID_ANSWER"}
@@ -531,11 +534,11 @@ def test_after_the_fourth_wrong_answer_nothing_more_is_taken():
     match = new_match()
     (_, ask, _) = match.start(0.0)
     for _ in range(MAX_REPEATS):
-        (_, ask) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
-    (told,) = match.handle(Wrong("A", ask.ask, "E003", "It is wrong"), 1.0)
+        (_, ask) = match.handle(InvalidAnswer("A", ask.ask, "E003", "It is wrong"), 1.0)
+    (told,) = match.handle(InvalidAnswer("A", ask.ask, "E003", "It is wrong"), 1.0)
     assert isinstance(told, SendError)
     assert (match.is_open(ask.ask), match.posted("A")) == (False, None)
-    for old in (Joined("A", ask.ask), Joined("A", None), Wrong("A", ask.ask, "E003", "again")):
+    for old in (Joined("A", ask.ask), Joined("A", None), InvalidAnswer("A", ask.ask, "E003", "again")):
         assert match.handle(old, 2.0) == []
     # The other is still asked, and its own answer is judged.
     assert match.is_open(2)
@@ -565,20 +568,20 @@ def test_a_post_between_two_tries_counts_and_closes_the_ask_that_was_to_come():
     match.handle(Joined("A", 1), 1.0)
     assert not match.is_open(1)
     assert match.is_open(2)
-    _, ask = match.handle(Failed("B", 2, "E001"), 5.0)
+    _, ask = match.handle(NoAnswer("B", 2, "E001"), 5.0)
     assert ask.send_at == 7.0
     assert match.is_open(ask.ask)
     assert not match.is_open(2)
     assert match.posted("B") == "join"
     assert of(StageEntered, match.handle(Joined("B", None), 6.0)) == [StageEntered("COLLECTING_CHOICES")]
     assert not match.is_open(ask.ask)
-    assert match.handle(Failed("B", ask.ask, "E009"), 7.0) == []
+    assert match.handle(NoAnswer("B", ask.ask, "E009"), 7.0) == []
 
 
 def test_a_wrong_post_is_answered_and_changes_nothing_else():
     match = new_match()
     match.start(0.0)
-    (tell,) = match.handle(Wrong("A", None, "E003", "It is wrong"), 1.0)
+    (tell,) = match.handle(InvalidAnswer("A", None, "E003", "It is wrong"), 1.0)
     assert (tell.side, tell.ask, tell.fault.code, tell.fault.time_remaining) == ("A", None, "E003", 4.0)
     assert match.is_open(1)
     for side in SIDES:
@@ -591,7 +594,7 @@ def test_a_wrong_post_is_answered_and_changes_nothing_else():
 def test_a_wrong_token_in_a_post_is_not_held_against_the_player():
     shell = Shell(new_match(), {"A": joins, "B": answers_wrongly("E003")})
     for at in (0.0625, 3.0):
-        shell.post(at, Wrong("B", None, "E012", "The token is wrong"))
+        shell.post(at, InvalidAnswer("B", None, "E012", "The token is wrong"))
     shell.run()
     assert shell.verdict.ruling == "INVALID_ANSWER"
     assert {tell.fault.code for tell in of(SendError, shell.effects)} == {"E003"}
@@ -651,12 +654,18 @@ def test_a_refusal_stands_whatever_is_said_after_it():
 
 @pytest.mark.parametrize(
     "old",
-    [Joined("A", 1), Declined("A", 1), Wrong("A", 1, "E003", "old"), Failed("A", 1, "E001"), Late("A", 1, 900.0)],
+    [
+        Joined("A", 1),
+        Declined("A", 1),
+        InvalidAnswer("A", 1, "E003", "old"),
+        NoAnswer("A", 1, "E001"),
+        RefereeLate("A", 1, 900.0),
+    ],
 )
 def test_what_comes_of_an_old_ask_changes_nothing(old):
     match = new_match()
     match.start(0.0)
-    match.handle(Failed("A", 1, "E001"), 5.0)
+    match.handle(NoAnswer("A", 1, "E001"), 5.0)
     assert match.handle(old, 5.5) == []
     assert match.is_open(3)
 
@@ -681,8 +690,8 @@ def every_input(asks: Iterator[int | None]) -> list[Any]:
         given
         for side, ask in itertools.product(SIDES, asks)
         for given in (
-            *(Joined(side, ask), Declined(side, ask), Moved(side, ask, "even"), Wrong(side, ask, "E003", "x")),
-            *(Failed(side, ask, "E001"), Late(side, ask, 1.0)),
+            *(Joined(side, ask), Declined(side, ask), Moved(side, ask, "even"), InvalidAnswer(side, ask, "E003", "x")),
+            *(NoAnswer(side, ask, "E001"), RefereeLate(side, ask, 1.0)),
             *(Withdrawn(side, "WITHDRAWAL"), Withdrawn(side, "DISQUALIFICATION")),
         )
     ]
@@ -810,7 +819,7 @@ def test_a_withdrawal_does_not_undo_the_fault_of_the_other():
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("what", ["join", "move"])
 def test_a_referee_that_is_itself_late_rules_nothing_and_says_so(what, side):
-    late: Habit = lambda ask, count: (ask.deadline, Late(ask.side, ask.ask, 350.4))  # noqa: E731
+    late: Habit = lambda ask, count: (ask.deadline, RefereeLate(ask.side, ask.ask, 350.4))  # noqa: E731
     joining, moving = both(joins), both(moves("even"))
     (joining if what == "join" else moving)[side] = late
     shell = Shell(new_match(), joining, moving)
@@ -829,7 +838,7 @@ def test_lateness_that_concerns_nobody_any_more_voids_nothing():
     match = new_match()
     match.start(0.0)
     match.handle(Joined("A", None), 1.0)
-    assert match.handle(Late("A", 1, 5000.0), 5.0) == []
+    assert match.handle(RefereeLate("A", 1, 5000.0), 5.0) == []
 
 
 # Evidence.
@@ -839,9 +848,9 @@ def test_the_evidence_shows_what_each_did_and_when_and_how_late_we_noticed():
     match = new_match(max_retries=1)
     match.start(100.0)
     match.handle(Joined("A", None), 100.5)
-    match.handle(Failed("B", 2, "E001"), 105.02)
-    match.handle(Wrong("B", None, "E003", "no"), 106.0)
-    *_, finish = match.handle(Failed("B", 3, "E009", connected=False), 107.5)
+    match.handle(NoAnswer("B", 2, "E001"), 105.02)
+    match.handle(InvalidAnswer("B", None, "E003", "no"), 106.0)
+    *_, finish = match.handle(NoAnswer("B", 3, "E009", connected=False), 107.5)
     assert finish.verdict.evidence == {
         "stage": "WAITING_FOR_PLAYERS",
         "players": {
@@ -882,7 +891,7 @@ def test_evidence_stays_small_however_long_a_match_and_however_wild_its_answers(
         """A turn takes four tries of three wrong answers each, then silence, and a move only in the last."""
         turn, number = divmod(count, 16)
         if number % 4 < 3:
-            return ask.send_at + SOON, Wrong(ask.side, ask.ask, "E003", "\0" * 9_000)
+            return ask.send_at + SOON, InvalidAnswer(ask.side, ask.ask, "E003", "\0" * 9_000)
         return is_silent(ask, count) if number < 15 else plays([0, 1, 2] if ask.side == "A" else [3, 4])(ask, turn)
 
     shell = Shell(new_match(GAMES["tic_tac_toe"]), both(joins), both(wild))
@@ -950,7 +959,7 @@ class Watcher:
         """Every ask that is left fails: as a shell does when the players are gone."""
         for effect in self.effects:  # grows while it is read
             if isinstance(effect, Ask):
-                self.give(Failed(effect.side, effect.ask, "E001"))
+                self.give(NoAnswer(effect.side, effect.ask, "E001"))
 
 
 def as_input(game: Game[Any], made: tuple[str, str, int | None, Any], asks: list[int], wanted: str | None) -> Any:
@@ -963,10 +972,10 @@ def as_input(game: Game[Any], made: tuple[str, str, int | None, Any], asks: list
     return {
         "move": Moved(side, ask, value),
         "declined": Declined(side, ask),
-        "wrong": Wrong(side, ask, value if value in ("E003", "E012") else "E015", "It is wrong"),
-        "failed": Failed(side, number, "E009" if value == "E009" else "E001"),
+        "wrong": InvalidAnswer(side, ask, value if value in ("E003", "E012") else "E015", "It is wrong"),
+        "failed": NoAnswer(side, number, "E009" if value == "E009" else "E001"),
         "withdrawn": Withdrawn(side, "WITHDRAWAL"),
-        "late": Late(side, number, 100.0),
+        "late": RefereeLate(side, number, 100.0),
     }[kind]
 
 

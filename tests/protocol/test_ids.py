@@ -121,7 +121,7 @@ def test_what_is_no_sender_is_refused(text):
     ],
 )
 def test_we_speak_every_release_from_2_0_0_on(version):
-    assert ids.speaks(version)
+    assert ids.is_supported_version(version)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_we_speak_every_release_from_2_0_0_on(version):
     ],
 )
 def test_we_speak_no_other_version(version):
-    assert not ids.speaks(version)
+    assert not ids.is_supported_version(version)
 
 
 def test_the_current_and_the_oldest_version_are_the_documents():

@@ -10,7 +10,7 @@ from msgspec import Raw
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import CHECKERS, encode
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, rpc_number
-from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, prepare_decoders, read_call
+from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, prepare_decoders, read_call, read_pong
 from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, read_plain, request
 from tests.samples import samples_of
 
@@ -168,3 +168,22 @@ def test_another_protocol_is_e018_under_every_method(method):
     error = refused(Call(b"1", method.name, Raw(json.dumps(message).encode())), method.receivers[0])
     assert error.code == "E018"
     assert rpc_number(method.name, error.code)[0] == -32602
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (
+            b'{"jsonrpc":"2.0","result":{"player_id":"P01","league_id":"x"},"id":1}',
+            {"player_id": "P01", "league_id": "x"},
+        ),
+        (b'{"result":{}}', {}),
+        (b'{"result":"pong"}', {}),
+        (b'{"error":{}}', {}),
+        (b"\xff", {}),
+        (b'{"result":"\xff"}', {}),
+        (b"[" * 100_000, {}),
+    ],
+)
+def test_the_answer_to_a_ping_may_have_any_form(body: bytes, fields: dict[str, object]) -> None:
+    assert read_pong(body) == fields

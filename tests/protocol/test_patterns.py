@@ -9,15 +9,15 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, encode, prepare_decoder, violations
 from leaguekit.protocol.errors import InvalidMessage
 from leaguekit.protocol.fields import MatchId, PlayerId
-from leaguekit.protocol.patterns import MAX_REMEMBERED, Pattern, checker, valid
+from leaguekit.protocol.patterns import MAX_CACHED_TEXTS, Pattern, checker, valid
 from tests.samples import SAMPLES, samples_of
 
 
 def test_a_pattern_remembers_what_it_matched_and_forgets_before_it_grows_too_large() -> None:
     pattern = Pattern("P[0-9]+")
-    for number in range(3 * MAX_REMEMBERED):
+    for number in range(3 * MAX_CACHED_TEXTS):
         assert pattern.fits(f"P{number}")
-        assert len(pattern.known) <= MAX_REMEMBERED
+        assert len(pattern.known) <= MAX_CACHED_TEXTS
     assert f"P{number}" in pattern.known
     assert not pattern.fits("Q1")
     assert "Q1" not in pattern.known

@@ -45,28 +45,28 @@ def test_all_tokens_are_tokens_that_messages_take():
 
 @given(st.text(max_size=80))
 def test_a_verifier_recognises_its_token_and_no_other(shown):
-    assert tokens.recognised(TOKEN, tokens.verifier(TOKEN))
-    assert tokens.recognised(shown, tokens.verifier(TOKEN)) == (shown == TOKEN)
-    assert tokens.recognised(shown, tokens.verifier(shown))
+    assert tokens.matches_verifier(TOKEN, tokens.verifier(TOKEN))
+    assert tokens.matches_verifier(shown, tokens.verifier(TOKEN)) == (shown == TOKEN)
+    assert tokens.matches_verifier(shown, tokens.verifier(shown))
 
 
 def test_what_is_too_long_to_be_remembered_is_recognised_as_well():
-    long = "x" * (tokens.LONGEST_REMEMBERED + 1)
-    assert tokens.recognised(long, tokens.verifier(long))
-    assert not tokens.recognised(long[1:], tokens.verifier(long))
+    long = "x" * (tokens.MAX_CACHED + 1)
+    assert tokens.matches_verifier(long, tokens.verifier(long))
+    assert not tokens.matches_verifier(long[1:], tokens.verifier(long))
 
 
 @pytest.mark.parametrize(
     "shown", ["", TOKEN[:-1], f"{TOKEN}x", TOKEN.upper(), f" {TOKEN}", f"{TOKEN}\n", f"verify{TOKEN}"]
 )
 def test_what_resembles_a_token_is_not_recognised(shown):
-    assert not tokens.recognised(shown, tokens.verifier(TOKEN))
+    assert not tokens.matches_verifier(shown, tokens.verifier(TOKEN))
 
 
 def test_neither_of_the_two_values_kept_tells_the_token_or_the_other():
     verifier = tokens.verifier(TOKEN)
     assert len({verifier, KEY, ENTROPY}) == 3
-    assert not tokens.recognised(TOKEN, KEY)
+    assert not tokens.matches_verifier(TOKEN, KEY)
     assert tokens.referee_to_player(KEY, LEAGUE, MATCH, ATTEMPT, REFEREE) != tokens.referee_to_player(
         verifier, LEAGUE, MATCH, ATTEMPT, REFEREE
     )
@@ -77,7 +77,7 @@ def test_a_derived_token_is_the_same_each_time_and_opens_nothing_else():
         derived = derive(KEY, LEAGUE, MATCH, ATTEMPT, REFEREE)
         assert derived == derive(KEY, LEAGUE, MATCH, ATTEMPT, REFEREE)
         assert derived.startswith("drv-")
-        assert not tokens.recognised(derived, tokens.verifier(TOKEN))
+        assert not tokens.matches_verifier(derived, tokens.verifier(TOKEN))
 
 
 def test_derived_tokens_differ_in_key_purpose_league_match_attempt_and_referee():
@@ -129,8 +129,8 @@ def test_a_derived_token_is_the_hmac_that_agents_elsewhere_compute_too():
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_derived_tokens_are_compared_whole(shown, expected):
-    assert tokens.same(shown, expected) == (shown == expected)
-    assert tokens.same(expected, expected)
+    assert tokens.are_equal(shown, expected) == (shown == expected)
+    assert tokens.are_equal(expected, expected)
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.places import Durable, InMemory, OnPostgres, OnSqlite, Place
+from tests.store.stores import DurableStore, MemoryStore, OpenableStore, PostgresStore, SqliteStore
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def durable(request: pytest.FixtureRequest, tmp_path: Path) -> Durable:
+def durable(request: pytest.FixtureRequest, tmp_path: Path) -> DurableStore:
     """A store that outlives the process."""
     if request.param == "sqlite":
-        return OnSqlite(tmp_path / "league.db")
-    return OnPostgres(request.getfixturevalue("postgres_url"))
+        return SqliteStore(tmp_path / "league.db")
+    return PostgresStore(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenableStore:
     """Any store."""
     if request.param == "memory":
-        return InMemory()
+        return MemoryStore()
     if request.param == "sqlite":
-        return OnSqlite(tmp_path / "league.db")
-    return OnPostgres(request.getfixturevalue("postgres_url"))
+        return SqliteStore(tmp_path / "league.db")
+    return PostgresStore(request.getfixturevalue("postgres_url"))

@@ -7,16 +7,16 @@ import asyncio
 import pytest
 
 from leaguekit.store.base import EventLog, Stored, StoreError
-from tests.store.places import Place
+from tests.store.stores import OpenableStore
 
 
 def event(number: int) -> bytes:
     return b'{"n":%d}' % number
 
 
-def test_events_are_numbered_from_1_and_read_back_in_order(place: Place) -> None:
+def test_events_are_numbered_from_1_and_read_back_in_order(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         assert await log.read() == []
         assert await log.append([event(1)]) == 1
         assert await log.append([event(2), event(3), event(4)]) == 4
@@ -31,11 +31,11 @@ def test_events_are_numbered_from_1_and_read_back_in_order(place: Place) -> None
     asyncio.run(main())
 
 
-def test_an_event_comes_back_byte_for_byte(place: Place) -> None:
+def test_an_event_comes_back_byte_for_byte(store: OpenableStore) -> None:
     texts = ['{"name":"Łódź ♞ 🂡"}'.encode(), b'{"a":"\\u0000\\n"}', b" [1, 2]\n", b'"%s"' % (b"x" * 300_000)]
 
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         await log.append(texts)
         assert [stored.event for stored in await log.read()] == texts
         await log.close()
@@ -43,9 +43,9 @@ def test_an_event_comes_back_byte_for_byte(place: Place) -> None:
     asyncio.run(main())
 
 
-def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(place: Place) -> None:
+def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         assert await log.append([]) == 0
         before = log.append([event(1), event(2)])
         assert await log.append([]) == 2
@@ -55,9 +55,9 @@ def test_appending_nothing_waits_for_all_before_it_and_gives_the_last_number(pla
     asyncio.run(main())
 
 
-def test_append_takes_the_events_as_they_are_now(place: Place) -> None:
+def test_append_takes_the_events_as_they_are_now(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         events = [event(1)]
         future = log.append(events)
         events.append(event(2))
@@ -68,9 +68,9 @@ def test_append_takes_the_events_as_they_are_now(place: Place) -> None:
     asyncio.run(main())
 
 
-def test_only_what_is_committed_can_be_read(place: Place) -> None:
+def test_only_what_is_committed_can_be_read(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         future = log.append([event(1)])
         assert not future.done()
         seen = await log.read()
@@ -82,7 +82,7 @@ def test_only_what_is_committed_can_be_read(place: Place) -> None:
     asyncio.run(main())
 
 
-def test_concurrent_appends_keep_the_order_in_which_they_were_made(place: Place) -> None:
+def test_concurrent_appends_keep_the_order_in_which_they_were_made(store: OpenableStore) -> None:
     made: list[bytes] = []
     done: list[int] = []
 
@@ -95,7 +95,7 @@ def test_concurrent_appends_keep_the_order_in_which_they_were_made(place: Place)
             assert made[number - len(mine) : number] == mine
 
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         await asyncio.gather(*(work(log, task) for task in range(40)))
         assert [stored.event for stored in await log.read()] == made
         assert [stored.number for stored in await log.read()] == list(range(1, len(made) + 1))
@@ -105,9 +105,9 @@ def test_concurrent_appends_keep_the_order_in_which_they_were_made(place: Place)
     asyncio.run(main())
 
 
-def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(place: Place) -> None:
+def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         given_up, other = log.append([event(1)]), log.append([event(2)])
         given_up.cancel()
         assert await other == 2
@@ -117,9 +117,9 @@ def test_who_gives_up_waiting_harms_nobody_and_its_event_is_kept(place: Place) -
     asyncio.run(main())
 
 
-def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(place: Place) -> None:
+def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(store: OpenableStore) -> None:
     async def session(first: int) -> None:
-        log = await place.open()
+        log = await store.open()
         assert [stored.number for stored in await log.read()] == list(range(1, first))
         assert await log.append([event(first), event(first + 1)]) == first + 1
         await log.close()
@@ -128,22 +128,22 @@ def test_a_reopened_log_has_everything_and_goes_on_with_the_next_number(place: P
         asyncio.run(session(first))
 
 
-def test_closing_commits_what_waits(place: Place) -> None:
+def test_closing_commits_what_waits(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         futures = [log.append([event(number)]) for number in range(1, 101)]
         await log.close()
         assert [future.result() for future in futures] == list(range(1, 101))
-        log = await place.open()
+        log = await store.open()
         assert len(await log.read()) == 100
         await log.close()
 
     asyncio.run(main())
 
 
-def test_a_closed_log_refuses_everything_but_closing_again(place: Place) -> None:
+def test_a_closed_log_refuses_everything_but_closing_again(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         await asyncio.gather(log.close(), log.close())
         await log.close()
         for attempt in (log.append([event(1)]), log.read(), log.keep("a", b"b"), log.kept("a"), log.names()):
@@ -153,9 +153,9 @@ def test_a_closed_log_refuses_everything_but_closing_again(place: Place) -> None
     asyncio.run(main())
 
 
-def test_texts_are_kept_by_name_and_replaced(place: Place) -> None:
+def test_texts_are_kept_by_name_and_replaced(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         assert await log.kept("R1M1") is None
         await log.keep("R1M1", b"first\x00\xff")
         assert await log.kept("R1M1") == b"first\x00\xff"
@@ -163,7 +163,7 @@ def test_texts_are_kept_by_name_and_replaced(place: Place) -> None:
         await log.keep("../odd ' name", b"")
         assert await log.append([event(1)]) == 1, "texts take no numbers"
         await log.close()
-        log = await place.open()
+        log = await store.open()
         assert await log.kept("R1M1") == b"second"
         assert await log.kept("../odd ' name") == b""
         await log.close()
@@ -171,7 +171,7 @@ def test_texts_are_kept_by_name_and_replaced(place: Place) -> None:
     asyncio.run(main())
 
 
-def test_names_are_found_by_how_they_begin_and_come_sorted(place: Place) -> None:
+def test_names_are_found_by_how_they_begin_and_come_sorted(store: OpenableStore) -> None:
     names = [
         "transcript/R1M1",
         "transcript/R10M1",
@@ -184,7 +184,7 @@ def test_names_are_found_by_how_they_begin_and_come_sorted(place: Place) -> None
     ]
 
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         assert await log.names() == []
         await asyncio.gather(*(log.keep(name, b"") for name in names))
         assert await log.names() == sorted(names)
@@ -198,9 +198,9 @@ def test_names_are_found_by_how_they_begin_and_come_sorted(place: Place) -> None
     asyncio.run(main())
 
 
-def test_of_texts_kept_together_under_one_name_the_last_stays(place: Place) -> None:
+def test_of_texts_kept_together_under_one_name_the_last_stays(store: OpenableStore) -> None:
     async def main() -> None:
-        log = await place.open()
+        log = await store.open()
         await asyncio.gather(*(log.keep("snapshot", b"%d" % version) for version in range(10)))
         assert await log.kept("snapshot") == b"9"
         await log.close()

@@ -11,12 +11,12 @@ import pytest
 
 from leaguekit.store.base import EventLog, Stored, StoreError
 from leaguekit.store.integrity import check_version
-from tests.store.places import Durable
+from tests.store.stores import DurableStore
 
 WRITER = Path(__file__).with_name("writer_program.py")
 
 
-async def opened_and_closed(durable: Durable) -> None:
+async def opened_and_closed(durable: DurableStore) -> None:
     await (await durable.open()).close()
 
 
@@ -26,7 +26,7 @@ async def refusal(opening: object) -> str:
     return str(refused.value)
 
 
-def test_every_acknowledged_event_survives_kill_9_and_the_numbering_has_no_gap(durable: Durable) -> None:
+def test_every_acknowledged_event_survives_kill_9_and_the_numbering_has_no_gap(durable: DurableStore) -> None:
     acknowledged: dict[int, bytes] = {}
     for patience in (1, 200, 10, 1000, 57):
         with subprocess.Popen([sys.executable, str(WRITER), str(durable.address)], stdout=subprocess.PIPE) as writer:
@@ -54,7 +54,7 @@ def test_every_acknowledged_event_survives_kill_9_and_the_numbering_has_no_gap(d
 # Group commit
 
 
-def test_appends_that_wait_together_share_a_commit_and_the_loop_goes_on_meanwhile(durable: Durable) -> None:
+def test_appends_that_wait_together_share_a_commit_and_the_loop_goes_on_meanwhile(durable: DurableStore) -> None:
     async def main() -> None:
         log = await durable.open()
         commits = durable.commits(log)
@@ -75,7 +75,7 @@ def test_appends_that_wait_together_share_a_commit_and_the_loop_goes_on_meanwhil
     asyncio.run(main())
 
 
-def test_fifty_tasks_need_far_fewer_commits_than_events(durable: Durable) -> None:
+def test_fifty_tasks_need_far_fewer_commits_than_events(durable: DurableStore) -> None:
     async def work(log: EventLog) -> None:
         for _ in range(20):
             await log.append([b"{}"])
@@ -91,7 +91,7 @@ def test_fifty_tasks_need_far_fewer_commits_than_events(durable: Durable) -> Non
     asyncio.run(main())
 
 
-def test_reading_does_not_wait_for_the_writer(durable: Durable) -> None:
+def test_reading_does_not_wait_for_the_writer(durable: DurableStore) -> None:
     async def main() -> None:
         log = await durable.open()
         await log.append([b"1"] * 1000)
@@ -108,7 +108,7 @@ def test_reading_does_not_wait_for_the_writer(durable: Durable) -> None:
 # Failure
 
 
-def test_a_failed_commit_fails_every_later_append_and_leaves_no_gap(durable: Durable) -> None:
+def test_a_failed_commit_fails_every_later_append_and_leaves_no_gap(durable: DurableStore) -> None:
     asyncio.run(opened_and_closed(durable))
     durable.execute(*durable.poison)
 
@@ -136,7 +136,7 @@ def test_a_failed_commit_fails_every_later_append_and_leaves_no_gap(durable: Dur
     asyncio.run(main())
 
 
-def test_an_append_of_what_is_no_text_fails_the_log_and_hangs_nobody(durable: Durable) -> None:
+def test_an_append_of_what_is_no_text_fails_the_log_and_hangs_nobody(durable: DurableStore) -> None:
     async def main() -> None:
         log = await durable.open()
         for events in ([object()], [b"1"]):
@@ -147,7 +147,7 @@ def test_an_append_of_what_is_no_text_fails_the_log_and_hangs_nobody(durable: Du
     asyncio.run(main())
 
 
-def test_a_gap_that_somebody_made_is_noticed(durable: Durable) -> None:
+def test_a_gap_that_somebody_made_is_noticed(durable: DurableStore) -> None:
     async def append() -> None:
         log = await durable.open()
         await log.append([b"1", b"2", b"3"])
@@ -168,7 +168,7 @@ def test_a_gap_that_somebody_made_is_noticed(durable: Durable) -> None:
 # Readers
 
 
-def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(durable: Durable) -> None:
+def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(durable: DurableStore) -> None:
     async def main() -> None:
         log = await durable.open()
         await log.append([b"1"])
@@ -192,7 +192,7 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(durable: Durab
     asyncio.run(main())
 
 
-def test_many_reads_at_once_all_get_their_answer(durable: Durable) -> None:
+def test_many_reads_at_once_all_get_their_answer(durable: DurableStore) -> None:
     async def main() -> None:
         log = await durable.open()
         await log.append([b"%d" % number for number in range(1, 21)])
@@ -207,7 +207,7 @@ def test_many_reads_at_once_all_get_their_answer(durable: Durable) -> None:
 # Versions
 
 
-def test_a_store_that_version_1_made_is_opened_and_has_everything(durable: Durable) -> None:
+def test_a_store_that_version_1_made_is_opened_and_has_everything(durable: DurableStore) -> None:
     durable.execute(*durable.version_1)
 
     async def main() -> None:
@@ -222,7 +222,9 @@ def test_a_store_that_version_1_made_is_opened_and_has_everything(durable: Durab
     asyncio.run(main())
 
 
-def test_a_store_of_version_1_can_be_read_as_it_is_and_is_of_version_2_once_it_is_written_to(durable: Durable) -> None:
+def test_a_store_of_version_1_can_be_read_as_it_is_and_is_of_version_2_once_it_is_written_to(
+    durable: DurableStore,
+) -> None:
     durable.execute(*durable.version_1)
 
     async def read() -> list[Stored]:
@@ -242,7 +244,7 @@ def test_a_store_of_version_1_can_be_read_as_it_is_and_is_of_version_2_once_it_i
 
 
 def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
-    durable: Durable, monkeypatch: pytest.MonkeyPatch
+    durable: DurableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable.execute(*durable.version_1)
     later = [
@@ -265,7 +267,9 @@ def test_an_older_store_is_brought_up_to_date_in_order_by_its_writer_only(
     assert "newer leaguekit: its version is 4, and this program knows 2" in asyncio.run(refusal(durable.open()))
 
 
-def test_a_migration_that_fails_leaves_the_store_as_it_was(durable: Durable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_the_store_as_it_was(
+    durable: DurableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     durable.execute(*durable.version_1)
     later = [("CREATE TABLE notes (note TEXT)",), (f"DELETE FROM {durable.events}", "INSERT INTO nowhere VALUES (1)")]
     monkeypatch.setattr(durable.schema, "MIGRATIONS", [*durable.schema.MIGRATIONS, *later])
@@ -282,7 +286,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(durable: Durable, mon
     asyncio.run(main())
 
 
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(durable: Durable) -> None:
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(durable: DurableStore) -> None:
     asyncio.run(opened_and_closed(durable))
     durable.execute("UPDATE leaguekit SET version = 3")
     for opening in (durable.open, durable.reader):
@@ -292,7 +296,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(durable: Durable) 
     asyncio.run(opened_and_closed(durable))
 
 
-def test_a_place_without_a_league_is_told_to_its_reader(durable: Durable) -> None:
+def test_a_place_without_a_league_is_told_to_its_reader(durable: DurableStore) -> None:
     # The file of a manager that was killed before it made its tables.
     if isinstance(durable.address, Path):
         durable.address.touch()

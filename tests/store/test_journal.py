@@ -126,7 +126,7 @@ def test_a_damaged_line_elsewhere_is_told_and_the_file_left_alone(path: Path, li
         journal.write(ruling(1))
     damaged = path.read_bytes() + line + b"\n" + path.read_bytes()
     path.write_bytes(damaged)
-    with pytest.raises(StoreError, match=r"journal\.jsonl, line 2, is no line of a journal"):
+    with pytest.raises(StoreError, match=r"journal\.jsonl, line 2, is not a line of a journal"):
         Journal(path)
     assert path.read_bytes() == damaged
 
@@ -277,7 +277,7 @@ class _SickFile:
 
 
 @pytest.mark.parametrize("fails", ["write", "sync"])
-def test_a_journal_that_failed_is_written_anew_when_the_disk_is_well_again(path: Path, fails: str) -> None:
+def test_a_journal_that_failed_is_rewritten_when_the_disk_is_well_again(path: Path, fails: str) -> None:
     disk = _Sick()
     journal = Journal(path, disk)
     journal.write(ruling(1))
@@ -316,7 +316,7 @@ def test_a_ruling_that_another_ones_failure_took_along_is_not_taken_for_written(
             syncing.release()
 
     journal._syncing = Late()  # type: ignore[assignment]
-    with pytest.raises(StoreError, match="written anew, without this ruling"):
+    with pytest.raises(StoreError, match="rewritten without this ruling"):
         journal.write(ruling(1))
     journal.close()
     with opened(path) as again:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.opening import open_log, open_reader, shown
+from leaguekit.store.opening import open_log, open_reader, redact_address
 from leaguekit.store.sqlite import SqliteLog
 
 
@@ -36,7 +36,9 @@ def test_anything_but_an_address_is_a_file(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_an_address_of_anything_else_is_refused(address: str | Path) -> None:
     for opening in (open_log, open_reader):
-        with pytest.raises(StoreError, match="is no address of a store: name a file, or a database as in") as refused:
+        with pytest.raises(
+            StoreError, match="is not the address of a store: name a file, or a database as in"
+        ) as refused:
             asyncio.run(opening(address))
         assert "s3cret" not in str(refused.value)
 
@@ -76,4 +78,4 @@ def test_without_asyncpg_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_an_address_is_shown_without_its_password(address: str, seen: str) -> None:
-    assert shown(address) == seen
+    assert redact_address(address) == seen

@@ -17,7 +17,7 @@ from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.opening import open_log, open_reader
 from leaguekit.store.postgres import PostgresLog
 from tests.postgres import Server, execute
-from tests.store.cable import Cable
+from tests.store.proxy import DatabaseProxy
 
 END_OURS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leaguekit'"
 TAKEN_OVER = "another manager has taken this league over"
@@ -37,10 +37,10 @@ async def numbers_in(url: str) -> list[int]:
     return numbers
 
 
-def run_with_cable(url: str, main: Callable[[Cable], Coroutine[Any, Any, None]]) -> None:
+def run_with_cable(url: str, main: Callable[[DatabaseProxy], Coroutine[Any, Any, None]]) -> None:
     async def plugged() -> None:
-        async with Cable(url) as cable:
-            await main(cable)
+        async with DatabaseProxy(url) as proxy:
+            await main(proxy)
 
     asyncio.run(plugged())
 
@@ -119,12 +119,12 @@ def test_managers_that_open_a_fresh_database_at_once_make_it_once_and_the_last_m
 
 
 def test_a_connection_dropped_between_appends_is_made_again(postgres_url: str) -> None:
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
-        reader = await open_reader(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
+        reader = await open_reader(proxy.url)
         for number in range(1, 4):
             assert await log.append([b"%d" % number]) == number
-            cable.cut()
+            proxy.cut()
             assert len(await log.read()) == number
             assert len(await reader.read()) == number
         assert await log.append([]) == 3
@@ -149,8 +149,8 @@ def test_a_server_that_ends_our_connections_is_come_back_to(postgres_url: str) -
 def test_connections_that_are_dropped_at_any_moment_lose_nothing_and_double_nothing(postgres_url: str) -> None:
     acknowledged: dict[int, bytes] = {}
 
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         progress = asyncio.Event()
         is_over = False
 
@@ -172,7 +172,7 @@ def test_connections_that_are_dropped_at_any_moment_lose_nothing_and_double_noth
                     # A moment later each time.
                     for _ in range(moment):
                         await asyncio.sleep(0)
-                    cable.cut()
+                    proxy.cut()
                 else:
                     await execute(postgres_url, END_OURS)
             is_over = True
@@ -184,14 +184,14 @@ def test_connections_that_are_dropped_at_any_moment_lose_nothing_and_double_noth
 
 
 def test_an_append_whose_answer_was_lost_is_counted_once(postgres_url: str) -> None:
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
-        cable.loses_answers = True
+        proxy.loses_answers = True
         group = [log.append([b"2", b"3"]), log.append([b"4"])]
-        await cable.lost.wait()
+        await proxy.lost.wait()
         assert await numbers_in(postgres_url) == [1, 2, 3, 4], "the server has it"
-        cable.cut()
+        proxy.cut()
         assert await asyncio.gather(*group) == [3, 4]
         assert await log.append([b"5"]) == 5
         assert [stored.event for stored in await log.read()] == [b"1", b"2", b"3", b"4", b"5"]
@@ -201,14 +201,14 @@ def test_an_append_whose_answer_was_lost_is_counted_once(postgres_url: str) -> N
 
 
 def test_an_append_that_never_arrived_is_sent_again(postgres_url: str) -> None:
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
-        cable.loses_requests = True
+        proxy.loses_requests = True
         append, keep = log.append([b"2"]), asyncio.ensure_future(log.keep("snapshot", b"s"))
-        await cable.lost.wait()
+        await proxy.lost.wait()
         assert await numbers_in(postgres_url) == [1], "the server has it not"
-        cable.cut()
+        proxy.cut()
         assert await append == 2
         await keep
         assert await log.kept("snapshot") == b"s"
@@ -221,8 +221,8 @@ def test_an_append_that_never_arrived_is_sent_again(postgres_url: str) -> None:
 def test_an_append_that_arrives_late_after_it_was_sent_again_counts_for_nothing(postgres_url: str) -> None:
     """The server is still busy with the first when its connection is dropped, and would finish it after the second."""
 
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
         other = await asyncpg.connect(postgres_url)
 
@@ -230,7 +230,7 @@ def test_an_append_that_arrives_late_after_it_was_sent_again_counts_for_nothing(
             await other.execute("LOCK TABLE leaguekit_events IN SHARE MODE")
             append = log.append([b"2"])
             await until_waiting(other, 1)
-            cable.cut()
+            proxy.cut()
             await until_waiting(other, 2)
         assert await append == 2
         await until_waiting(other, 0)
@@ -243,10 +243,10 @@ def test_an_append_that_arrives_late_after_it_was_sent_again_counts_for_nothing(
 
 
 def test_who_comes_back_and_finds_another_manager_writes_no_more(postgres_url: str) -> None:
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
-        cable.cut()
+        proxy.cut()
         newer = await open_log(postgres_url)
         with pytest.raises(StoreError, match=TAKEN_OVER):
             await log.append([b"2"])
@@ -263,8 +263,8 @@ def test_an_event_of_another_manager_is_not_taken_for_the_own_that_never_arrived
     """The other takes over between coming back and looking, and writes just as many."""
     really_fetch = asyncpg.Connection.fetchval
 
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
 
         async def fetch_a_little_later(self: asyncpg.Connection, query: str, *args: Any) -> Any:
@@ -276,7 +276,7 @@ def test_an_event_of_another_manager_is_not_taken_for_the_own_that_never_arrived
             return await really_fetch(self, query, *args)
 
         monkeypatch.setattr(asyncpg.Connection, "fetchval", fetch_a_little_later)
-        cable.cut()
+        proxy.cut()
         with pytest.raises(StoreError, match=TAKEN_OVER):
             await log.append([b"mine"])
         assert [stored.event for stored in await log.read()] == [b"1", b"other"]
@@ -286,10 +286,10 @@ def test_an_event_of_another_manager_is_not_taken_for_the_own_that_never_arrived
 
 
 def test_a_server_that_lost_what_it_had_acknowledged_is_noticed(postgres_url: str) -> None:
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1", b"2", b"3"])
-        cable.cut()
+        proxy.cut()
         await execute(postgres_url, "DELETE FROM leaguekit_events WHERE number = 3")
         with pytest.raises(StoreError, match="its last event is number 2 and should be 3: the server has lost"):
             await log.append([b"4"])
@@ -302,12 +302,12 @@ def test_a_server_that_lost_what_it_had_acknowledged_is_noticed(postgres_url: st
 def test_a_server_that_stays_away_ends_the_log_in_plain_words(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(postgres, "RECONNECT_SECONDS", 0.0)
 
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
-        cable.unplug()
+        proxy.close_all()
         for attempt in (log.append([b"2"]), log.append([b"3"])):
             with pytest.raises(StoreError, match=r"could not be written: .*Connect call failed.*Check that the server"):
                 await attempt
@@ -321,13 +321,13 @@ def test_a_server_that_stays_away_ends_the_log_in_plain_words(
 def test_a_server_that_does_not_answer_is_given_up_in_time(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_schema, "STATEMENT_SECONDS", 0.2)
 
-    async def main(cable: Cable) -> None:
-        log = await open_log(cable.url)
+    async def main(proxy: DatabaseProxy) -> None:
+        log = await open_log(proxy.url)
         await log.append([b"1"])
-        cable.loses_answers = True
+        proxy.loses_answers = True
         append = log.append([b"2"])
-        await cable.lost.wait()
-        cable.loses_answers = False
+        await proxy.lost.wait()
+        proxy.loses_answers = False
         assert await append == 2, "it was asked again over another connection"
         assert len(await log.read()) == 2
         await log.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from leaguekit.store.base import StoreError
-from leaguekit.store.group_commit import Waiting
+from leaguekit.store.group_commit import PendingWrite
 from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 
@@ -79,7 +79,7 @@ def test_a_text_goes_with_the_next_events_and_by_itself_if_there_are_none(
     groups: list[tuple[int, int]] = []
     commit = SqliteLog._commit
 
-    def counted(log: SqliteLog, waiting: list[Waiting]) -> None:
+    def counted(log: SqliteLog, waiting: list[PendingWrite]) -> None:
         groups.append((sum(len(one.events) for one in waiting), sum(len(one.texts) for one in waiting)))
         commit(log, waiting)
 
@@ -235,7 +235,7 @@ def test_a_disk_that_takes_no_more_is_told_and_loses_nothing_acknowledged(path: 
     program = """
 import asyncio, resource, sys
 from leaguekit.store.base import StoreError
-from leaguekit.store.group_commit import Waiting
+from leaguekit.store.group_commit import PendingWrite
 from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 
 async def main():
@@ -367,7 +367,7 @@ def test_a_refused_opening_holds_no_lock(path: Path) -> None:
 def test_what_is_no_store_is_refused_and_left_alone(path: Path, tmp_path: Path) -> None:
     text = b"Dear diary, " * 1000
     path.write_bytes(text)
-    assert "file is not a database. It is no SQLite database: name another file." in refusal(path)
+    assert "file is not a database. It is not a SQLite database: name another file." in refusal(path)
     assert path.read_bytes() == text
 
     other = tmp_path / "other.db"
@@ -385,7 +385,7 @@ def test_what_is_no_store_is_refused_and_left_alone(path: Path, tmp_path: Path) 
 OPEN_AS_NOBODY = f"""
 import asyncio, os, sys
 from leaguekit.store.base import StoreError
-from leaguekit.store.group_commit import Waiting
+from leaguekit.store.group_commit import PendingWrite
 from leaguekit.store.sqlite import JOURNAL_BYTES, SqliteLog
 
 # root may write anywhere
@@ -523,7 +523,7 @@ def test_a_reader_is_told_what_is_wrong_and_makes_nothing(path: Path, open_folde
     assert list(path.parent.iterdir()) == []
     assert f"{path.parent} is a folder" in words(path.parent)
     path.write_bytes(b"Dear diary, " * 1000)
-    assert "It is no SQLite database: name another file." in words(path)
+    assert "It is not a SQLite database: name another file." in words(path)
     other = path.with_name("other.db")
     with closing(outside(other)) as connection:
         connection.execute("CREATE TABLE bookmarks (url)")

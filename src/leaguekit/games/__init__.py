@@ -1,7 +1,6 @@
-"""The game-rules layer, pure: the Game interface and the games; adding one touches nothing else.
+"""The games and their interface, ``Game``. Games are pure rules. A new game needs no change elsewhere.
 
-The games are found, not listed: every module of this package is looked through for subclasses of ``Game`` that have a
-name.
+The games are discovered: every module of this package is searched for subclasses of ``Game`` that have a name.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 from leaguekit.games.base import Game
 from leaguekit.protocol.errors import ProtocolError
 
-# They hold no game, and the kit for authors need not be loaded to play.
+# These modules have no game. The test kit for authors need not be loaded to play.
 _NO_GAMES = {"base", "testing"}
 
 
@@ -27,7 +26,7 @@ def find_games(package: str, path: Iterable[str]) -> dict[str, Game[Any]]:
             continue
         module = import_module(f"{package}.{module_info.name}")
         for found in vars(module).values():
-            # What a module imports is another module's game; what has no name is there to be built upon.
+            # A game that is imported belongs to another module. A class without a name is a base class.
             if _is_game(found) and found.__module__ == module.__name__ and hasattr(found, "name"):
                 if found.name in games:
                     raise ValueError(f"two games are called {found.name}; one of them is in {module.__name__}")
@@ -50,5 +49,5 @@ def game(name: str) -> Game[Any]:
 
 
 def rules(name: str) -> str:
-    """The rules of a game in words, as its module opens with them; nothing of a game that is not known here."""
+    """The rules of a game in words: the docstring of its module. Empty for an unknown game."""
     return "" if name not in GAMES else (sys.modules[type(GAMES[name]).__module__].__doc__ or "").strip()

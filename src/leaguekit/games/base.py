@@ -1,8 +1,8 @@
-"""What a game is to the rest of leaguekit: who is asked now, what is legal, what follows, and who may see what.
+"""The interface of a game: which side moves, which moves are legal, what follows, and what each side may see.
 
-A game is plain rules: no I/O, no clock, and no randomness but the draw, which is a function of a seed that is passed
-in. Positions are values; playing a move makes a new one. Two sides play, ``A`` and ``B``. A new game is one new module
-with a subclass of ``Game`` in it.
+A game is pure rules, without I/O and without a clock. Its only randomness is the draw, which is a function of a seed
+that is passed in. Positions are immutable values: playing a move makes a new position. The two sides are ``A`` and
+``B``. A new game is a new module with a subclass of ``Game``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def other(side: Side) -> Side:
 
 
 class Question(NamedTuple):
-    """What a side is asked for: the kind of move, the legal moves, and the position as that side may see it."""
+    """What a side is asked: the kind of move, the legal moves, and the position as that side may see it."""
 
     move_type: str
     valid_options: list[Any]
@@ -40,9 +40,9 @@ class Game(ABC, Generic[PositionT]):
     name: ClassVar[str]
     # Even/odd has messages of its own in the specification; every other game uses the generic ones.
     asks_for_parity: ClassVar[bool] = False
-    # How many times players are asked in the longest game.
+    # The number of turns in the longest game.
     max_turns: ClassVar[int] = 1
-    # If chance alone decides between any two players: why, in a sentence that pages show.
+    # A sentence for pages that says why chance alone decides between two players; empty if it does not.
     luck: ClassVar[str] = ""
 
     @property
@@ -51,20 +51,20 @@ class Game(ABC, Generic[PositionT]):
         return bool(self.luck)
 
     def draw(self, seed: bytes) -> int | None:  # noqa: ARG002 - games with chance use it
-        """The number that chance contributes, made from the seed; None for a game without chance."""
+        """The number that is drawn, derived from the seed; None for a game without chance."""
         return None
 
     @abstractmethod
     def start(self, drawn: int | None) -> PositionT:
-        """The first position; what was drawn is hidden in it until the end."""
+        """The first position. The drawn number is hidden in it until the end."""
 
     @abstractmethod
     def to_move(self, position: PositionT) -> tuple[Side, ...]:
-        """Who is asked now: both at once, one in turn, or nobody when the game is over."""
+        """The sides that move now: both at once, one of them, or none when the game is over."""
 
     @abstractmethod
     def question(self, position: PositionT, side: Side) -> Question:
-        """What a side that is to move is asked for."""
+        """The question to a side that moves now."""
 
     @abstractmethod
     def fault(self, position: PositionT, side: Side, move: Any) -> str | None:
@@ -72,28 +72,30 @@ class Game(ABC, Generic[PositionT]):
 
     @abstractmethod
     def play(self, position: PositionT, moves: dict[Side, Any]) -> PositionT:
-        """The position after legal moves of all who were to move."""
+        """The position after legal moves of all sides that move now."""
 
     @abstractmethod
     def outcome(self, position: PositionT) -> Outcome | None:
-        """How it ended, or None while it is in play."""
+        """How the game ended, or None while it is in play."""
 
     @abstractmethod
     def view(self, position: PositionT, side: Side | None) -> dict[str, Any]:
-        """The position as a side may see it; None is the public's view. Hidden things show only when it is over."""
+        """The position as a side may see it; None means the public. Hidden information is visible only at the end."""
 
     @abstractmethod
     def choices(self, position: PositionT) -> dict[Side, str | None]:
-        """What each side chose, as text, for the result; None for a side that chose nothing."""
+        """The choices of each side as a text, for the result; None for a side that has not chosen."""
 
     def moves(self, choice: str) -> list[Any] | None:  # noqa: ARG002 - games that can read it do
-        """A side's moves, read back from its choice; None if this game cannot, and results are then taken as told."""
+        """The moves of a side, parsed from its choices. None if this is not possible; then results are not checked."""
         return None
 
 
 def settled(game: Game[Any], drawn: int | None, choices: dict[Side, str | None]) -> Outcome | None:
-    """How a game ends in which this was drawn and chosen; None if the game cannot tell. Raises ValueError if it cannot
-    have been played to an end so."""
+    """The outcome of a game with this draw and these choices; None if the game cannot parse choices.
+
+    Raises ValueError if the choices are not legal, or do not end the game.
+    """
     read = {side: game.moves(choice) for side, choice in choices.items() if choice is not None}
     if None in read.values():
         return None

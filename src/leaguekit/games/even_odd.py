@@ -37,7 +37,7 @@ class EvenOdd(Game[Position]):
 
     def draw(self, seed: bytes) -> int:
         digest = sha256(b"even_odd" + seed).digest()
-        # 256 is no multiple of 10: the six values too many are drawn again, or 1 to 6 would come up more often.
+        # 256 is not a multiple of 10. Without the second draw, the six highest values would make 1 to 6 more likely.
         while digest[0] >= 256 - 256 % HIGHEST:
             digest = sha256(digest).digest()
         return digest[0] % HIGHEST + 1

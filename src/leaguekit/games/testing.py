@@ -1,8 +1,8 @@
-"""The kit for authors of games: ``check_game(MyGame())`` plays many games and names the first rule that is broken.
+"""Tests for authors of games: ``check_game(MyGame())`` plays many games and reports the first rule that is broken.
 
-It knows a game only by the interface. What a game tells of a position (who is to move, views, questions, outcome,
-choices) is that position's *face*, and most rules are about faces: a number that is still hidden, an answer that is
-still checked, or a view in the hands of a careless caller must not change them.
+It uses only the interface ``Game``. The *observation* of a position is everything that the game returns about it: the
+sides to move, views, questions, outcome, and choices. Most rules are about observations. A hidden number, a move that
+is only checked, or a caller that modifies a view must not change them.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, NamedTuple
 
 from leaguekit.games.base import SIDES, Game, Outcome, Question, Side
 
-# Picks one of the options; the text is another one for every seed, turn and side.
+# Chooses one of the options. The text differs for every seed, turn and side.
 Chooser = Callable[[str, list[Any]], Any]
 Moves = dict[Side, Any]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _TURNS: tuple[tuple[Side, ...], ...] = ((), ("A",), ("B",), ("A", "B"))
-# What messages have room for: the number drawn and a choice as text.
+# The limits of messages: the drawn number, and the length of a choice as a text.
 _DRAWN = range(1, 11)
-_LONGEST_CHOICE = 100
-_shown = reprlib.repr
+_MAX_CHOICE = 100
+_shorten = reprlib.repr
 
 
-class _Face(NamedTuple):
-    over: bool
-    told: str
+class _Observation(NamedTuple):
+    is_over: bool
+    content: str
 
 
 def _nested(depth: int) -> list[Any]:
@@ -42,8 +42,8 @@ def _nested(depth: int) -> list[Any]:
     return value
 
 
-# What a player may send instead of a move; nesting as deep as the largest message allows.
-_RUBBISH: tuple[Any, ...] = (
+# Values that a player may send instead of a move. The nesting is as deep as the largest message allows.
+_INVALID_MOVES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 9, 10**400, 0.0, 1.0, 0.5, -1e308),
     *("", " ", "\0", "no such move", "x" * 10_000),
     *([], [None], {}, {"": None}, _nested(5_000)),
@@ -65,13 +65,13 @@ def check_game(
     numbers = sorted({number for number in drawn.values() if number is not None})
     _require(not numbers or None not in drawn.values(), "draw must give a number for every seed, or None for every")
     for seed, number in drawn.items():
-        history, faces = _played(game, number, seed, choose, max_turns)
-        for face, again in zip(faces, _faces(game, number, history), strict=True):
-            _require(face == again, "the same moves must always lead to the same positions")
+        history, observations = _played(game, number, seed, choose, max_turns)
+        for one, again in zip(observations, _observations(game, number, history), strict=True):
+            _require(one == again, "the same moves must always lead to the same positions")
         if number is not None:
             # Each number is compared with the next one: what depends on the number differs in at least one pair.
             another = numbers[(numbers.index(number) + 1) % len(numbers)]
-            _check_hidden(faces, _faces(game, another, history))
+            _check_hidden(observations, _observations(game, another, history))
 
 
 def _require(holds: bool, rule: str) -> None:
@@ -79,9 +79,11 @@ def _require(holds: bool, rule: str) -> None:
         raise AssertionError(rule)
 
 
-def _check_hidden(faces: list[_Face], others: Iterator[_Face]) -> None:
+def _check_hidden(observations: list[_Observation], others: Iterator[_Observation]) -> None:
     # The end may depend on the number, and reveal it.
-    for face, another in takewhile(lambda pair: not (pair[0].over or pair[1].over), zip(faces, others, strict=False)):
+    for face, another in takewhile(
+        lambda pair: not (pair[0].is_over or pair[1].is_over), zip(observations, others, strict=False)
+    ):
         _require(face == another, "nothing that a game tells before its end must depend on the number drawn")
 
 
@@ -108,21 +110,21 @@ def _drawn(game: Game[Any], seed: int) -> int | None:
 
 def _played(
     game: Game[Any], number: int | None, seed: int, choose: Chooser, max_turns: int
-) -> tuple[list[Moves], list[_Face]]:
-    """One game to its end, with every position checked: the moves that were made, and the faces met."""
-    history, faces = list[Moves](), list[_Face]()
+) -> tuple[list[Moves], list[_Observation]]:
+    """One game to its end, with every position checked: the moves that were made, and the observations."""
+    history, observations = list[Moves](), list[_Observation]()
     position = game.start(number)
     _check_shape(game, position)
     opening = _options(game, position)
     while True:
-        faces.append(_face(game, position))
+        observations.append(_observe(game, position))
         _check_choices(game, position, {side for moves in history for side in moves})
         _check_faults(game, position, _options(game, position) or opening)
-        _require(_face(game, position) == faces[-1], "what a side answers must not show before it is played")
-        _wreck(_told(game, position))
-        _require(_face(game, position) == faces[-1], "what is done to a view must not change the position")
-        if faces[-1].over:
-            return history, faces
+        _require(_observe(game, position) == observations[-1], "what a side answers must not show before it is played")
+        _modify(_observed_values(game, position))
+        _require(_observe(game, position) == observations[-1], "what is done to a view must not change the position")
+        if observations[-1].is_over:
+            return history, observations
         _require(len(history) < max_turns, f"a game must end within {max_turns} turns")
         moves = {
             side: _as_sent(choose(f"{seed} {len(history)} {side}", game.question(position, side).valid_options))
@@ -133,33 +135,34 @@ def _played(
 
 
 def _after(game: Game[Any], position: Any, moves: Moves) -> Any:
-    before = _face(game, position)
+    before = _observe(game, position)
     after = game.play(position, dict(moves))
-    _require(_face(game, position) == before, "play must make a new position and leave the old one as it was")
+    _require(_observe(game, position) == before, "play must make a new position and leave the old one as it was")
     _check_shape(game, after)
     again = game.play(position, dict(reversed(moves.items())))
     _require(
-        _face(game, again) == _face(game, after), "play must lead to the same position whichever move came in first"
+        _observe(game, again) == _observe(game, after),
+        "play must lead to the same position whichever move came in first",
     )
     return after
 
 
-def _faces(game: Game[Any], number: int | None, history: list[Moves]) -> Iterator[_Face]:
-    """The faces met when these moves are made with this number, one by one, until the game is over."""
+def _observations(game: Game[Any], number: int | None, history: list[Moves]) -> Iterator[_Observation]:
+    """The observations when these moves are made with this number, one by one, until the game is over."""
     position = game.start(number)
-    yield _face(game, position)
+    yield _observe(game, position)
     for moves in history:
         position = game.play(position, dict(moves))
-        yield _face(game, position)
+        yield _observe(game, position)
 
 
-def _face(game: Game[Any], position: Any) -> _Face:
-    told = json.dumps(_told(game, position), sort_keys=True, default=repr)
-    return _Face(not game.to_move(position), told)
+def _observe(game: Game[Any], position: Any) -> _Observation:
+    content = json.dumps(_observed_values(game, position), sort_keys=True, default=repr)
+    return _Observation(not game.to_move(position), content)
 
 
-def _told(game: Game[Any], position: Any) -> list[Any]:
-    """Everything that the game tells of a position."""
+def _observed_values(game: Game[Any], position: Any) -> list[Any]:
+    """Everything that the game returns about a position."""
     sides = game.to_move(position)
     views = [game.view(position, viewer) for viewer in (*SIDES, None)]
     questions = [game.question(position, side) for side in sides]
@@ -168,17 +171,17 @@ def _told(game: Game[Any], position: Any) -> list[Any]:
 
 
 def _options(game: Game[Any], position: Any) -> list[Any]:
-    """The legal moves of whoever is to move first; none when the game is over."""
+    """The legal moves of the first side to move; none when the game is over."""
     return [option for side in game.to_move(position)[:1] for option in game.question(position, side).valid_options]
 
 
-def _wreck(told: Any) -> None:
-    """What a careless caller may do to what it was told."""
-    if isinstance(told, list | tuple | dict):
-        for inner in told.values() if isinstance(told, dict) else told:
-            _wreck(inner)
-        if not isinstance(told, tuple):
-            told.clear()
+def _modify(value: Any) -> None:
+    """Clear all lists and dicts in a value, as a careless caller may do."""
+    if isinstance(value, list | tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _modify(inner)
+        if not isinstance(value, tuple):
+            value.clear()
 
 
 def _as_sent(move: Any) -> Any:
@@ -206,21 +209,21 @@ def _check_shape(game: Game[Any], position: Any) -> None:
         _check_outcome(outcome)
     for viewer in (*SIDES, None):
         view = game.view(position, viewer)
-        _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shown(view)}")
+        _require(type(view) is dict and _is_plain(view), f"a view must be plain JSON, got {_shorten(view)}")
     for side in sides:
         _check_question(game.question(position, side), game.asks_for_parity)
     choices = game.choices(position)
     _require(type(choices) is dict and set(choices) == set(SIDES), "choices must have both sides")
     for choice in choices.values():
         _require(
-            choice is None or (type(choice) is str and 1 <= len(choice) <= _LONGEST_CHOICE),
-            f"a side's choices must be None or up to {_LONGEST_CHOICE} characters of text, got {_shown(choice)}",
+            choice is None or (type(choice) is str and 1 <= len(choice) <= _MAX_CHOICE),
+            f"a side's choices must be None or up to {_MAX_CHOICE} characters of text, got {_shorten(choice)}",
         )
 
 
 def _check_outcome(outcome: Any) -> None:
-    _require(isinstance(outcome, Outcome), f"outcome must be None or an Outcome, got {_shown(outcome)}")
-    _require(outcome.winner in (*SIDES, None), f"the winner must be 'A', 'B' or None, got {_shown(outcome.winner)}")
+    _require(isinstance(outcome, Outcome), f"outcome must be None or an Outcome, got {_shorten(outcome)}")
+    _require(outcome.winner in (*SIDES, None), f"the winner must be 'A', 'B' or None, got {_shorten(outcome.winner)}")
     reason = outcome.reason
     _require(type(reason) is str and reason.strip() != "", "an outcome must have a reason in words")
     rest = reason.replace("{A}", "").replace("{B}", "")
@@ -228,55 +231,55 @@ def _check_outcome(outcome: Any) -> None:
 
 
 def _check_question(question: Any, asks_for_parity: bool) -> None:
-    _require(isinstance(question, Question), f"question must be a Question, got {_shown(question)}")
+    _require(isinstance(question, Question), f"question must be a Question, got {_shorten(question)}")
     move_type, options, context = question
     _require(type(move_type) is str and move_type != "", "move_type must be text")
-    _require(type(options) is list and _is_plain(options), f"valid_options must be plain JSON, got {_shown(options)}")
+    _require(type(options) is list and _is_plain(options), f"valid_options must be plain JSON, got {_shorten(options)}")
     _require(options != [], "a side that is to move must have a legal move")
     _require(len({json.dumps(option, sort_keys=True) for option in options}) == len(options), "no option comes twice")
     _require(
         not asks_for_parity or sorted(options, key=str) == ["even", "odd"],
         "a game that asks for parity must have the options even and odd, for its messages have no others",
     )
-    _require(type(context) is dict and _is_plain(context), f"a context must be plain JSON, got {_shown(context)}")
+    _require(type(context) is dict and _is_plain(context), f"a context must be plain JSON, got {_shorten(context)}")
 
 
 def _check_faults(game: Game[Any], position: Any, options: list[Any]) -> None:
-    """Whether the valid options, and nothing else, are legal for those to move, and nothing for the others."""
+    """Check that exactly the valid options are legal for the sides to move, and nothing for the other side."""
     sides = game.to_move(position)
     for side in SIDES:
         if side not in sides:
-            faults = [_fault(game, position, side, move) for move in (*options, *_RUBBISH)]
+            faults = [_fault(game, position, side, move) for move in (*options, *_INVALID_MOVES)]
             _require(None not in faults, "a side that is not to move must have no legal move")
             continue
         legal = game.question(position, side).valid_options
         for move in legal:
             fault = _fault(game, position, side, _as_sent(move))
-            _require(fault is None, f"every valid option must be legal, but of {_shown(move)} fault says: {fault}")
-        for move in _rubbish(legal):
+            _require(fault is None, f"every valid option must be legal, but of {_shorten(move)} fault says: {fault}")
+        for move in _invalid_moves(legal):
             if _fault(game, position, side, move) is None:
-                raise AssertionError(f"only the valid options must be legal, but fault takes {_shown(move)}")
+                raise AssertionError(f"only the valid options must be legal, but fault takes {_shorten(move)}")
 
 
 def _fault(game: Game[Any], position: Any, side: Side, move: Any) -> str | None:
     try:
         fault = game.fault(position, side, move)
     except Exception as error:
-        raise AssertionError(f"fault must never raise, but {_shown(move)} made it raise {error!r}") from error
+        raise AssertionError(f"fault must never raise, but {_shorten(move)} made it raise {error!r}") from error
     if fault is not None and (type(fault) is not str or not fault.strip()):
-        raise AssertionError(f"fault must be None or a sentence, got {_shown(fault)}")
+        raise AssertionError(f"fault must be None or a sentence, got {_shorten(fault)}")
     return fault
 
 
-def _rubbish(legal: list[Any]) -> Iterator[Any]:
-    """Things that are no option, among them those that look like one."""
-    alike = [thing for option in legal for thing in _like(option)]
-    for thing in (*_RUBBISH, *alike):
-        if not any(type(thing) is type(option) and thing == option for option in legal):
-            yield thing
+def _invalid_moves(legal: list[Any]) -> Iterator[Any]:
+    """Values that are not legal, some of them similar to legal ones."""
+    similar = [value for option in legal for value in _similar(option)]
+    for value in (*_INVALID_MOVES, *similar):
+        if not any(type(value) is type(option) and value == option for option in legal):
+            yield value
 
 
-def _like(option: Any) -> Iterator[Any]:
+def _similar(option: Any) -> Iterator[Any]:
     yield from ([option], {"move": option}, str(option))
     if isinstance(option, str):
         yield from (option.upper(), option.capitalize(), option[:1], f" {option}", f"{option}\n")

@@ -16,7 +16,7 @@ LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 
 class Position(NamedTuple):
-    """The cells that were marked, in the order in which they were."""
+    """The marked cells, in the order of the moves."""
 
     moves: tuple[int, ...] = ()
 
@@ -34,7 +34,7 @@ class Position(NamedTuple):
         return "".join(cells)
 
     def won(self) -> tuple[Side, tuple[int, ...]] | None:
-        """Who has three in a line, and which."""
+        """The side that has three in a line, and the line; None if no side has."""
         board = self.board()
         for line in LINES:
             first, second, third = line
@@ -64,7 +64,7 @@ class TicTacToe(Game[Position]):
         to_move = self.to_move(position)
         if side not in to_move:
             return "It is the other player's turn" if to_move else "The game is over"
-        # To Python, but to no rule of ours, True and 1.0 are the number 1.
+        # Python treats True and 1.0 as equal to 1; the rules do not.
         if type(move) is int and move in position.free():
             return None
         free = ", ".join(map(str, position.free()))
@@ -90,5 +90,5 @@ class TicTacToe(Game[Position]):
         return {side: ",".join(map(str, position.of(side))) or None for side in SIDES}
 
     def moves(self, choice: str) -> list[Any]:
-        # What is no cell is for the rules to refuse.
+        # A text that is not a cell is left as it is, and ``fault`` rejects it.
         return [int(cell) if cell.isdecimal() else cell for cell in choice.split(",")]

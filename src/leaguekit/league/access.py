@@ -1,4 +1,4 @@
-"""Who may come in, as the operator decides it: seats, the referees' code, and tokens that are taken away."""
+"""Commands by which the operator controls access: seats, the referees' code, and revoked tokens."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from leaguekit.protocol.errors import ProtocolError
 
 
 def issue_seats(league: League, verifiers: Sequence[bytes], at: str, *, holder: str | None = None) -> list[Event]:
-    """Give out seats whose codes are recognised by these; with a ``holder`` they are that agent's own."""
+    """Issue seats whose codes have these verifiers. With a ``holder``, the seats belong to that agent."""
     first = len(league.seats) + 1
     seats = [(f"S{number:02d}", verifier.hex()) for number, verifier in enumerate(verifiers, first)]
     return [SeatsIssued(at=at, seats=seats, holder=holder)]
 
 
 def revoke_seat(league: League, id_or_verifier: str, at: str) -> list[Event]:
-    """Let a seat's code open nothing any more. Who has come in with it keeps its place and its token."""
-    named = [seat for seat in league.seats.values() if seat.id == id_or_verifier.upper()]
-    seat = named[0] if named else league.seats.get(id_or_verifier)
+    """Make the code of a seat invalid. An agent that registered with it stays in the league and keeps its token."""
+    by_id = [seat for seat in league.seats.values() if seat.id == id_or_verifier.upper()]
+    seat = by_id[0] if by_id else league.seats.get(id_or_verifier)
     if seat is None:
         raise ProtocolError("E044", "There is no such seat: name its id, such as S07, or its code.")
     return [] if seat.revoked else [SeatRevoked(at=at, seat_id=seat.id)]
@@ -31,14 +31,14 @@ def set_referee_code(verifier: bytes, at: str) -> list[Event]:
 
 
 def void_token(league: League, agent_id: str, *, key: bytes, code: bytes, at: str) -> list[Event]:
-    """Take an agent's token away. Without a seat of its own it gets one, with the code that is recognised by this."""
+    """Revoke an agent's token. An agent without a seat gets one; ``code`` is the verifier of its code."""
     if league.agent(agent_id) is None:
         raise ProtocolError("E005", f"There is no agent {agent_id} in this league.")
-    seated = [] if seat_of(league, agent_id) else issue_seats(league, [code], at, holder=agent_id)
-    return [TokenVoided(at=at, agent_id=agent_id, key=key.hex()), *seated]
+    new_seat = [] if seat_of(league, agent_id) else issue_seats(league, [code], at, holder=agent_id)
+    return [TokenVoided(at=at, agent_id=agent_id, key=key.hex()), *new_seat]
 
 
 def seat_of(league: League, agent_id: str) -> Seat | None:
-    """The newest seat by which an agent can come back."""
+    """The newest valid seat of an agent."""
     own = [seat for seat in league.seats.values() if seat.holder == agent_id and not seat.revoked]
     return own[-1] if own else None

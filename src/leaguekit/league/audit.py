@@ -1,33 +1,33 @@
-"""The audit of a league's log: everything that must hold in it, checked event by event.
+"""The audit of a league's log: checks event by event that the log is consistent.
 
-The log is folded as the manager folds it. Before each event the league must be in a state in which it could happen,
-and each result must be what the game's rules and the draw make of it; at the end the table is made from scratch and
-held against the fold's. An event that cannot have happened is left out, so that one fault does not look like many.
+The events are applied as the manager applies them. Before each event its preconditions are checked. Each result is
+checked by the rules of the game and by the draw. At the end the table is recounted and compared with the table of the
+league. An event that cannot have happened is not applied, so that one error is not reported many times.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from leaguekit.league import events as e
-from leaguekit.league.outcomes import Fault, judge
+from leaguekit.league.outcomes import Discrepancy, judge
 from leaguekit.league.preconditions import ImpossibleEvent, check_preconditions
-from leaguekit.league.recount import Counted, Line, counted, table
+from leaguekit.league.recount import CountedResult, RecountedRow, count_result, recount_table
 from leaguekit.league.state import League
 from leaguekit.league.transcripts import check_transcript
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchTranscript
 
-# A log that is broken from the start has a fault at every event; the first ones tell why.
+# A log that is broken from the start has an error at every event. The first findings show the cause.
 MAX_FINDINGS = 1_000
 
 
 class Finding(NamedTuple):
-    """What is wrong, and at which event; a warning does not make a league wrong."""
+    """What is wrong, and at which event. A warning does not mean that the log is wrong."""
 
     number: int
     match_id: str | None
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 class Counts(Struct, kw_only=True):
-    """What was looked at. ``not_checkable`` has the reasons why something was not, each with how often."""
+    """What was checked. ``not_checkable`` counts the checks that were not possible, by reason."""
 
     events: int = 0
     players: int = 0
@@ -51,13 +51,13 @@ class Counts(Struct, kw_only=True):
     # Matches that have a result, and how many of these are technical losses.
     ended: int = 0
     technical_losses: int = 0
-    # Reports of referees, rulings of the manager, the operator's corrections and rematches, and void attempts.
+    # Reports of referees, forfeits, corrections, rematches, and void attempts.
     results: int = 0
     forfeits: int = 0
     corrections: int = 0
     rematches: int = 0
     voids: int = 0
-    # Results played again by the game's rules; draws opened, and made again from the seed; transcripts compared.
+    # Results that were played again; draws that were opened, and derived from the seed; transcripts that were compared.
     outcomes_replayed: int = 0
     draws_opened: int = 0
     draws_derived: int = 0
@@ -65,7 +65,7 @@ class Counts(Struct, kw_only=True):
     not_checkable: dict[str, int] = {}
 
 
-_COUNTED: dict[type, str] = {
+_COUNTS: dict[type, str] = {
     e.ResultRecorded: "results",
     e.ResultCorrected: "corrections",
     e.MatchReplayed: "rematches",
@@ -74,7 +74,10 @@ _COUNTED: dict[type, str] = {
 
 
 class Audit:
-    """Takes a log event by event; after ``close``, ``findings`` has the first that is wrong, ``faults`` how much is."""
+    """Checks a log event by event.
+
+    After ``close``, ``findings`` has the first findings, and ``faults`` is the number of errors.
+    """
 
     def __init__(self) -> None:
         self.league = League()
@@ -84,8 +87,8 @@ class Audit:
         self.counts = Counts()
         self._is_created = False
         self._seed: bytes | None = None
-        self._standing: dict[str, Counted] = {}
-        # Matches whose result is the manager's ruling.
+        self._valid_results: dict[str, CountedResult] = {}
+        # Matches that the manager decided.
         self._forfeits: set[str] = set()
         self._number = 0
         self._at = ""
@@ -95,24 +98,24 @@ class Audit:
         return self.league.settings.league_id if self._is_created else None
 
     def take(self, number: int, text: bytes) -> e.Event | None:
-        """Check the next event; None for one that cannot be read, or cannot have happened."""
+        """Check the next event. Return None if it cannot be decoded, or cannot have happened."""
         self.counts.events += 1
         expected, self._number = self._number + 1, number
         if number != expected:
-            self._note(Fault(f"event {expected}", f"event {number}"))
+            self._note(Discrepancy(f"event {expected}", f"event {number}"))
         try:
             event = e.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            self._note(Fault("an event that this version knows", f"one that it cannot read ({error})"))
+        except DECODE_ERRORS as error:
+            self._note(Discrepancy("an event that this version knows", f"one that it cannot read ({error})"))
             return None
-        return event if self._is_regular(event) else None
+        return event if self._check_and_apply(event) else None
 
     def transcript(self, recorded: e.ResultRecorded, text: bytes) -> None:
-        """Hold what is kept of a match against the result that was just taken."""
+        """Compare the transcript of a match with the result that was just checked."""
         try:
             transcript = of_type(MatchTranscript, decode(text))
         except ProtocolError as error:
-            self._note(Fault("a transcript", f"one that cannot be read ({error})"), recorded.match_id)
+            self._note(Discrepancy("a transcript", f"one that cannot be read ({error})"), recorded.match_id)
             return
         if transcript.attempt != recorded.attempt:
             self._skip("the transcript is of another attempt")
@@ -122,14 +125,14 @@ class Audit:
             self._note(fault, recorded.match_id)
 
     def close(self) -> list[Finding]:
-        """Check what must hold wherever a log ends; all findings."""
+        """Check what must hold at the end of any log. Return the findings."""
         if not self.counts.events:
-            self._note(Fault("LeagueCreated, which begins a league", "no event at all"))
+            self._note(Discrepancy("LeagueCreated, which begins a league", "no event at all"))
         if self._is_created:
             self._close()
         return self.findings
 
-    def _note(self, fault: Fault, match_id: str | None = None, *, is_warning: bool = False) -> None:
+    def _note(self, fault: Discrepancy, match_id: str | None = None, *, is_warning: bool = False) -> None:
         self.faults += not is_warning
         self.warnings += is_warning
         if len(self.findings) < MAX_FINDINGS:
@@ -140,15 +143,15 @@ class Audit:
 
     # Each event
 
-    def _is_regular(self, event: e.Event) -> bool:
-        """Check and fold an event; whether that could be done."""
+    def _check_and_apply(self, event: e.Event) -> bool:
+        """Check an event and apply it. Return whether it could be applied."""
         match_id = getattr(event, "match_id", None)
         self._check_time(event.at)
         try:
             if self._is_created:
                 for fault in check_preconditions(event, self.league):
                     self._note(fault, match_id)
-            elif not self._begins(event):
+            elif not self._is_beginning(event):
                 return False
             self.league.apply(event)
         except ImpossibleEvent as impossible:
@@ -156,33 +159,33 @@ class Audit:
             return False
         except (LookupError, ValueError) as error:
             found = f"{type(event).__name__}, which does not ({error!r})"
-            self._note(Fault("an event that fits those before it", found), match_id)
+            self._note(Discrepancy("an event that fits those before it", found), match_id)
             return False
         self._count(event)
         return True
 
     def _check_time(self, at: str) -> None:
-        # As texts, for all are of one form. Wall clocks are set back now and then: that is no fault.
+        # Timestamps of one form compare as texts. A clock that was set back is not an error.
         if at < self._at:
-            self._note(Fault(f"no time before {self._at}", at), is_warning=True)
+            self._note(Discrepancy(f"no time before {self._at}", at), is_warning=True)
         self._at = max(at, self._at)
 
-    def _begins(self, event: e.Event) -> bool:
+    def _is_beginning(self, event: e.Event) -> bool:
         if not isinstance(event, e.LeagueCreated):
-            # Said once: without its beginning nothing of a league can be judged.
+            # Reported once: without its beginning, nothing else in a log can be checked.
             if self.counts.events == 1:
-                self._note(Fault("LeagueCreated, which begins a league", type(event).__name__))
+                self._note(Discrepancy("LeagueCreated, which begins a league", type(event).__name__))
             return False
         self._is_created = True
         try:
             self._seed = bytes.fromhex(event.settings.seed_hex or "")
         except ValueError:
-            self._note(Fault("a seed in hex", "another text"))
+            self._note(Discrepancy("a seed in hex", "another text"))
         return True
 
     def _count(self, event: e.Event) -> None:
-        """Take note of an event that was folded."""
-        if name := _COUNTED.get(type(event)):
+        """Count an event that was applied, and check its result."""
+        if name := _COUNTS.get(type(event)):
             setattr(self.counts, name, getattr(self.counts, name) + 1)
         if isinstance(event, e.MatchForfeited):
             self._forfeits.add(event.match_id)
@@ -191,15 +194,15 @@ class Audit:
         match event:
             case e.ResultRecorded():
                 self._judge(event)
-                self._standing[event.match_id] = counted(event.result)
+                self._valid_results[event.match_id] = count_result(event.result)
             case e.ResultCorrected():
-                self._standing[event.match_id] = counted(event.result)
+                self._valid_results[event.match_id] = count_result(event.result)
             case e.MatchForfeited():
                 players = self.league.matches[event.match_id].players
                 one, other = ((player, 0 if player in event.losers else 3) for player in players)
-                self._standing[event.match_id] = Counted((one, other), is_technical=True)
+                self._valid_results[event.match_id] = CountedResult((one, other), is_technical=True)
             case e.MatchReplayed():
-                self._standing.pop(event.match_id, None)
+                self._valid_results.pop(event.match_id, None)
 
     def _judge(self, event: e.ResultRecorded) -> None:
         match = self.league.matches[event.match_id]
@@ -220,27 +223,31 @@ class Audit:
         league, counts = self.league, self.counts
         counts.players, counts.referees = len(league.players), len(league.referees)
         counts.rounds, counts.matches = len(league.rounds), len(league.matches)
-        counts.ended = len(self._standing)
+        counts.ended = len(self._valid_results)
         counts.forfeits = len(self._forfeits)
-        counts.technical_losses = sum(one.is_technical for one in self._standing.values())
+        counts.technical_losses = sum(one.is_technical for one in self._valid_results.values())
         for match in league.matches.values():
-            gone = [name for name in match.players if league.players[name].out is not None]
-            if gone and match.round_id <= league.current_round and match.id not in self._standing:
-                self._note(Fault(f"a loss of {' and '.join(gone)}, having left the league", "no result"), match.id)
+            departed = [name for name in match.players if league.players[name].out is not None]
+            if departed and match.round_id <= league.current_round and match.id not in self._valid_results:
+                self._note(
+                    Discrepancy(f"a loss of {' and '.join(departed)}, having left the league", "no result"), match.id
+                )
         for round_ in league.rounds[: league.current_round]:
-            if not round_.completed and self._standing.keys() >= set(round_.matches):
-                self._note(Fault(f"RoundCompleted for round {round_.id}, whose matches have ended", "no such event"))
+            if not round_.completed and self._valid_results.keys() >= set(round_.matches):
+                self._note(
+                    Discrepancy(f"RoundCompleted for round {round_.id}, whose matches have ended", "no such event")
+                )
         if league.matches and counts.ended == counts.matches and league.state != "LEAGUE_COMPLETED":
-            self._note(Fault("LeagueCompleted, for all matches have ended", "no such event"))
+            self._note(Discrepancy("LeagueCompleted, for all matches have ended", "no such event"))
         self._check_table()
 
     def _check_table(self) -> None:
         league = self.league
         lot_seed = (league.settings.seed_hex or "") if league.rounds else None
-        scratch = table(league.table.rows, self._standing.values(), league.settings.tie_breaks, lot_seed)
-        for made, row in zip(scratch, league.table.standings().values(), strict=True):
-            line = Line(
+        recounted = recount_table(league.table.rows, self._valid_results.values(), league.settings.tie_breaks, lot_seed)
+        for expected, row in zip(recounted, league.table.standings().values(), strict=True):
+            found = RecountedRow(
                 row.player_id, row.played, row.wins, row.draws, row.losses, row.points, row.technical_losses or 0
             )
-            if line != made:
-                self._note(Fault(f"{made} at rank {row.rank}, from the results", str(line)))
+            if found != expected:
+                self._note(Discrepancy(f"{expected} at rank {row.rank}, from the results", str(found)))

@@ -1,7 +1,7 @@
-"""Everything that a manager can do with a league, in one place.
+"""All commands of a league, in one module.
 
-A command takes the league as it is and returns the events that follow, or raises; it changes nothing. The shell
-writes the events down and applies them.
+A command is a pure function. It takes a league and returns the events that follow, or raises. It does not change the
+league: the manager stores the events and applies them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from leaguekit.league.registration import (
     Rejected,
     admit_player,
     admit_referee,
+    contested_owner,
+    endpoint_owner,
     register_player,
     register_referee,
 )
 from leaguekit.league.results import (
-    is_missed,
+    flag_second_report,
+    forfeit_unreachable,
+    has_missed_calls,
     note_answer,
     note_failures,
     record_result,
@@ -35,18 +39,19 @@ __all__ = [
     "admit_referee",
     "announce_round",
     "assign",
-    "contested",
+    "contested_owner",
     "correct",
     "create",
-    "dispute",
     "disqualify",
-    "is_missed",
+    "endpoint_owner",
+    "flag_second_report",
+    "forfeit_unreachable",
+    "has_missed_calls",
     "issue_seats",
     "learn_form",
     "note_answer",
     "note_broken_rules",
     "note_failures",
-    "owner_of",
     "pause",
     "record_result",
     "referee_lost",
@@ -56,7 +61,6 @@ __all__ = [
     "rematch",
     "resume",
     "revoke_seat",
-    "rule_unreachable",
     "set_referee_code",
     "start",
     "void_attempt",

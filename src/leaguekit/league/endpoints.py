@@ -1,4 +1,4 @@
-"""Where an agent listens, in a form that shows when two addresses are the same place."""
+"""Endpoints of agents: parsing URLs, and deciding whether two URLs lead to the same server."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Place(NamedTuple):
-    """An endpoint taken apart; the same machine is always called by the same name."""
+class Endpoint(NamedTuple):
+    """The parts of an endpoint. Every loopback address has the host ``localhost``."""
 
     host: str
     port: int
@@ -24,10 +24,11 @@ class Place(NamedTuple):
         return f"{self.host}:{self.port}{self.path}"
 
 
-def place(url: str) -> Place | None:
-    """The place that a URL names, or None if it names none.
+def parse_endpoint(url: str) -> Endpoint | None:
+    """The endpoint that a URL names, or None if the URL is not valid.
 
-    The state of a league has this form. Logs have agents whose places differ only here, and not in ``canonical_endpoint``.
+    The state of a league has endpoints in this form. It is not the canonical form: logs of earlier releases may have
+    agents whose endpoints differ in this form and are equal in the canonical one.
     """
     try:
         parts = urlsplit(url)
@@ -38,24 +39,26 @@ def place(url: str) -> Place | None:
     if not host:
         return None
     query = f"?{parts.query}" if parts.query else ""
-    return Place("localhost" if host in _LOOPBACK else host, port, (parts.path or "/") + query)
+    return Endpoint("localhost" if host in _LOOPBACK else host, port, (parts.path or "/") + query)
 
 
 @lru_cache(maxsize=16_384)
-def canonical_endpoint(url: str) -> Place | None:
-    """The place that a URL leads to, the same for every way to write it.
+def canonical_endpoint(url: str) -> Endpoint | None:
+    """The endpoint that a URL leads to, the same for every way to write the URL.
 
     Every loopback address counts as one host: a server that listens at 0.0.0.0 answers at all of them.
     """
-    where = place(url)
-    if where is None:
+    endpoint = parse_endpoint(url)
+    if endpoint is None:
         return None
-    path, mark, query = where.path.partition("?")
-    return Place(_plain_host(where.host), where.port, normpath(f"/{unquote(path).lstrip('/')}") + mark + unquote(query))
+    path, mark, query = endpoint.path.partition("?")
+    return Endpoint(
+        _canonical_host(endpoint.host), endpoint.port, normpath(f"/{unquote(path).lstrip('/')}") + mark + unquote(query)
+    )
 
 
-def _plain_host(host: str) -> str:
-    # What is neither a valid name nor an address is left as it is.
+def _canonical_host(host: str) -> str:
+    # A text that is neither a valid name nor an address is returned unchanged.
     with suppress(ValueError):
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
@@ -67,12 +70,12 @@ def _plain_host(host: str) -> str:
 
 
 def is_same_server(url: str, other: str) -> bool:
-    """Whether two URLs are of one server, whatever the path."""
+    """Whether two URLs have the same host and port."""
     one, two = canonical_endpoint(url), canonical_endpoint(other)
     return one is not None and two is not None and one[:2] == two[:2]
 
 
 def is_same_host(url: str, other: str) -> bool:
-    """Whether two URLs are of one machine, whatever the port."""
+    """Whether two URLs have the same host."""
     one, two = canonical_endpoint(url), canonical_endpoint(other)
     return one is not None and two is not None and one.host == two.host

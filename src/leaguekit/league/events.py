@@ -1,4 +1,4 @@
-"""What can happen in a league: one Struct an event, each a line of the log. The league's state is their fold."""
+"""The events of a league: one Struct per kind of event. The log has one event per line; the state is their fold."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from leaguekit.protocol.messages import BrokenRule, MatchResult, PlayerMeta, Ref
 
 
 class _Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, omit_defaults=True):
-    # When it happened, as we write timestamps.
+    # The time of the event, as ``times.format_timestamp`` writes it.
     at: str
 
 
 class LeagueCreated(_Event, frozen=True, kw_only=True):
-    """A league waits for registrations."""
+    """A league was created and waits for registrations."""
 
     settings: Settings
 
 
 class _Registered(_Event, frozen=True, kw_only=True):
-    # The request's own, by which a repeat of it is recognised.
+    # Fields of the request. A repeat of the request is recognised by them.
     conversation_id: str
     timestamp: str
-    # Both in hex; the token itself is never written down.
+    # Both in hex. The token itself is never stored.
     verifier: str
     key: str
-    # The request's sender, and the address that it came from. Older logs do not have them.
+    # The sender in the request, and the network address that it came from. Older logs do not have them.
     sender: str = ""
     address: str = ""
 
 
 class PlayerRegistered(_Registered, frozen=True, kw_only=True):
-    """A player was taken, or came back under its id."""
+    """A player was registered, or registered again under its id."""
 
     player_id: str
     meta: PlayerMeta
@@ -42,44 +42,44 @@ class PlayerRegistered(_Registered, frozen=True, kw_only=True):
 
 
 class RefereeRegistered(_Registered, frozen=True, kw_only=True):
-    """A referee was taken on, or came back under its id."""
+    """A referee was registered, or registered again under its id."""
 
     referee_id: str
     meta: RefereeMeta
-    # Whether it knows no more than the documents. Older releases took no such referee.
+    # Whether it implements only the documents. Older releases did not accept such a referee.
     shows_own_token: bool = False
 
 
 class SeatsIssued(_Event, frozen=True, kw_only=True):
-    """Seats were given out: the id of each, and by what its code is recognised."""
+    """Seats were issued: the id of each, and the verifier of its code."""
 
     seats: list[tuple[str, str]]
-    # The agent whose seats they are from the beginning; others are taken by whoever comes with their code.
+    # The agent that holds the seats from the beginning. Without one, the first player with the code takes the seat.
     holder: str | None = None
 
 
 class SeatRevoked(_Event, frozen=True, kw_only=True):
-    """A seat's code no longer lets anybody in."""
+    """The code of a seat is no longer valid."""
 
     seat_id: str
 
 
 class RefereeCodeSet(_Event, frozen=True, kw_only=True):
-    """Referees come in with a code that is recognised by this, and with no earlier one."""
+    """The code with which referees register was set. Earlier codes are no longer valid."""
 
     verifier: str
 
 
 class TokenVoided(_Event, frozen=True, kw_only=True):
-    """The operator took an agent's token away: neither it nor what was derived from it counts any more."""
+    """The operator revoked an agent's token. Tokens that were derived from it are no longer valid either."""
 
     agent_id: str
-    # What stands in the place of the token's key until the agent comes back.
+    # Replaces the key of the token until the agent registers again.
     key: str
 
 
 class RegistrationsClosed(_Event, frozen=True, kw_only=True):
-    """From now on the schedule is being made."""
+    """Registrations were closed; the schedule is created next."""
 
 
 class LeagueStarted(_Event, frozen=True, kw_only=True):
@@ -90,14 +90,14 @@ class LeagueStarted(_Event, frozen=True, kw_only=True):
 
 
 class RoundAnnounced(_Event, frozen=True, kw_only=True):
-    """A round was opened, with the referee planned for each of its matches, in their order."""
+    """A round was announced, with the planned referee of each of its matches, in their order."""
 
     round_id: int
     referees: list[str]
 
 
 class MatchAssigned(_Event, frozen=True, kw_only=True):
-    """A referee was given an attempt at a match."""
+    """An attempt at a match was assigned to a referee."""
 
     match_id: str
     referee_id: str
@@ -105,7 +105,7 @@ class MatchAssigned(_Event, frozen=True, kw_only=True):
 
 
 class ResultRecorded(_Event, frozen=True, kw_only=True):
-    """A referee's report counts."""
+    """A referee's report was accepted."""
 
     match_id: str
     attempt: int
@@ -114,17 +114,17 @@ class ResultRecorded(_Event, frozen=True, kw_only=True):
 
 
 class ResultFlagged(_Event, frozen=True, kw_only=True):
-    """Something about a referee's report asks for the operator's eye; what counts does not change."""
+    """The operator should look at a referee's report. The result that counts does not change."""
 
     match_id: str
     referee_id: str
     reason: str
-    # What the referee reported, where that is not what counts.
+    # The result that the referee reported, if it is not the one that counts.
     reported: MatchResult | None = None
 
 
 class MatchForfeited(_Event, frozen=True, kw_only=True):
-    """The manager ruled a match because a player has left, or cannot be reached: these players lose it."""
+    """The manager decided a match because players have left or cannot be reached. These players lose."""
 
     match_id: str
     losers: list[str]
@@ -133,17 +133,17 @@ class MatchForfeited(_Event, frozen=True, kw_only=True):
 
 
 class AttemptVoided(_Event, frozen=True, kw_only=True):
-    """An attempt came to nothing, through no player's fault."""
+    """An attempt was voided without any fault of a player."""
 
     match_id: str
     attempt: int
     reason: str
-    # The network was at fault: it is not counted towards those after which the match waits for the operator.
+    # The network was at fault. Such an attempt does not count towards the limit of void attempts.
     outage: bool = False
 
 
 class MatchHeld(_Event, frozen=True, kw_only=True):
-    """Too many attempts came to nothing: the match waits for the operator."""
+    """Too many attempts were void. The match waits for the operator."""
 
     match_id: str
 
@@ -162,14 +162,14 @@ class RefereeReturned(_Event, frozen=True, kw_only=True):
 
 
 class FailuresCounted(_Event, frozen=True, kw_only=True):
-    """How many of the manager's and the referees' calls in a row a player has left unanswered."""
+    """The number of consecutive calls of the manager and of referees that a player did not answer has changed."""
 
     player_id: str
     in_a_row: int
 
 
 class PlayerSuspended(_Event, frozen=True, kw_only=True):
-    """A player left too many calls unanswered."""
+    """A player did not answer too many calls and was suspended."""
 
     player_id: str
 
@@ -181,14 +181,14 @@ class PlayerReturned(_Event, frozen=True, kw_only=True):
 
 
 class FormLearned(_Event, frozen=True, kw_only=True):
-    """A player understands requests in this form."""
+    """It became known in which form a player understands requests."""
 
     player_id: str
     form: str
 
 
 class RulesBroken(_Event, frozen=True, kw_only=True):
-    """An agent broke rules of the protocol and was forgiven; of a rule that it had broken before, only how often."""
+    """An agent broke rules of the protocol, which was tolerated. Known breaches have only their number."""
 
     agent_id: str
     rules: list[BrokenRule]
@@ -205,40 +205,40 @@ class LeagueCompleted(_Event, frozen=True, kw_only=True):
 
 
 class LeaguePaused(_Event, frozen=True, kw_only=True):
-    """The operator lets nothing new begin."""
+    """The operator paused the league: no round or match begins."""
 
     reason: str
 
 
 class LeagueResumed(_Event, frozen=True, kw_only=True):
-    """The operator lets the league go on."""
+    """The operator resumed the league."""
 
     reason: str
 
 
 class PlayerWithdrawn(_Event, frozen=True, kw_only=True):
-    """A player leaves the league; what it has played stands."""
+    """A player left the league. Its results remain valid."""
 
     player_id: str
     reason: str
 
 
 class PlayerDisqualified(_Event, frozen=True, kw_only=True):
-    """A player must leave the league; what it has played stands."""
+    """The operator removed a player from the league. Its results remain valid."""
 
     player_id: str
     reason: str
 
 
 class MatchReplayed(_Event, frozen=True, kw_only=True):
-    """The operator takes a match's result back and lets it be played again."""
+    """The operator annulled the result of a match, or released a held match. It is played again."""
 
     match_id: str
     reason: str
 
 
 class ResultCorrected(_Event, frozen=True, kw_only=True):
-    """The operator settles a match's result."""
+    """The operator set the result of a match."""
 
     match_id: str
     result: MatchResult

@@ -1,6 +1,7 @@
 """The evidence in a referee's report: how a player answered each request of a match.
 
-Evidence is whatever a referee says: what cannot be read is not counted, and a referee that is not ours gives none.
+Evidence is a statement of the referee and is not verified. Evidence of another form is not counted. A referee that is
+not ours gives none.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.messages import RequestCounts, ResultDetails
 
 TIMEOUT, UNREACHABLE = "E001", "E009"
-# Answers that count.
-GOOD = ("joined", "moved", "refused")
+# What an accepted answer is called in the evidence.
+ACCEPTED = ("joined", "moved", "refused")
 
 
 class EvidenceEntry(Struct):
-    """What happened at a time. ``ask`` is the number of the request that it answers."""
+    """Something that happened, with its time. ``ask`` is the number of the request that it answers."""
 
     at: float
     what: str
@@ -28,61 +29,61 @@ class EvidenceEntry(Struct):
 
     @property
     def is_error(self) -> bool:
-        """Whether it is a request without an answer that counts."""
+        """Whether a request got no acceptable answer."""
         return self.ask is not None and self.what in CATALOGUE
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is an answer that does not count."""
+        """Whether a request got an answer that was not acceptable."""
         return self.is_error and self.what not in (TIMEOUT, UNREACHABLE)
 
 
-class Told(Struct):
-    """What a referee says about one player in one match."""
+class PlayerEvidence(Struct):
+    """The evidence about one player in one match."""
 
     events: Annotated[list[EvidenceEntry], Meta(max_length=100)] = []
     last_wrong: str | None = None
-    # Whether the referee could connect to it when it called last. Older referees do not say.
+    # Whether the referee's latest connection to the player succeeded. Older referees do not say.
     connected: bool = True
 
     @property
     def has_answered(self) -> bool:
-        return any(noted.what in GOOD for noted in self.events)
+        return any(entry.what in ACCEPTED for entry in self.events)
 
     @property
     def has_moved(self) -> bool:
-        return any(noted.what == "moved" for noted in self.events)
+        return any(entry.what == "moved" for entry in self.events)
 
 
 class _Evidence(Struct):
-    players: Annotated[dict[str, Told], Meta(max_length=2)]
+    players: Annotated[dict[str, PlayerEvidence], Meta(max_length=2)]
 
 
-def read_evidence(details: ResultDetails) -> dict[str, Told]:
+def read_evidence(details: ResultDetails) -> dict[str, PlayerEvidence]:
     """The evidence about each player of the match."""
-    told = parse_evidence(details.evidence)
-    return {player: told[player] for player in told if player in details.choices}
+    evidence = parse_evidence(details.evidence)
+    return {player: evidence[player] for player in evidence if player in details.choices}
 
 
-def parse_evidence(evidence: object) -> dict[str, Told]:
-    """The evidence about each player that it names."""
+def parse_evidence(evidence: object) -> dict[str, PlayerEvidence]:
+    """The evidence about each player that it names; empty if it cannot be read."""
     try:
         return msgspec.convert(evidence, _Evidence).players
     except msgspec.ValidationError:
         return {}
 
 
-def count_requests(counts: RequestCounts, told: Told) -> None:
-    """Add what became of the requests of one match."""
-    in_trouble = False
-    for noted in told.events:
-        if noted.what in GOOD:
+def count_requests(counts: RequestCounts, evidence: PlayerEvidence) -> None:
+    """Add the requests of one match, by how they were answered."""
+    has_failed = False
+    for entry in evidence.events:
+        if entry.what in ACCEPTED:
             counts.answered += 1
-            counts.recovered += in_trouble
-            in_trouble = False
-        elif noted.is_error:
-            counts.timeouts += noted.what == TIMEOUT
-            counts.unreachable += noted.what == UNREACHABLE
-            counts.wrong += noted.is_wrong
-            counts.retried += not in_trouble
-            in_trouble = True
+            counts.recovered += has_failed
+            has_failed = False
+        elif entry.is_error:
+            counts.timeouts += entry.what == TIMEOUT
+            counts.unreachable += entry.what == UNREACHABLE
+            counts.wrong += entry.is_wrong
+            counts.retried += not has_failed
+            has_failed = True

@@ -1,7 +1,7 @@
-"""A league in figures, and how much they mean.
+"""The statistics of a league, and their significance.
 
-These are the table with its movement, everybody against everybody, points over the rounds, and ratings with their
-intervals; and in plain sentences, what of it is more than chance.
+They are the table with the changes of ranks, the cross table, points after each round, and ratings with their
+intervals. Plain sentences say which of the results are statistically significant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, structs
 
 from leaguekit.games import GAMES
-from leaguekit.league.linear_algebra import Check, unchecked
+from leaguekit.league.linear_algebra import CancelCheck, never_cancel
 from leaguekit.league.ratings import Played, Ratings
 from leaguekit.league.records import Match
 from leaguekit.league.significance import Equality, champions_chance, equality
@@ -24,10 +24,10 @@ from leaguekit.league.ties import MAX_TIES, PlacedRow, describe_order, placed_ro
 from leaguekit.protocol.fields import LeagueState
 from leaguekit.protocol.messages import MoveOrigins
 
-# What happens by chance less often than this is taken for more than chance.
-RARE = 0.05
+# A result is significant if its probability among equal players is below this.
+SIGNIFICANCE_LEVEL = 0.05
 
-# The schedule does not change once it is made; to look through a large one takes 50 ms.
+# The matches of each player. The schedule does not change; to search a large one takes 50 ms.
 _by_player: WeakKeyDictionary[League, dict[str, list[Match]]] = WeakKeyDictionary()
 
 # A win, a draw and a loss; a win and a loss without play.
@@ -35,16 +35,16 @@ Mark = Literal["1", "½", "0", "+", "-"]
 
 
 class Meeting(NamedTuple):
-    """A match as one of its players sees it."""
+    """A match from the point of view of one of its players."""
 
     match_id: str
     mark: Mark
 
 
-class Line(PlacedRow, kw_only=True):
+class PlayerFigures(PlacedRow, kw_only=True):
     """A player: its row of the table, the ranks that it gained in the last round, and its rating.
 
-    There is no movement in the first round, and no rating for who has played nothing to its end.
+    There is no movement in the first round. A player without a match that was played to its end has no rating.
     """
 
     movement: int | None = None
@@ -65,29 +65,29 @@ class Figures(Struct, kw_only=True, frozen=True):
     matches: int
     played: int
     technical_losses: int
-    lines: list[Line]
-    # By player and opponent; who has not met is not in it.
+    lines: list[PlayerFigures]
+    # By player and opponent. Pairs that have not met are not in it.
     cross_table: dict[str, dict[str, list[Meeting]]]
     # By player, after each round so far.
     points: dict[str, list[int]]
-    # How often players who are all alike would differ as much, and one of them get as many points as the first.
+    # The test of equal strength; and the probability that one of equal players gets as many points as the first.
     equality: Equality | None
     champions_chance: float | None
-    # By player, as it states, without a reason; a player that states nothing is not in it.
+    # By player, as the player states, without a reason. A player that states nothing is not in it.
     move_origins: dict[str, MoveOrigins]
     sentences: list[str]
-    # What decided between players with equal points, and all that can.
+    # How ties were broken, and the tie-breaks of the league.
     ties: list[str]
     order: str
 
 
-def figures(league: League, check: Check = unchecked) -> Figures:
-    """The figures of a league as it stands. ``check`` is called now and then; what it raises ends the work."""
+def figures(league: League, check: CancelCheck = never_cancel) -> Figures:
+    """The statistics of a league. See ``linear_algebra`` for ``check``."""
     ended = [match for match in league.matches.values() if match.has_ended]
     played = [one for match in ended if (one := _played(match)) is not None]
     ratings = Ratings(played, check)
     lines = list(_lines(league, ended, ratings))
-    in_doubt = equality(played, check) if played else None
+    equality_test = equality(played, check) if played else None
     first = lines[0].player_id if lines and lines[0].player_id in ratings else None
     chance = None if first is None else champions_chance(played, first)
     return Figures(
@@ -102,15 +102,15 @@ def figures(league: League, check: Check = unchecked) -> Figures:
         lines=lines,
         cross_table=_cross_table(league, ended),
         points={name: points_after_rounds(league, name) for name in league.table.standings()},
-        equality=in_doubt,
+        equality=equality_test,
         champions_chance=chance,
         move_origins={name: structs.replace(one, reason=UNSET) for name, one in league.move_origins.items()},
         sentences=[
-            *_luck(league),
-            *_differences(in_doubt, sum(line.rated_matches > 0 for line in lines)),
-            *_champion(league, lines, chance, ratings),
-            *_technical(len(ended) - len(played)),
-            *_replaced(league),
+            *filter(None, [_luck_sentence(league)]),
+            *_difference_sentence(equality_test, sum(line.rated_matches > 0 for line in lines)),
+            *_champion_sentences(league, lines, chance, ratings),
+            *_technical_loss_sentence(len(ended) - len(played)),
+            *_replaced_move_sentences(league),
         ],
         ties=tie_sentences(lines, league.settings.tie_breaks, MAX_TIES),
         order=describe_order(league.settings.tie_breaks),
@@ -118,7 +118,7 @@ def figures(league: League, check: Check = unchecked) -> Figures:
 
 
 def _played(match: Match) -> Played | None:
-    """A match that was played out; None if it was decided without play, or not yet."""
+    """A match as the ratings need it; None if it has not ended, or was decided without play."""
     outcome = match.outcome
     if outcome is None or outcome.status == "TECHNICAL_LOSS":
         return None
@@ -126,12 +126,12 @@ def _played(match: Match) -> Played | None:
     return Played(match.a, match.b, scores.get(outcome.points_a, 0.5))
 
 
-def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Line]:
+def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[PlayerFigures]:
     before = _ranks_before(league, ended)
     for row in placed_rows(league.table):
         name = row.player_id
         rating = ratings.of(name) if name in ratings else None
-        yield Line(
+        yield PlayerFigures(
             **structs.asdict(row),
             movement=before[name] - row.rank if before else None,
             rating=None if rating is None else round(rating.points),
@@ -142,13 +142,13 @@ def _lines(league: League, ended: list[Match], ratings: Ratings) -> Iterator[Lin
 
 
 def _ranks_before(league: League, ended: list[Match]) -> dict[str, int]:
-    """Everybody's rank before the latest round of which anything is known; nothing if that was the first."""
+    """The ranks before the latest round that has a result; empty if that was the first round."""
     latest = max((match.round_id for match in ended), default=1)
     if latest == 1:
         return {}
     table = league.new_table()
     for row in league.table.rows.values():
-        table.enter(row.player_id, row.display_name)
+        table.add_player(row.player_id, row.display_name)
     for match in ended:
         if match.round_id < latest and (result := match.result) is not None:
             table.count(result)
@@ -164,7 +164,7 @@ def _cross_table(league: League, ended: list[Match]) -> dict[str, dict[str, list
 
 
 def mark(match: Match, player_id: str) -> Mark:
-    """How a match that has ended did so, as one of its players sees it."""
+    """The result of a match that has ended, from the point of view of one of its players."""
     points = _points_in(match, player_id)
     if match.outcome is None or match.outcome.status == "TECHNICAL_LOSS":
         return "+" if points else "-"
@@ -172,7 +172,7 @@ def mark(match: Match, player_id: str) -> Mark:
 
 
 def _points_in(match: Match, player_id: str) -> int:
-    """What a match has brought a player so far."""
+    """The points of a player from a match so far."""
     if match.outcome is None:
         return 0
     return match.outcome.points_a if player_id == match.a else match.outcome.points_b
@@ -188,7 +188,7 @@ def matches_of(league: League, player_id: str) -> list[Match]:
         for match in league.matches.values():
             index.setdefault(match.a, []).append(match)
             index.setdefault(match.b, []).append(match)
-    # Who left before the start has none.
+    # A player that left before the start has no matches.
     return index.get(player_id, [])
 
 
@@ -201,61 +201,58 @@ def points_after_rounds(league: League, player_id: str) -> list[int]:
     return list(accumulate(gained))
 
 
-def _luck(league: League) -> Iterator[str]:
-    if luck := _luck_in(league):
-        yield luck
-
-
-def _luck_in(league: League) -> str:
-    """What the game says of luck; nothing if it is not installed here."""
+def _luck_sentence(league: League) -> str:
+    """The game's sentence about luck; empty if the game is not installed here."""
     game = GAMES.get(league.settings.game_type)
     return "" if game is None else game.luck
 
 
-def _differences(found: Equality | None, players: int) -> Iterator[str]:
+def _difference_sentence(found: Equality | None, players: int) -> Iterator[str]:
     if found is None:
         yield "No match has been played yet, so there is nothing to tell from chance."
         return
-    alike = f"{players} players who are all alike would differ as much {_often(found.chance)}."
-    if found.chance < RARE:
+    alike = f"{players} players who are all alike would differ as much {_frequency(found.chance)}."
+    if found.chance < SIGNIFICANCE_LEVEL:
         yield f"The players differ by more than chance explains: {alike}"
     else:
         yield f"The players differ by no more than chance explains: {alike}"
 
 
-def _champion(league: League, lines: list[Line], chance: float | None, ratings: Ratings) -> Iterator[str]:
+def _champion_sentences(
+    league: League, lines: list[PlayerFigures], chance: float | None, ratings: Ratings
+) -> Iterator[str]:
     if chance is None:
         return
     first = lines[0].player_id
-    who = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
-    alike = f"if all were equally strong, one of them would do so well {_often(chance, 'up to ')}."
-    yield f"{who} {'can' if chance < RARE else 'cannot'} be told from chance: {alike}"
-    if _luck_in(league):
+    leader = f"The {'champion' if league.state == 'LEAGUE_COMPLETED' else 'leader'}, {first},"
+    alike = f"if all were equally strong, one of them would do so well {_frequency(chance, 'up to ')}."
+    yield f"{leader} {'can' if chance < SIGNIFICANCE_LEVEL else 'cannot'} be told from chance: {alike}"
+    if _luck_sentence(league):
         return
     second = lines[1].player_id
     if second in ratings:
         points, low, high = (round(value) for value in ratings.between(first, second))
-        told = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
+        conclusion = "is the stronger of the two" if low > 0 else "may be the weaker of the two all the same"
         apart = f"{points} points above" if points > 0 else f"{-points} points below"
         rated = apart if points else "as high as"
-        yield f"{first} is rated {rated} the second, {second} (95 %: {low:+} to {high:+}), and {told}."
+        yield f"{first} is rated {rated} the second, {second} (95 %: {low:+} to {high:+}), and {conclusion}."
 
 
-def _technical(count: int) -> Iterator[str]:
+def _technical_loss_sentence(count: int) -> Iterator[str]:
     if count:
         matches = "1 match was" if count == 1 else f"{count} matches were"
         yield f"{matches} decided by technical losses: they count in the table, but tell nothing of anybody's strength."
 
 
-def _replaced(league: League) -> Iterator[str]:
+def _replaced_move_sentences(league: League) -> Iterator[str]:
     for player, origins in league.move_origins.items():
         if origins.replaced:
             share = f"{origins.replaced} of {origins.total} moves"
             yield f"{share} of {player} were replaced by other legal moves, by its own statement."
 
 
-def _often(chance: float, at_most: str = "") -> str:
-    """A probability as people count."""
+def _frequency(chance: float, at_most: str = "") -> str:
+    """A probability in words."""
     if chance > 0.99:
         return "in nearly every such league"
     if chance < 0.001:

@@ -1,4 +1,4 @@
-"""A league as flat tables, for other programs: results, standings and agents, without what opens anything."""
+"""A league as flat tables for other programs: results, standings and agents, without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaguekit.protocol.messages import MatchResult, MoveOrigins
 
 
 class ResultRow(Struct, kw_only=True):
-    """A match that has ended, and who decided it: its referee, the manager, or the operator."""
+    """A match that has ended. It was decided by its referee, the manager, or the operator."""
 
     match_id: str
     round_id: int
@@ -48,7 +48,7 @@ class ResultRow(Struct, kw_only=True):
 
 
 class AgentRow(Struct, kw_only=True, omit_defaults=True):
-    """A player or a referee; where it listens only if that was asked for."""
+    """A player or a referee. Its endpoint is optional."""
 
     agent_id: str
     role: str
@@ -58,7 +58,7 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
     game_types: list[str]
     registered_at: str
     contact_endpoint: str | None = None
-    # Moves by origin, as the player states, and why the first was replaced.
+    # Moves by origin, as the player states, and the reason for the first replaced move.
     own_moves: int | None = None
     retried_moves: int | None = None
     replaced_moves: int | None = None
@@ -66,7 +66,7 @@ class AgentRow(Struct, kw_only=True, omit_defaults=True):
 
 
 class LeagueTables:
-    """Takes a league event by event, and then gives its tables."""
+    """Builds the tables of a league from its events."""
 
     def __init__(self) -> None:
         self.league = League()
@@ -121,7 +121,7 @@ class LeagueTables:
         )
 
     def results(self) -> list[ResultRow]:
-        """Each match that has ended once, in the order of the schedule."""
+        """The matches that have ended, each once, in the order of the schedule."""
         return sorted(self._rows.values(), key=lambda row: match_numbers(row.match_id))
 
     def standings(self) -> list[PlacedRow]:
@@ -151,7 +151,7 @@ class LeagueTables:
 
 
 def _counts(moves: Mapping[str, MoveOrigins], agent_id: str) -> dict[str, int]:
-    """An agent's moves by origin; nothing if it states none."""
+    """An agent's moves by origin; empty if the agent states none."""
     origins = moves.get(agent_id)
     if origins is None:
         return {}

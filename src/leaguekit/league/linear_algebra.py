@@ -1,7 +1,7 @@
-"""As much linear algebra as the figures need: symmetric positive definite matrices, a few hundred rows at most.
+"""Linear algebra for ratings and significance tests: symmetric positive definite matrices of at most some hundred rows.
 
-In plain Python 200 rows take a twentieth of a second; that is not worth a dependency. ``check`` is called before each
-row. What it raises ends the work.
+In plain Python 200 rows take a twentieth of a second. That does not justify a dependency. Long computations call
+``check`` before each row; it raises an exception to cancel the computation.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from math import sqrt
 from operator import mul
 
 Matrix = list[list[float]]
-Check = Callable[[], None]
+CancelCheck = Callable[[], None]
 
 
-def unchecked() -> None:
-    """For work that nothing ends early."""
+def never_cancel() -> None:
+    """The default ``check``: the computation is not cancelled."""
 
 
-def cholesky(matrix: Sequence[Sequence[float]], check: Check = unchecked) -> Matrix:
-    """The lower triangle whose product with its transpose is the matrix; row i has i + 1 numbers."""
+def cholesky(matrix: Sequence[Sequence[float]], check: CancelCheck = never_cancel) -> Matrix:
+    """The lower triangular matrix whose product with its transpose is the matrix. Row i has i + 1 numbers."""
     rows: Matrix = []
-    for number, line in enumerate(matrix):
+    for number, values in enumerate(matrix):
         check()
         row: list[float] = []
         for column in range(number):
             above = rows[column]
-            # The shorter of the two ends the sum.
-            row.append((line[column] - sum(map(mul, row, above))) / above[column])
-        row.append(sqrt(line[number] - sum(map(mul, row, row))))
+            # The sum ends with the shorter of the two rows.
+            row.append((values[column] - sum(map(mul, row, above))) / above[column])
+        row.append(sqrt(values[number] - sum(map(mul, row, row))))
         rows.append(row)
     return rows
 
 
 def solve(triangle: Matrix, right: Sequence[float]) -> list[float]:
-    """The solution of the system that a matrix, given by its triangle, makes with a right side."""
+    """Solve a system of equations. ``triangle`` is the Cholesky factor of its matrix, ``right`` its right side."""
     found: list[float] = []
     for row, value in zip(triangle, right, strict=True):
         found.append((value - sum(map(mul, row, found))) / row[-1])
@@ -46,10 +46,10 @@ def solve(triangle: Matrix, right: Sequence[float]) -> list[float]:
     return found
 
 
-def inverse(triangle: Matrix, check: Check = unchecked) -> Matrix:
-    """The inverse of a matrix that is given by its triangle: its rows as far as the diagonal."""
+def inverse(triangle: Matrix, check: CancelCheck = never_cancel) -> Matrix:
+    """The inverse of a matrix, from its Cholesky factor. Each row ends at the diagonal."""
     size = len(triangle)
-    # Column j of the triangle's own inverse, from row j on.
+    # Column j of the inverse of the factor, from row j on.
     columns: Matrix = []
     for first in range(size):
         check()

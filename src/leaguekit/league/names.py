@@ -1,13 +1,13 @@
-"""What agents may call themselves, and which names cannot be told apart.
+"""Display names of agents: which names are allowed, and which names are confusable.
 
-A name is kept and shown as ``normal`` has it. ``fault`` says why one is refused: there must be something to see,
-nothing that cannot be seen, and no word of two alphabets; and it must not look like an id or a role. Two names are
-alike if they have one of their ``confusable_forms`` in common: they differ in case or accents only, or are drawn with letters
-that look the same.
+A name is stored and displayed in the form that ``normalize`` returns. ``find_fault`` says why a name is rejected. A
+name must have a visible character and no invisible one, no word of it may mix two alphabets, and it must not look like
+an id or a role. Two names are confusable if they have one of their ``confusable_forms`` in common: they differ only in
+case or accents, or their letters look the same.
 
-The list of letters that look like Latin ones is short. The official table of everything that looks like something has
-6,000 rows, but most of it is stopped by other means here: NFKC turns full-width, mathematical and circled letters into
-plain ones, other Latin letters are known by their Unicode names, and alphabets do not mix within a word.
+The list of letters that look like Latin ones is short. Unicode's table of confusable characters has 6,000 rows. Most of
+them cannot occur here: NFKC turns full-width, mathematical and circled letters into plain ones, other Latin letters are
+recognised by their Unicode names, and alphabets do not mix within a word.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _REFUSED = {
     "Zl": "a line break",
     "Zp": "a line break",
 }
-# How an emoji is to be drawn: which emoji it is, nobody needs this to know.
+# These select the presentation of an emoji. They do not change which emoji it is.
 _PRESENTATION = {0xFE0E: None, 0xFE0F: None}
-# Words of these are mixed with each other and with Latin letters everywhere they are at home.
+# Words in these scripts are commonly mixed with each other and with Latin letters.
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC")
 _DIACRITICS = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _LATIN = re.compile(r"(?:LATIN|REGIONAL INDICATOR) (?:.*? )?([A-Z])(?: WITH |$)")
@@ -50,82 +50,83 @@ _LOOKS_LATIN = str.maketrans(
     "DRTiAJEWMHYGZbRWSVSLCPKdBG"
     "BPDTGKJCZFMNLSRVHWXYAEIOU",
 )
-# One stroke, one ring; two letters that run into one.
+# Characters that look alike: one stroke, one ring, or two letters that look like one.
 _STROKES = str.maketrans({"I": "l", "1": "l", "|": "l", "0": "O", "m": "rn", "w": "vv"})
-# Ids, senders, and the manager: without case, and as they are drawn (see ``confusable_forms``).
+# Ids, senders, and the manager: case-folded, and in the form that depends on shapes (see ``confusable_forms``).
 _RESERVED = re.compile(r"(?:p|ref)[0-9]{2,9}|league[ _-]?manager|(?:player|referee|league_manager):.*")
 _DRAWN_RESERVED = re.compile(r" (?:(?:P|REF)[Ol2-9]{2,9}|league[ _-]?rnanager|(?:player|referee|league_rnanager):.*)")
 
 
-def normal(name: str) -> str:
-    """A name as it is kept and shown: NFKC, with single blanks and none around it."""
+def normalize(name: str) -> str:
+    """A name as it is stored and displayed: in NFKC, with single blanks and no blanks around it."""
     return " ".join(unicodedata.normalize("NFKC", name.translate(_PRESENTATION)).split())
 
 
-def fault(name: str) -> str | None:
-    """What is wrong with a name as an agent sent it; None if it may be called that."""
-    for place, sign in enumerate(name, 1):
-        if (kind := _refused(sign)) is not None:
-            return f"{_told(sign)} at character {place} is {kind}"
-    shown = normal(name)
-    if not shown:
+def find_fault(name: str) -> str | None:
+    """What is wrong with a name as an agent sent it; None if the name is allowed."""
+    for position, character in enumerate(name, 1):
+        if (kind := _forbidden_kind(character)) is not None:
+            return f"{_describe(character)} at character {position} is {kind}"
+    normal = normalize(name)
+    if not normal:
         return "it has no visible character"
-    if not valid(DisplayName, shown):
-        return f"written out (NFKC) it has {len(shown)} characters, which is too many"
-    return _loose_mark(shown) or _mixed_word(shown) or _reserved(shown)
+    if not valid(DisplayName, normal):
+        return f"written out (NFKC) it has {len(normal)} characters, which is too many"
+    return _misplaced_mark(normal) or _mixed_word(normal) or _reserved(normal)
 
 
 def confusable_forms(name: str) -> list[str]:
-    """What other names must not share with this one."""
-    base = _DIACRITICS.sub("", unicodedata.normalize("NFKD", normal(name)))
+    """The forms of a name that no other name may have in common with it."""
+    base = _DIACRITICS.sub("", unicodedata.normalize("NFKD", normalize(name)))
     drawn = _latin(base)
-    # Only with case does an I look like an l: that kind is told from the others by a blank before it.
-    found = (drawn.casefold(), _latin(base.casefold()).casefold(), f" {drawn.translate(_STROKES)}")
-    return list(dict.fromkeys(found))
+    # An I looks like an l only if case is kept. A blank distinguishes that form from the case-folded ones.
+    forms = (drawn.casefold(), _latin(base.casefold()).casefold(), f" {drawn.translate(_STROKES)}")
+    return list(dict.fromkeys(forms))
 
 
-def _refused(sign: str) -> str | None:
-    category = unicodedata.category(sign)
-    if category == "Zs" and unicodedata.normalize("NFKC", sign) == " ":
+def _forbidden_kind(character: str) -> str | None:
+    category = unicodedata.category(character)
+    if category == "Zs" and unicodedata.normalize("NFKC", character) == " ":
         return None
-    return _REFUSED.get(category) or ("invisible" if INVISIBLE_CHARACTERS.match(sign) else None)
+    return _REFUSED.get(category) or ("invisible" if INVISIBLE_CHARACTERS.match(character) else None)
 
 
-def _told(sign: str) -> str:
-    name = unicodedata.name(sign, "")
-    return f"U+{ord(sign):04X} {name}".rstrip()
+def _describe(character: str) -> str:
+    name = unicodedata.name(character, "")
+    return f"U+{ord(character):04X} {name}".rstrip()
 
 
-def _loose_mark(name: str) -> str | None:
-    """A mark that has no letter to stand on, or too much company."""
+def _misplaced_mark(name: str) -> str | None:
+    """Why a combining mark is not allowed: it has no letter before it, or there are too many on one letter."""
     marks = MAX_MARKS
-    for place, sign in enumerate(name, 1):
-        if not unicodedata.category(sign).startswith("M"):
-            marks = MAX_MARKS if sign == " " else 0
+    for position, character in enumerate(name, 1):
+        if not unicodedata.category(character).startswith("M"):
+            marks = MAX_MARKS if character == " " else 0
         elif marks == MAX_MARKS:
             why = f"there are at most {MAX_MARKS} marks on a letter, and none without one"
-            return f"{_told(sign)} at character {place} is a mark too many: {why}"
+            return f"{_describe(character)} at character {position} is a mark too many: {why}"
         else:
             marks += 1
     return None
 
 
 def _mixed_word(name: str) -> str | None:
-    """A letter of another alphabet than one before it in the same word."""
+    """Why a word is not allowed: it has letters of two alphabets."""
     first = ""
-    for place, sign in enumerate(name, 1):
-        category = unicodedata.category(sign)
+    for position, character in enumerate(name, 1):
+        category = unicodedata.category(character)
         if category[0] not in "LM":
             first = ""
-        elif category in ("Lu", "Ll", "Lt", "Lo") and _alphabet(sign) not in _EAST_ASIAN:
-            if first and _alphabet(sign) != _alphabet(first):
-                return f"{_told(sign)} at character {place} is in one word with {_told(first)}: alphabets do not mix"
-            first = sign
+        elif category in ("Lu", "Ll", "Lt", "Lo") and _alphabet(character) not in _EAST_ASIAN:
+            if first and _alphabet(character) != _alphabet(first):
+                both = f"{_describe(character)} at character {position} is in one word with {_describe(first)}"
+                return f"{both}: alphabets do not mix"
+            first = character
     return None
 
 
 def _reserved(name: str) -> str | None:
-    """A name that others may take for an id or a role. One of letters only is no id, however it is drawn."""
+    """Why a name is not allowed: it looks like an id or a role. A name of letters only does not look like an id."""
     *folded, drawn = confusable_forms(name)
     is_drawn = _DRAWN_RESERVED.fullmatch(drawn) and (":" in name or "_" in name or any(map(str.isdecimal, name)))
     if is_drawn or any(map(_RESERVED.fullmatch, folded)):
@@ -135,20 +136,20 @@ def _reserved(name: str) -> str | None:
     return None
 
 
-def _alphabet(sign: str) -> str:
-    """The first word of a letter's name, such as LATIN; some rare ideographs have none."""
-    return unicodedata.name(sign, "CJK").split(" ", 1)[0]
+def _alphabet(character: str) -> str:
+    """The first word of a letter's Unicode name, such as LATIN; some rare ideographs have no name."""
+    return unicodedata.name(character, "CJK").split(" ", 1)[0]
 
 
 def _latin(text: str) -> str:
-    """A text with Latin letters wherever there are some that look like them."""
+    """A text in which letters that look like Latin ones are replaced by these."""
     return text if text.isascii() else "".join(map(_latin_letter, text.translate(_LOOKS_LATIN)))
 
 
-def _latin_letter(sign: str) -> str:
-    if sign.isascii():
-        return sign
-    name = unicodedata.name(sign, "")
+def _latin_letter(character: str) -> str:
+    if character.isascii():
+        return character
+    name = unicodedata.name(character, "")
     if found := _LATIN.search(name):
         return found[1].lower() if "SMALL" in name else found[1]
-    return str(unicodedata.decimal(sign, sign))
+    return str(unicodedata.decimal(character, character))

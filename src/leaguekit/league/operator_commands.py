@@ -1,4 +1,4 @@
-"""The operator's hand: each command is an event with its reason."""
+"""Commands of the operator. Each results in an event with the operator's reason."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from leaguekit.league.events import (
     PlayerWithdrawn,
     ResultCorrected,
 )
-from leaguekit.league.records import Match, Out
-from leaguekit.league.results import checked, known_match
-from leaguekit.league.rounds import closing
+from leaguekit.league.records import Departure, Match
+from leaguekit.league.results import known_match, validate_result
+from leaguekit.league.rounds import completion_events
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import MatchResult
 
 
 def pause(league: League, reason: str, at: str) -> list[Event]:
-    """Let nothing new begin; what is in play is played to its end."""
+    """Pause the league: no round or match begins. Matches in play are finished."""
     return [] if league.paused else [LeaguePaused(at=at, reason=reason)]
 
 
@@ -30,56 +30,56 @@ def resume(league: League, reason: str, at: str) -> list[Event]:
 
 
 def withdraw(league: League, player_id: str, reason: str, at: str) -> list[Event]:
-    """A player leaves: it loses its open matches now, and those of later rounds when they are announced."""
+    """Withdraw a player. It loses its open matches now, and the matches of later rounds when they are announced."""
     return [
         PlayerWithdrawn(at=at, player_id=player_id, reason=reason),
-        *_left_behind(league, player_id, "WITHDRAWAL", reason, at),
+        *_forfeit_open_matches(league, player_id, "WITHDRAWAL", reason, at),
     ]
 
 
 def disqualify(league: League, player_id: str, reason: str, at: str) -> list[Event]:
-    """A player must leave, with the same consequences."""
+    """Disqualify a player, with the same consequences as a withdrawal."""
     return [
         PlayerDisqualified(at=at, player_id=player_id, reason=reason),
-        *_left_behind(league, player_id, "DISQUALIFICATION", reason, at),
+        *_forfeit_open_matches(league, player_id, "DISQUALIFICATION", reason, at),
     ]
 
 
 def rematch(league: League, match_id: str, reason: str, at: str) -> list[Event]:
-    """Take a match's result back, or end its waiting, and let it be played again."""
+    """Annul the result of a match, or release a held match, so that it is played again."""
     match = known_match(league, match_id)
     if league.state == "LEAGUE_COMPLETED":
         raise ProtocolError("E031", "The league is over; a result can still be corrected.")
     if not match.has_ended and not match.held:
         raise ProtocolError("E051", f"{match_id} has no result yet, and does not wait for the operator.")
-    gone = [player for player in match.players if league.players[player].out is not None]
-    if gone:
-        raise ProtocolError("E058", f"{' and '.join(gone)} left the league; {match_id} cannot be played again.")
+    departed = [player for player in match.players if league.players[player].out is not None]
+    if departed:
+        raise ProtocolError("E058", f"{' and '.join(departed)} left the league; {match_id} cannot be played again.")
     return [MatchReplayed(at=at, match_id=match_id, reason=reason)]
 
 
 def correct(league: League, match_id: str, result: MatchResult, reason: str, at: str) -> list[Event]:
-    """Settle a match's result, also after the league; one that had none has ended with it."""
+    """Set the result of a match, also after the league's end. A match without a result ends with it."""
     match = known_match(league, match_id)
     if match.round_id > league.current_round:
         raise ProtocolError("E051", f"{match_id} belongs to a round that has not been announced.")
-    corrected = ResultCorrected(at=at, match_id=match_id, result=checked(match, result), reason=reason)
-    return [corrected, *(_closing(league, [match], at) if not match.has_ended else [])]
+    corrected = ResultCorrected(at=at, match_id=match_id, result=validate_result(match, result), reason=reason)
+    return [corrected, *(_completion_of_round(league, [match], at) if not match.has_ended else [])]
 
 
-def _left_behind(league: League, player_id: str, ruling: Out, reason: str, at: str) -> list[Event]:
-    """What a player that leaves has open in the rounds announced so far, ruled against it."""
+def _forfeit_open_matches(league: League, player_id: str, ruling: Departure, reason: str, at: str) -> list[Event]:
+    """Forfeit the open matches of a player in the rounds that were announced."""
     player = league.players.get(player_id)
     if player is None:
         raise ProtocolError("E005", f"There is no player {player_id} in this league.")
     if player.out is not None or league.state == "LEAGUE_COMPLETED":
         raise ProtocolError("E058", f"{player_id} has left the league already, or the league is over.")
-    matches = [match for name in player.todo if (match := league.matches[name]).round_id <= league.current_round]
+    matches = [match for name in player.unplayed if (match := league.matches[name]).round_id <= league.current_round]
     forfeits: list[Event] = [
         MatchForfeited(at=at, match_id=match.id, losers=[player_id], ruling=ruling, reason=reason) for match in matches
     ]
-    return [*forfeits, *(_closing(league, matches, at) if matches else [])]
+    return [*forfeits, *(_completion_of_round(league, matches, at) if matches else [])]
 
 
-def _closing(league: League, ended: list[Match], at: str) -> list[Event]:
-    return closing(league, league.rounds[league.current_round - 1], ended, at)
+def _completion_of_round(league: League, ended: list[Match], at: str) -> list[Event]:
+    return completion_events(league, league.rounds[league.current_round - 1], ended, at)

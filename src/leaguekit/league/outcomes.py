@@ -1,7 +1,7 @@
-"""Whether a referee's result is what the rules make of it: the match played again, and the draw held against its seed.
+"""Checks a referee's result by the rules: the match is played again, and the draw is compared with its seed.
 
-What a referee left out cannot be judged; that is said, and is no fault: the documents ask for less than our own
-referees tell.
+A check is not possible if the referee leaves out a field that it needs. That is reported, and is not an error: the
+documents require less than our own referees report.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from leaguekit.match.draw import match_seed, opens
 from leaguekit.match.rulings import RULINGS
 from leaguekit.protocol.messages import MatchResult, ResultDetails
 
-_ROWS = {ruling.value: row for ruling, row in RULINGS.items()}
+_RULING_ROWS = {ruling.value: row for ruling, row in RULINGS.items()}
 
 
-class Fault(NamedTuple):
-    """Something that is not as it should be."""
+class Discrepancy(NamedTuple):
+    """A difference between what was expected and what was found."""
 
     expected: str
     found: str
 
 
 class Judgement(NamedTuple):
-    """What came of judging a result: what is wrong, what could not be judged, and what was."""
+    """The outcome of checking a result: errors, checks that were not possible, and checks that were made."""
 
-    faults: list[Fault]
+    faults: list[Discrepancy]
     not_checkable: list[str]
     is_replayed: bool
     is_opened: bool
     is_derived: bool
-    # What of the not checkable an operator should know.
+    # The reasons in ``not_checkable`` that an operator should know.
     doubts: list[str]
 
 
 class _NotCheckable(Exception):
-    """The referee, or the game, tells too little."""
+    """The referee or the game does not give the information that a check needs."""
 
 
 class _Doubtful(_NotCheckable):
-    """The referee keeps to itself what every document has it tell, or does not draw as it was told to."""
+    """The referee leaves out what every document requires, or does not use the league's seed."""
 
 
 class _Wrong(Exception):
-    """What is told is wrong."""
+    """A check has failed."""
 
     def __init__(self, expected: str, found: str) -> None:
         super().__init__(expected)
-        self.fault = Fault(expected, found)
+        self.fault = Discrepancy(expected, found)
 
 
 def judge(
     game_type: str, match: Match, attempt: int, result: MatchResult, seed: bytes | None, *, has_seed: bool = True
 ) -> Judgement:
-    """Judge a result that fits itself; ``seed`` is the league's, if it is known.
+    """Check a consistent result by the rules. ``seed`` is the league's seed, if it is known.
 
-    Without ``has_seed`` the referee was not given the seed, and draws numbers of its own as the documents have it.
+    Without ``has_seed`` the referee does not know the seed, and draws its own numbers as the documents say.
     """
     details = result.details
     faults = _ruling_faults(details)
@@ -93,7 +93,7 @@ def judge(
 
 
 def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
-    """Play the match again; whether there was anything to play."""
+    """Play the match again. Return whether there was anything to play."""
     details = result.details
     if details.status == "TECHNICAL_LOSS":
         return False
@@ -101,25 +101,25 @@ def _check_outcome(game: Game[Any], match: Match, result: MatchResult) -> bool:
     number = details.drawn_number or None
     if None in choices.values():
         raise _Doubtful("the referee did not tell what was chosen")
-    if number is None and _draws(game):
+    if number is None and _has_draw(game):
         raise _Doubtful("the referee did not tell what was drawn")
     try:
         outcome = settled(game, number, choices)
     except ValueError as error:
         why = str(error).replace("{A}", match.a).replace("{B}", match.b)
-        raise _Wrong(f"choices that {game.name} allows", f"{_shown(details)} ({why})") from None
+        raise _Wrong(f"choices that {game.name} allows", f"{_describe_play(details)} ({why})") from None
     if outcome is None:
         raise _NotCheckable(f"the choices in {game.name} do not tell its moves")
     by_side: dict[Side | None, str | None] = {"A": match.a, "B": match.b, None: None}
     winner = by_side[outcome.winner]
     if winner != result.winner:
-        raise _Wrong(f"{_won(winner)}, by {_shown(details)}", _won(result.winner))
+        raise _Wrong(f"{_describe_winner(winner)}, by {_describe_play(details)}", _describe_winner(result.winner))
     return True
 
 
 def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None) -> bool:
-    """Open the commitment to the draw; whether there was one."""
-    if not _draws(game):
+    """Open the commitment to the draw. Return whether there was one."""
+    if not _has_draw(game):
         return False
     if details.draw_commitment is UNSET:
         raise _NotCheckable("the referee did not commit to its draw")
@@ -137,9 +137,9 @@ def _check_opening(game: Game[Any], details: ResultDetails, derived: int | None)
 
 
 def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | None, *, has_seed: bool) -> bool:
-    """Compare the draw with that from the league's seed; whether there was one."""
+    """Compare the draw with the draw from the league's seed. Return whether there was a draw."""
     number = details.drawn_number or None
-    if number is None or not _draws(game):
+    if number is None or not _has_draw(game):
         return False
     if not has_seed:
         raise _NotCheckable("the referee does not know the league's seed")
@@ -152,23 +152,23 @@ def _check_derivation(game: Game[Any], details: ResultDetails, derived: int | No
     return True
 
 
-def _ruling_faults(details: ResultDetails) -> list[Fault]:
-    # Only our own referees name rulings from the list.
-    row = _ROWS.get(details.ruling or "")
+def _ruling_faults(details: ResultDetails) -> list[Discrepancy]:
+    # Only our own referees use the rulings of the list.
+    row = _RULING_ROWS.get(details.ruling or "")
     if row is None or (row.status == details.status and row.ruled_by != "manager"):
         return []
-    return [Fault(f"a referee's ruling of {details.status}", f"the ruling {details.ruling}")]
+    return [Discrepancy(f"a referee's ruling of {details.status}", f"the ruling {details.ruling}")]
 
 
 @cache
-def _draws(game: Game[Any]) -> bool:
+def _has_draw(game: Game[Any]) -> bool:
     return game.draw(b"") is not None
 
 
-def _won(winner: str | None) -> str:
+def _describe_winner(winner: str | None) -> str:
     return "a draw" if winner is None else f"a win of {winner}"
 
 
-def _shown(details: ResultDetails) -> str:
+def _describe_play(details: ResultDetails) -> str:
     chosen = " and ".join(f"{player}'s {choice}" for player, choice in details.choices.items())
     return chosen if not details.drawn_number else f"{chosen} and the number {details.drawn_number}"

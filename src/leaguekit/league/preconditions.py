@@ -1,30 +1,30 @@
-"""The order of events: what must hold in a league when an event happens in it.
+"""The preconditions of events: what must hold in a league before an event is applied to it.
 
-Fault          something that is not as it should be, although the event can be folded
-Impossible     an event that cannot have happened: folding it would fail, or count something twice
+Discrepancy         a precondition does not hold, but the event can be applied
+ImpossibleEvent     the event cannot have happened: applying it would fail, or count something twice
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from functools import singledispatch
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, permutations
+from typing import Any
 
 from leaguekit.league import events as e
-from leaguekit.league.endpoints import place
+from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.names import confusable_forms
-from leaguekit.league.outcomes import Fault
+from leaguekit.league.outcomes import Discrepancy
 from leaguekit.league.records import Match, Player, Referee
-from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, checked
+from leaguekit.league.results import MAX_FAILURES, MAX_VOIDS, validate_result
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId, RefereeId
 from leaguekit.protocol.messages import MatchResult
 from leaguekit.protocol.patterns import valid
 
-# What does not happen any more when a league is over.
-_PLAY = (
+# Events that cannot happen after the end of a league.
+_EVENTS_BEFORE_END = (
     e.RegistrationsClosed,
     e.LeagueStarted,
     e.RoundAnnounced,
@@ -42,41 +42,34 @@ _PLAY = (
     e.PlayerDisqualified,
     e.MatchReplayed,
 )
-# Of very many wrong pairs a reader needs only some.
+# At most this number of wrong pairs is listed.
 _MAX_PAIRS = 5
 
 
 class ImpossibleEvent(Exception):
-    """An event that cannot have happened."""
+    """An event that cannot have happened in this state of the league."""
 
     def __init__(self, expected: str, found: str) -> None:
         super().__init__(f"expected {expected}; there is {found}")
-        self.fault = Fault(expected, found)
+        self.fault = Discrepancy(expected, found)
 
 
-def check_preconditions(event: e.Event, league: League) -> Iterator[Fault]:
-    """What is wrong with an event that comes next in a league. Raises Impossible."""
-    if league.state == "LEAGUE_COMPLETED" and isinstance(event, _PLAY):
+def check_preconditions(event: e.Event, league: League) -> Iterator[Discrepancy]:
+    """The preconditions of an event that do not hold in a league. Raises Impossible."""
+    if league.state == "LEAGUE_COMPLETED" and isinstance(event, _EVENTS_BEFORE_END):
         raise ImpossibleEvent("no more play after the league's end", type(event).__name__)
-    return _faults(event, league)
+    check = _CHECKS.get(type(event))
+    return iter(()) if check is None else check(event, league)
 
 
-@singledispatch
-def _faults(event: e.Event, league: League) -> Iterator[Fault]:  # noqa: ARG001 - the others look at the league
-    """Some events may come at any time."""
-    return iter(())
-
-
-@_faults.register
-def _(_event: e.LeagueCreated, _league: League) -> Iterator[Fault]:
+def _league_created(_event: e.LeagueCreated, _league: League) -> Iterator[Discrepancy]:
     raise ImpossibleEvent("one LeagueCreated", "a second one")
 
 
 # Agents
 
 
-@_faults.register
-def _(event: e.PlayerRegistered, league: League) -> Iterator[Fault]:
+def _player_registered(event: e.PlayerRegistered, league: League) -> Iterator[Discrepancy]:
     name = event.player_id
     known = league.players.get(name)
     if known is None:
@@ -85,89 +78,81 @@ def _(event: e.PlayerRegistered, league: League) -> Iterator[Fault]:
         if not league.is_open:
             raise ImpossibleEvent("no new players after the start", f"the new player {name}")
         if len(league.table.rows) >= (most := league.settings.max_players):
-            yield Fault(f"at most {most} players", f"one more, {name}")
+            yield Discrepancy(f"at most {most} players", f"one more, {name}")
     elif known.out is not None:
         raise ImpossibleEvent(f"no return of {name}, which has left the league", "its registration")
     if event.seat is not None and event.seat not in league.seats:
         raise ImpossibleEvent("a seat that was given out", f"another one of {name}")
-    yield from _shared_with_others(name, event, league)
+    yield from _conflicts_with_others(name, event, league)
     owners = {league.names.get(one, name) for one in confusable_forms(event.meta.display_name)} - {name}
     for owner in sorted(owners):
-        yield Fault(f"a name of its own for {name}", f"{event.meta.display_name!r}, which is {owner}'s")
+        yield Discrepancy(f"a name of its own for {name}", f"{event.meta.display_name!r}, which is {owner}'s")
 
 
-@_faults.register
-def _(event: e.RefereeRegistered, league: League) -> Iterator[Fault]:
+def _referee_registered(event: e.RefereeRegistered, league: League) -> Iterator[Discrepancy]:
     name = event.referee_id
     if name not in league.referees:
         if not valid(RefereeId, name):
             raise ImpossibleEvent("a referee's id such as REF01", repr(name))
         if len(league.referees) >= (most := league.settings.max_referees):
-            yield Fault(f"at most {most} referees", f"one more, {name}")
-    yield from _shared_with_others(name, event, league)
+            yield Discrepancy(f"at most {most} referees", f"one more, {name}")
+    yield from _conflicts_with_others(name, event, league)
 
 
-def _shared_with_others(name: str, event: e.PlayerRegistered | e.RefereeRegistered, league: League) -> Iterator[Fault]:
-    owner = league.endpoints.get(str(place(event.meta.contact_endpoint)), name)
+def _conflicts_with_others(
+    name: str, event: e.PlayerRegistered | e.RefereeRegistered, league: League
+) -> Iterator[Discrepancy]:
+    owner = league.endpoints.get(str(parse_endpoint(event.meta.contact_endpoint)), name)
     if owner != name:
-        yield Fault(f"an endpoint of its own for {name}", f"{owner}'s")
+        yield Discrepancy(f"an endpoint of its own for {name}", f"{owner}'s")
     owner = league.verifiers.get(event.verifier, name)
     if owner != name:
-        yield Fault(f"a token of its own for {name}", f"{owner}'s")
+        yield Discrepancy(f"a token of its own for {name}", f"{owner}'s")
 
 
-@_faults.register
-def _(event: e.RefereeLost, league: League) -> Iterator[Fault]:
+def _referee_lost(event: e.RefereeLost, league: League) -> Iterator[Discrepancy]:
     if _referee(event.referee_id, league).lost:
-        yield Fault("the loss of a referee that was there", f"that of {event.referee_id}, which was lost already")
+        yield Discrepancy("the loss of a referee that was there", f"that of {event.referee_id}, which was lost already")
 
 
-@_faults.register
-def _(event: e.RefereeReturned, league: League) -> Iterator[Fault]:
+def _referee_returned(event: e.RefereeReturned, league: League) -> Iterator[Discrepancy]:
     if not _referee(event.referee_id, league).lost:
-        yield Fault("the return of a referee that was lost", f"that of {event.referee_id}, which was there")
+        yield Discrepancy("the return of a referee that was lost", f"that of {event.referee_id}, which was there")
 
 
-@_faults.register
-def _(event: e.FailuresCounted, league: League) -> Iterator[Fault]:
+def _failures_counted(event: e.FailuresCounted, league: League) -> Iterator[Discrepancy]:
     _player(event.player_id, league)
     if event.in_a_row < 0:
-        yield Fault("a number of failures", str(event.in_a_row))
+        yield Discrepancy("a number of failures", str(event.in_a_row))
 
 
-@_faults.register
-def _(event: e.PlayerSuspended, league: League) -> Iterator[Fault]:
+def _player_suspended(event: e.PlayerSuspended, league: League) -> Iterator[Discrepancy]:
     player = _player(event.player_id, league)
     if player.state != "ACTIVE" or player.failures < MAX_FAILURES:
-        yield Fault(
+        yield Discrepancy(
             f"the suspension of an active player after {MAX_FAILURES} failures",
             f"that of {player.id}, {player.state} after {player.failures}",
         )
 
 
-@_faults.register
-def _(event: e.PlayerReturned, league: League) -> Iterator[Fault]:
+def _player_returned(event: e.PlayerReturned, league: League) -> Iterator[Discrepancy]:
     player = _player(event.player_id, league)
     if player.state != "SUSPENDED":
-        yield Fault("the return of a suspended player", f"that of {player.id}, which was {player.state}")
+        yield Discrepancy("the return of a suspended player", f"that of {player.id}, which was {player.state}")
 
 
-@_faults.register
-def _(event: e.FormLearned, league: League) -> Iterator[Fault]:
+def _form_learned(event: e.FormLearned, league: League) -> Iterator[Discrepancy]:
     _player(event.player_id, league)
     return iter(())
 
 
-@_faults.register
-def _(event: e.RulesBroken, league: League) -> Iterator[Fault]:
+def _rules_broken(event: e.RulesBroken, league: League) -> Iterator[Discrepancy]:
     if league.agent(event.agent_id) is None:
         raise ImpossibleEvent("an agent of the league", event.agent_id)
     return iter(())
 
 
-@_faults.register(e.PlayerWithdrawn)
-@_faults.register(e.PlayerDisqualified)
-def _(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterator[Fault]:
+def _player_left(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterator[Discrepancy]:
     if _player(event.player_id, league).out is not None:
         raise ImpossibleEvent(f"{event.player_id} leaving once", "a second time")
     return iter(())
@@ -176,24 +161,22 @@ def _(event: e.PlayerWithdrawn | e.PlayerDisqualified, league: League) -> Iterat
 # The course of the league
 
 
-@_faults.register
-def _(_event: e.RegistrationsClosed, league: League) -> Iterator[Fault]:
+def _registrations_closed(_event: e.RegistrationsClosed, league: League) -> Iterator[Discrepancy]:
     if not league.is_open:
         raise ImpossibleEvent("one end of the registrations", "a second one")
     return iter(())
 
 
-@_faults.register
-def _(event: e.LeagueStarted, league: League) -> Iterator[Fault]:
+def _league_started(event: e.LeagueStarted, league: League) -> Iterator[Discrepancy]:
     if league.state != "CREATING_SCHEDULE":
         raise ImpossibleEvent("one start, after the end of the registrations", f"a start in {league.state}")
     playing = {player for pairs in event.rounds for pair in pairs for player in pair}
     if unknown := sorted(playing - set(league.table.rows)):
         raise ImpossibleEvent("a schedule of the players that are registered", f"{', '.join(unknown)} in it")
     for number, pairs in enumerate(event.rounds, start=1):
-        often = Counter(player for pair in pairs for player in pair)
-        if twice := [player for player, times in often.items() if times > 1]:
-            yield Fault(f"everybody at most once in round {number}", f"{', '.join(twice)} more than once")
+        counts = Counter(player for pair in pairs for player in pair)
+        if twice := [player for player, count in counts.items() if count > 1]:
+            yield Discrepancy(f"everybody at most once in round {number}", f"{', '.join(twice)} more than once")
     if league.settings.rounds == "double":
         wanted, met = list(permutations(league.table.rows, 2)), [pair for pairs in event.rounds for pair in pairs]
         how_often = "twice, once on each side"
@@ -203,22 +186,21 @@ def _(event: e.LeagueStarted, league: League) -> Iterator[Fault]:
         how_often = "once"
     missing, too_often = Counter(wanted) - Counter(met), Counter(met) - Counter(wanted)
     if missing or too_often:
-        said = [f"{what} {_pairs(pairs)}" for what, pairs in (("no", missing), ("one more", too_often)) if pairs]
-        yield Fault(f"everybody against everybody {how_often}", " and ".join(said))
+        said = [f"{what} {_list_pairs(pairs)}" for what, pairs in (("no", missing), ("one more", too_often)) if pairs]
+        yield Discrepancy(f"everybody against everybody {how_often}", " and ".join(said))
 
 
 def _unordered(pair: tuple[str, str]) -> tuple[str, str]:
     return (min(pair), max(pair))
 
 
-def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+def _list_pairs(pairs: Iterable[tuple[str, str]]) -> str:
     texts = [f"{a}–{b}" for a, b in pairs]
     more = f" and {len(texts) - _MAX_PAIRS} more" if len(texts) > _MAX_PAIRS else ""
     return ", ".join(texts[:_MAX_PAIRS]) + more
 
 
-@_faults.register
-def _(event: e.RoundAnnounced, league: League) -> Iterator[Fault]:
+def _round_announced(event: e.RoundAnnounced, league: League) -> Iterator[Discrepancy]:
     following, there_are = league.current_round + 1, len(league.rounds)
     if event.round_id != following or following > there_are:
         wanted = f"round {following}" if following <= there_are else "no more rounds"
@@ -229,138 +211,129 @@ def _(event: e.RoundAnnounced, league: League) -> Iterator[Fault]:
             f"a known referee for each of {len(matches)} matches", ", ".join(event.referees) or "none"
         )
     if league.round_in_play:
-        yield Fault(f"the end of round {league.current_round} first", f"the announcement of round {following}")
+        yield Discrepancy(f"the end of round {league.current_round} first", f"the announcement of round {following}")
     if league.paused:
-        yield Fault("no new round while the league is paused", f"the announcement of round {following}")
+        yield Discrepancy("no new round while the league is paused", f"the announcement of round {following}")
 
 
-@_faults.register
-def _(event: e.RoundCompleted, league: League) -> Iterator[Fault]:
+def _round_completed(event: e.RoundCompleted, league: League) -> Iterator[Discrepancy]:
     if not 1 <= event.round_id <= league.current_round:
         raise ImpossibleEvent("the end of a round that was announced", f"that of round {event.round_id}")
     round_ = league.rounds[event.round_id - 1]
     if round_.completed:
-        yield Fault(f"one end of round {round_.id}", "a second one")
+        yield Discrepancy(f"one end of round {round_.id}", "a second one")
     if open_ones := [name for name in round_.matches if league.matches[name].result is None]:
-        yield Fault(f"the end of round {round_.id} when all its matches have ended", f"{', '.join(open_ones)} open")
+        yield Discrepancy(
+            f"the end of round {round_.id} when all its matches have ended", f"{', '.join(open_ones)} open"
+        )
 
 
-@_faults.register
-def _(_event: e.LeagueCompleted, league: League) -> Iterator[Fault]:
+def _league_completed(_event: e.LeagueCompleted, league: League) -> Iterator[Discrepancy]:
     open_ones = [match.id for match in league.matches.values() if match.result is None]
     if open_ones or not league.matches:
         found = ", ".join(open_ones) if open_ones else "no match"
-        yield Fault("the league's end when all its matches have ended", f"{found} open" if open_ones else found)
+        yield Discrepancy("the league's end when all its matches have ended", f"{found} open" if open_ones else found)
     if open_rounds := [str(round_.id) for round_ in league.rounds if not round_.completed]:
-        yield Fault("the league's end after that of all its rounds", f"no end of round {', '.join(open_rounds)}")
+        yield Discrepancy("the league's end after that of all its rounds", f"no end of round {', '.join(open_rounds)}")
 
 
-@_faults.register(e.LeaguePaused)
-@_faults.register(e.LeagueResumed)
-def _(event: e.LeaguePaused | e.LeagueResumed, league: League) -> Iterator[Fault]:
+def _paused_or_resumed(event: e.LeaguePaused | e.LeagueResumed, league: League) -> Iterator[Discrepancy]:
     if league.paused == isinstance(event, e.LeaguePaused):
-        yield Fault("pauses and their ends in turn", f"another {type(event).__name__}")
+        yield Discrepancy("pauses and their ends in turn", f"another {type(event).__name__}")
 
 
 # Matches
 
 
-@_faults.register
-def _(event: e.MatchAssigned, league: League) -> Iterator[Fault]:
+def _match_assigned(event: e.MatchAssigned, league: League) -> Iterator[Discrepancy]:
     match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
     if match.id not in league.waiting:
         raise ImpossibleEvent("a match that waits for a referee", f"one that {_situation(match, league)}")
     if event.attempt != match.attempt + 1:
-        yield Fault(f"attempt {match.attempt + 1}", f"attempt {event.attempt}")
+        yield Discrepancy(f"attempt {match.attempt + 1}", f"attempt {event.attempt}")
     if match.voids >= MAX_VOIDS:
-        yield Fault(f"the operator's word after {match.voids} void attempts", "another assignment")
+        yield Discrepancy(f"the operator's word after {match.voids} void attempts", "another assignment")
     if league.paused:
-        yield Fault("no new match while the league is paused", "an assignment")
+        yield Discrepancy("no new match while the league is paused", "an assignment")
     if not referee.free:
         busy = (
             "is lost" if referee.lost else f"has {len(referee.assigned_matches)} of {referee.capacity} matches in hand"
         )
-        yield Fault("a referee that is free", f"{referee.id}, which {busy}")
+        yield Discrepancy("a referee that is free", f"{referee.id}, which {busy}")
     for player in (league.players[name] for name in match.players):
         if player.playing is not None:
-            yield Fault(f"{player.id} in one match at a time", f"it in {player.playing} as well")
+            yield Discrepancy(f"{player.id} in one match at a time", f"it in {player.playing} as well")
         if player.out is not None:
-            yield Fault(f"no match of {player.id}, which has left the league", "an assignment")
+            yield Discrepancy(f"no match of {player.id}, which has left the league", "an assignment")
 
 
-@_faults.register
-def _(event: e.ResultRecorded, league: League) -> Iterator[Fault]:
+def _result_recorded(event: e.ResultRecorded, league: League) -> Iterator[Discrepancy]:
     match, referee = _match(event.match_id, league), _referee(event.referee_id, league)
     if not match.in_play:
         raise ImpossibleEvent("a result of an attempt that is open", f"one of a match that {_situation(match, league)}")
-    yield from _in_result(match, event.result)
+    yield from _check_result(match, event.result)
     if (event.attempt, referee.id) != (match.attempt, match.referee_id):
-        yield Fault(
+        yield Discrepancy(
             f"the result of attempt {match.attempt} by {match.referee_id}",
             f"that of attempt {event.attempt} by {referee.id}",
         )
     if referee.lost:
-        yield Fault(f"no result of {referee.id}, which is lost", "its result")
+        yield Discrepancy(f"no result of {referee.id}, which is lost", "its result")
 
 
-@_faults.register
-def _(event: e.MatchForfeited, league: League) -> Iterator[Fault]:
+def _match_forfeited(event: e.MatchForfeited, league: League) -> Iterator[Discrepancy]:
     match = _unfinished(event.match_id, league)
     if not 1 <= len(set(event.losers) & set(match.players)) == len(event.losers):
         raise ImpossibleEvent(f"{match.a} or {match.b} losing", ", ".join(event.losers) or "nobody")
     if event.ruling == "UNREACHABLE":
         if not match.in_play:
-            yield Fault("an open attempt to be lost by a player that cannot be reached", "none")
+            yield Discrepancy("an open attempt to be lost by a player that cannot be reached", "none")
         return
     causes = {league.players[name].out for name in event.losers}
     if None in causes or event.ruling not in causes:
         gone = ", ".join(f"{name}: {league.players[name].out or 'in the league'}" for name in event.losers)
-        yield Fault("a loss of players that have left, by what they left for", f"{event.ruling} ({gone})")
+        yield Discrepancy("a loss of players that have left, by what they left for", f"{event.ruling} ({gone})")
 
 
-@_faults.register
-def _(event: e.AttemptVoided, league: League) -> Iterator[Fault]:
+def _attempt_voided(event: e.AttemptVoided, league: League) -> Iterator[Discrepancy]:
     match = _match(event.match_id, league)
     if not match.in_play:
         raise ImpossibleEvent("an open attempt to be void", f"a match that {_situation(match, league)}")
     if event.attempt != match.attempt:
-        yield Fault(f"attempt {match.attempt} to be void", f"attempt {event.attempt}")
+        yield Discrepancy(f"attempt {match.attempt} to be void", f"attempt {event.attempt}")
 
 
-@_faults.register
-def _(event: e.MatchHeld, league: League) -> Iterator[Fault]:
+def _match_held(event: e.MatchHeld, league: League) -> Iterator[Discrepancy]:
     match = _match(event.match_id, league)
     if match.id not in league.waiting:
         raise ImpossibleEvent("a match that waits to be held", f"one that {_situation(match, league)}")
     if match.voids < MAX_VOIDS:
-        yield Fault(f"a match held after {MAX_VOIDS} void attempts", f"one held after {match.voids}")
+        yield Discrepancy(f"a match held after {MAX_VOIDS} void attempts", f"one held after {match.voids}")
 
 
-@_faults.register
-def _(event: e.MatchReplayed, league: League) -> Iterator[Fault]:
+def _match_replayed(event: e.MatchReplayed, league: League) -> Iterator[Discrepancy]:
     match = _match(event.match_id, league)
     if match.result is None and not match.held:
         raise ImpossibleEvent("a match that has ended or is held", f"one that {_situation(match, league)}")
     for name in match.players:
         if league.players[name].out is not None:
-            yield Fault(f"no rematch of {name}, which has left the league", "a rematch")
+            yield Discrepancy(f"no rematch of {name}, which has left the league", "a rematch")
 
 
-@_faults.register
-def _(event: e.ResultCorrected, league: League) -> Iterator[Fault]:
+def _result_corrected(event: e.ResultCorrected, league: League) -> Iterator[Discrepancy]:
     match = _match(event.match_id, league)
     if match.round_id > league.current_round:
         raise ImpossibleEvent("a match whose round was announced", f"one of round {match.round_id}")
-    yield from _in_result(match, event.result)
+    yield from _check_result(match, event.result)
 
 
-def _in_result(match: Match, result: MatchResult) -> Iterator[Fault]:
+def _check_result(match: Match, result: MatchResult) -> Iterator[Discrepancy]:
     if set(result.score) != set(match.players):
         raise ImpossibleEvent(f"points for {match.a} and {match.b}", f"points for {' and '.join(result.score)}")
     try:
-        checked(match, result)
+        validate_result(match, result)
     except ProtocolError as error:
-        yield Fault("3–0 for a win, 1–1 for a draw, 0–0 if both lose", f"this: {error.detail}")
+        yield Discrepancy("3–0 for a win, 1–1 for a draw, 0–0 if both lose", f"this: {error.detail}")
 
 
 def _situation(match: Match, league: League) -> str:
@@ -396,3 +369,34 @@ def _referee(name: str, league: League) -> Referee:
     if name not in league.referees:
         raise ImpossibleEvent("a referee of the league", name)
     return league.referees[name]
+
+
+# The check of each kind of event. An event that is not in the table may happen at any time.
+_CHECKS: Mapping[type[e.Event], Callable[[Any, League], Iterator[Discrepancy]]] = {
+    e.LeagueCreated: _league_created,
+    e.PlayerRegistered: _player_registered,
+    e.RefereeRegistered: _referee_registered,
+    e.RegistrationsClosed: _registrations_closed,
+    e.LeagueStarted: _league_started,
+    e.RoundAnnounced: _round_announced,
+    e.MatchAssigned: _match_assigned,
+    e.ResultRecorded: _result_recorded,
+    e.MatchForfeited: _match_forfeited,
+    e.AttemptVoided: _attempt_voided,
+    e.MatchHeld: _match_held,
+    e.RefereeLost: _referee_lost,
+    e.RefereeReturned: _referee_returned,
+    e.FailuresCounted: _failures_counted,
+    e.PlayerSuspended: _player_suspended,
+    e.PlayerReturned: _player_returned,
+    e.FormLearned: _form_learned,
+    e.RulesBroken: _rules_broken,
+    e.RoundCompleted: _round_completed,
+    e.LeagueCompleted: _league_completed,
+    e.LeaguePaused: _paused_or_resumed,
+    e.LeagueResumed: _paused_or_resumed,
+    e.PlayerWithdrawn: _player_left,
+    e.PlayerDisqualified: _player_left,
+    e.MatchReplayed: _match_replayed,
+    e.ResultCorrected: _result_corrected,
+}

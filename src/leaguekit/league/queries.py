@@ -1,4 +1,4 @@
-"""What the league tells: answers to queries, and the contents of announcements. Nothing here changes anything."""
+"""Queries of a league's state: answers to LEAGUE_QUERY, and the contents of announcements."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from leaguekit.protocol.messages import (
     Standing,
 )
 
-# As many matches are named where there may be hundreds.
+# At most this number of matches is named in a sentence.
 MAX_NAMED = 5
 
 
 def answer(league: League, query: LeagueQuery, reader: str | None = None) -> QueryData | QueryError:
-    """The data that a query asks for, or why there are none. Raises ProtocolError for an unknown league or type."""
+    """The answer to a query. Raises ProtocolError for an unknown league or an unknown type of query."""
     if query.league_id != league.settings.league_id:
         raise ProtocolError("E053", f"This is the league {league.settings.league_id}.")
     return data(league, query.query_type, QueryParams() if query.query_params is UNSET else query.query_params, reader)
 
 
 def data(league: League, query_type: object, params: QueryParams, reader: str | None = None) -> QueryData | QueryError:
-    """The data that a type of query asks for. Raises ProtocolError for an unknown type."""
+    """The answer to a type of query. Raises ProtocolError for an unknown type."""
     make = _ANSWERS.get(query_type) if isinstance(query_type, str) else None
     if make is None:
         raise ProtocolError("E052")
@@ -50,7 +50,7 @@ def data(league: League, query_type: object, params: QueryParams, reader: str | 
 
 
 def cache_key(league: League, query: LeagueQuery, reader: str) -> Hashable:
-    """All that a query's answer depends on, as long as the league does not change."""
+    """A cache key: while the league does not change, queries with equal keys have equal answers."""
     params = query.query_params
     match query.query_type:
         case "GET_STANDINGS":
@@ -62,23 +62,23 @@ def cache_key(league: League, query: LeagueQuery, reader: str) -> Hashable:
 
 
 def waits_for(league: League) -> list[str]:
-    """What a league that has begun cannot go on without."""
+    """What a running league is waiting for."""
     waits = [] if available_referees(league) or league.state != "RUNNING_LEAGUE" else ["a referee: none answers"]
     if league.held:
         remedy = "(`league rematch --held`, or `league correct`)"
-        waits.append(f"the operator: {listed(league.held)} came to nothing too often {remedy}")
+        waits.append(f"the operator: {list_matches(league.held)} came to nothing too often {remedy}")
     return waits
 
 
-def listed(matches: Collection[str]) -> str:
-    """The names of matches, as many as can be read."""
+def list_matches(matches: Collection[str]) -> str:
+    """The ids of matches as a text; a long list is shortened."""
     more = len(matches) - MAX_NAMED
     return ", ".join(sorted(matches, key=match_numbers)[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def standings(league: League, reader: str | None = None) -> list[Standing]:
-    """The table, at most 100 rows; of a longer one the first 99 and the reader's own."""
-    return league.table.shown_to(reader)
+    """The table, at most 100 rows. Of a longer table, these are the first 99 and the reader's own."""
+    return league.table.rows_for(reader)
 
 
 def final_standings(league: League, reader: str | None = None) -> list[FinalStanding]:
@@ -99,12 +99,12 @@ def final_standings(league: League, reader: str | None = None) -> list[FinalStan
 
 
 def schedule(league: League, round_id: int | None = None) -> list[ScheduledMatch]:
-    """The matches of one round or of all; none before the start, or of a round that there is not."""
+    """The matches of one round or of all rounds; none before the start, or for an unknown round."""
     return list(schedule_from(league, round_id, 0))
 
 
 def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator[ScheduledMatch]:
-    """The matches of one round or of all but the first ``offset``, each made when it is asked for."""
+    """The same without the first ``offset`` matches, as an iterator."""
     rounds = league.rounds if round_id is None else league.rounds[round_id - 1 : round_id]
     names = (name for round_ in rounds for name in round_.matches)
     for match in map(league.matches.__getitem__, islice(names, offset, None)):
@@ -112,7 +112,7 @@ def schedule_from(league: League, round_id: int | None, offset: int) -> Iterator
 
 
 def scheduled_match(game_type: str, match: Match, outcome: Outcome | None) -> ScheduledMatch:
-    """A match with how it ended."""
+    """A match of the schedule with its result."""
     return ScheduledMatch(
         match_id=match.id,
         round_id=match.round_id,
@@ -124,10 +124,10 @@ def scheduled_match(game_type: str, match: Match, outcome: Outcome | None) -> Sc
 
 
 def next_match(league: League, player_id: str) -> NextMatch | None:
-    """A player's first match that is still to be played, with its referee as it is, is planned, or is likely to be."""
+    """A player's next match, with its referee: the assigned one, the planned one, or the likely one."""
     if league.players[player_id].out is not None:
         return None
-    for match in (league.matches[name] for name in league.players[player_id].todo):
+    for match in (league.matches[name] for name in league.players[player_id].unplayed):
         opponent = match.opponent_of(player_id)
         if league.players[opponent].out is None:
             return NextMatch(
@@ -152,7 +152,7 @@ def status(league: League) -> LeagueStatus:
 
 
 def announced_matches(league: League, names: Iterable[str], *, to_referees: bool = False) -> list[AnnouncedMatch]:
-    """These matches as they are announced; the copy for referees also says who they are and where players listen."""
+    """Matches as they are announced. The copy for referees also has their ids and the players' endpoints."""
     matches = [league.matches[name] for name in names]
     return [
         AnnouncedMatch(
@@ -187,13 +187,13 @@ def next_round_id(league: League, round_id: int) -> int | None:
 
 
 def champion(league: League) -> Champion:
-    """Who leads the table; at the end, the champion."""
+    """The first player of the table, which is the champion at the end."""
     first = standings(league)[0]
     return Champion(player_id=first.player_id, display_name=first.display_name, points=first.points)
 
 
 def own_record(league: League, player_id: str) -> OwnRecord:
-    """A player's record, for its matches' assignments."""
+    """A player's record, for the assignments of its matches."""
     return league.table.rows[player_id].record
 
 
@@ -212,16 +212,16 @@ def _error(code: str, sentence: str) -> QueryError:
 def _of_player(
     make: Callable[[League, str], QueryData],
 ) -> Callable[[League, QueryParams, str | None], QueryData | QueryError]:
-    """An answer about the player that the parameters must name."""
+    """Make an answer about the player that the parameters name, or an error if they name none."""
 
-    def answered(league: League, params: QueryParams, _reader: str | None) -> QueryData | QueryError:
+    def answer_about_player(league: League, params: QueryParams, _reader: str | None) -> QueryData | QueryError:
         if params.player_id is UNSET:
             return _error("E003", "query_params.player_id is missing: it says which player is meant.")
         if params.player_id not in league.table.rows:
             return _error("E005", f"There is no player {params.player_id} in this league.")
         return make(league, params.player_id)
 
-    return answered
+    return answer_about_player
 
 
 _ANSWERS: dict[str, Callable[[League, QueryParams, str | None], QueryData | QueryError]] = {

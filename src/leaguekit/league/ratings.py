@@ -1,15 +1,15 @@
-"""How strong players are, fitted over all their matches, and how sure that is.
+"""Ratings: the strengths of players, estimated from all their matches, with confidence intervals.
 
-The model is Bradley and Terry's with Davidson's draws: between players whose strengths differ by d, a win, a draw and a
-loss are as likely as exp(d/2), exp(t) and exp(-d/2), with one t for the whole league. A draw is then no win and loss
-that happened to balance: counted as half a win each, draws would make the intervals hold the truth at other rates than
-they promise.
+The model is that of Bradley and Terry, with draws as Davidson models them. If the strengths of two players differ by d,
+the probabilities of a win, a draw and a loss are proportional to exp(d/2), exp(t) and exp(-d/2). The parameter t is the
+same for the whole league. It would be simpler to count a draw as half a win for each player. But then a draw would
+contribute the variance of a win or a loss, and the intervals would not contain the true strength in 95 % of cases.
 
-Technical losses are left out: they tell whether a program answers, not how it plays. The table counts them.
+Technical losses are not used: they say whether a program answers, not how well it plays. The table counts them.
 
-Before anything is known, strengths are taken as normal around the league's average, with a spread of ``SPREAD``. That
-holds the strength of somebody who has won everything finite, and weighs about as much as one match. The
-intervals come from the curvature of the log-likelihood at its peak, which is Fisher's information with that added.
+The prior distribution of a strength is normal around the league's average, with the standard deviation ``SPREAD``. It
+keeps the strength of a player that has won all its matches finite, and weighs about as much as one match. The intervals
+come from the curvature of the log-posterior at its maximum: Fisher's information plus the information of the prior.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from collections.abc import Iterable
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from leaguekit.league.linear_algebra import Check, Matrix, cholesky, inverse, solve, unchecked
+from leaguekit.league.linear_algebra import CancelCheck, Matrix, cholesky, inverse, never_cancel, solve
 
-# In units of the natural logarithm of wins to losses: two players in three are within 520 rating points of the average.
+# In units of the natural logarithm of wins to losses. Two players in three are within 520 points of the average.
 SPREAD = 3.0
-# 400 points more are ten wins for each loss, as in Elo's scale; 0 is the league's average.
+# Points per unit of strength. As in Elo's scale, 400 points mean ten wins for each loss; 0 is the league's average.
 POINTS = 400 / log(10)
-# So many standard errors to each side are a 95 % interval.
-SURE = 1.959964
-_STEP = 1.0
-# The step after one as short as this would be shorter than its square.
-_ENOUGH = 1e-4
+# A 95 % interval extends by this number of standard errors to each side.
+QUANTILE_975 = 1.959964
+# The longest step of Newton's method.
+_MAX_STEP = 1.0
+# Newton's method converges quadratically: after a step this short, the next would be about its square.
+_TOLERANCE = 1e-4
 
 
 class Played(NamedTuple):
-    """A match that was played out: who, and what the first made of it, 1, ½ or 0."""
+    """A match that was played to its end: the two players, and the score of the first, 1, ½ or 0."""
 
     a: str
     b: str
@@ -40,7 +41,7 @@ class Played(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """A player's rating in points above the league's average, with its 95 % interval, and the matches behind it."""
+    """A player's rating in points above the league's average, its 95 % interval, and its number of matches."""
 
     points: float
     low: float
@@ -49,43 +50,43 @@ class Rating(NamedTuple):
 
 
 class Ratings:
-    """The ratings of all who have played at least one match to its end.
+    """The ratings of all players that have played at least one match to its end.
 
-    ``check`` is called now and then while they are computed. What it raises ends that.
+    See ``linear_algebra`` for ``check``.
     """
 
-    def __init__(self, played: Iterable[Played], check: Check = unchecked) -> None:
-        pairs, self._matches = _counted(played)
-        self._places = {player: place for place, player in enumerate(self._matches)}
-        size = len(self._places)
-        counts = [(self._places[a], self._places[b], *count) for (a, b), count in pairs.items()]
-        self._strengths, triangle = _fitted(size, counts, check)
+    def __init__(self, played: Iterable[Played], check: CancelCheck = never_cancel) -> None:
+        pairs, self._matches = _count_results(played)
+        self._indexes = {player: index for index, player in enumerate(self._matches)}
+        size = len(self._indexes)
+        counts = [(self._indexes[a], self._indexes[b], *count) for (a, b), count in pairs.items()]
+        self._strengths, triangle = _fit(size, counts, check)
         self._covariance = inverse(triangle, check)
 
     def __contains__(self, player_id: str) -> bool:
-        return player_id in self._places
+        return player_id in self._indexes
 
     def of(self, player_id: str) -> Rating:
-        place = self._places[player_id]
-        # Where the average itself lies is not the question: it was put at 0.
-        variance = self._covariance[place][place] - SPREAD**2 / len(self._places)
-        points, margin = POINTS * self._strengths[place], POINTS * SURE * sqrt(max(variance, 0.0))
+        index = self._indexes[player_id]
+        # The strength is relative to the average, which is 0 by definition. The variance of the average is removed.
+        variance = self._covariance[index][index] - SPREAD**2 / len(self._indexes)
+        points, margin = POINTS * self._strengths[index], POINTS * QUANTILE_975 * sqrt(max(variance, 0.0))
         return Rating(points, points - margin, points + margin, self._matches[player_id])
 
     def between(self, player_id: str, other_id: str) -> tuple[float, float, float]:
-        """By how much a player is rated above another, with the 95 % interval of that."""
-        high, low = sorted((self._places[player_id], self._places[other_id]), reverse=True)
+        """The difference between the ratings of two players, with its 95 % interval."""
+        high, low = sorted((self._indexes[player_id], self._indexes[other_id]), reverse=True)
         variances = self._covariance[high][high] + self._covariance[low][low]
-        points = POINTS * (self._strengths[self._places[player_id]] - self._strengths[self._places[other_id]])
-        margin = POINTS * SURE * sqrt(variances - 2 * self._covariance[high][low])
+        points = POINTS * (self._strengths[self._indexes[player_id]] - self._strengths[self._indexes[other_id]])
+        margin = POINTS * QUANTILE_975 * sqrt(variances - 2 * self._covariance[high][low])
         return points, points - margin, points + margin
 
 
-# Two players by their places, and how often the first won, both drew, and the second won.
+# The indexes of two players, and the numbers of wins of the first, of draws, and of wins of the second.
 _Count = tuple[int, int, int, int, int]
 
 
-def _counted(played: Iterable[Played]) -> tuple[dict[tuple[str, str], list[int]], dict[str, int]]:
+def _count_results(played: Iterable[Played]) -> tuple[dict[tuple[str, str], list[int]], dict[str, int]]:
     pairs: dict[tuple[str, str], list[int]] = {}
     matches: dict[str, int] = {}
     for a, b, score in played:
@@ -97,28 +98,30 @@ def _counted(played: Iterable[Played]) -> tuple[dict[tuple[str, str], list[int]]
     return pairs, matches
 
 
-def _fitted(size: int, counts: list[tuple[int, ...]], check: Check) -> tuple[list[float], Matrix]:
-    """The likeliest strengths and, behind them, t; and the triangle of the curvature there. By Newton's method: the
-    log-likelihood has one peak."""
+def _fit(size: int, counts: list[tuple[int, ...]], check: CancelCheck) -> tuple[list[float], Matrix]:
+    """The most likely strengths, followed by t; and the Cholesky factor of the curvature there.
+
+    Newton's method finds them, because the log-posterior has one maximum.
+    """
     strengths = [0.0] * (size + 1)
     while True:
-        slope, curvature = _derived(strengths, counts)
+        slope, curvature = _derivatives(strengths, counts)
         triangle = cholesky(curvature, check)
         step = solve(triangle, slope)
         longest = max(map(abs, step))
-        # Far from the peak a whole step may lead beyond it.
-        part = min(1.0, _STEP / longest) if longest else 1.0
-        strengths = [strength + part * one for strength, one in zip(strengths, step, strict=True)]
-        if longest < _ENOUGH:
+        # Far from the maximum a whole step may lead beyond it.
+        fraction = min(1.0, _MAX_STEP / longest) if longest else 1.0
+        strengths = [strength + fraction * change for strength, change in zip(strengths, step, strict=True)]
+        if longest < _TOLERANCE:
             return strengths, triangle
 
 
-def _derived(strengths: list[float], counts: list[tuple[int, ...]]) -> tuple[list[float], Matrix]:
-    """The log-likelihood's first derivatives, and its second with the sign changed."""
+def _derivatives(strengths: list[float], counts: list[tuple[int, ...]]) -> tuple[list[float], Matrix]:
+    """The first derivatives of the log-posterior, and the second derivatives with the sign changed."""
     last = len(strengths) - 1
     weight = 1 / SPREAD**2
     slope = [-weight * strength for strength in strengths]
-    curvature = [[0.0] * place + [weight] for place in range(last + 1)]
+    curvature = [[0.0] * index + [weight] for index in range(last + 1)]
     draws = exp(strengths[last])
     roots = [exp(strength / 2) for strength in strengths]
     of_draws = curvature[last]

@@ -1,4 +1,4 @@
-"""What the league's state is made of: its agents, matches and rounds. Only the fold changes them."""
+"""The records in the state of a league: agents, seats, matches and rounds. Only the fold changes them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from leaguekit.league.standings import WIN_POINTS
 from leaguekit.protocol.fields import INT32_MAX, AgentState, ResultStatus
 from leaguekit.protocol.messages import MatchResult, PlayerMeta, RefereeMeta, ResultDetails
 
-Out = Literal["WITHDRAWAL", "DISQUALIFICATION"]
+Departure = Literal["WITHDRAWAL", "DISQUALIFICATION"]
 Points = Literal[0, 1, 3]
 
 
 class Player(Struct, kw_only=True):
-    """A player. ``failures`` counts the calls in a row that it left unanswered."""
+    """A player. ``failures`` is the number of consecutive calls that it did not answer."""
 
     id: str
     state: AgentState
-    # The registration that counts now.
+    # The latest registration.
     registered: PlayerRegistered
     failures: int = 0
-    out: Out | None = None
+    # Why it has left the league; None while it is in the league.
+    out: Departure | None = None
     out_reason: str = ""
     # The form in which it understands requests, if that is known.
     form: str | None = None
-    # The match that a referee has in hand with it.
+    # The match that a referee is running with it.
     playing: str | None = None
     # Its matches that have not ended, in their order.
-    todo: dict[str, None] = {}
+    unplayed: dict[str, None] = {}
 
     @property
     def meta(self) -> PlayerMeta:
@@ -39,12 +40,12 @@ class Player(Struct, kw_only=True):
 
     @property
     def key(self) -> bytes:
-        """What tokens for and from it are derived under."""
+        """The key under which tokens for this player, and tokens of this player, are derived."""
         return bytes.fromhex(self.registered.key)
 
 
 class Referee(Struct, kw_only=True):
-    """A referee, with the matches that it has in hand."""
+    """A referee, with the matches that are assigned to it."""
 
     id: str
     state: AgentState
@@ -62,7 +63,7 @@ class Referee(Struct, kw_only=True):
 
     @property
     def shows_own_token(self) -> bool:
-        """Whether it knows no more than the documents: it shows players its own token and begins on announcements."""
+        """Whether it implements only the documents: it sends its own token to players, and begins on announcements."""
         return self.registered.shows_own_token
 
     @property
@@ -71,12 +72,12 @@ class Referee(Struct, kw_only=True):
 
     @property
     def free(self) -> int:
-        """How many more matches it may be given now."""
+        """The number of matches that may still be assigned to it."""
         return 0 if self.lost else max(0, self.capacity - len(self.assigned_matches))
 
 
 class Seat(Struct, kw_only=True):
-    """A place in the league that its code opens, from anywhere and at any time."""
+    """A reserved place in the league. An agent with the code of the seat may register from any address."""
 
     id: str
     holder: str | None = None
@@ -84,7 +85,7 @@ class Seat(Struct, kw_only=True):
 
 
 class RuleBreach(Struct, kw_only=True):
-    """A rule that an agent broke: the first time in full, and how often so far."""
+    """A rule that an agent broke: what came the first time, and the number of times so far."""
 
     first_at: str
     came: str
@@ -93,9 +94,9 @@ class RuleBreach(Struct, kw_only=True):
 
 
 class Outcome(Struct, array_like=True, gc=False):
-    """How a match ended, side A first: a result without its evidence, which is in the log.
+    """How a match ended, side A first: a result without its evidence. The evidence is in the log.
 
-    A league may have a hundred thousand matches: each is kept small, and out of the garbage collector's sight.
+    A league may have a hundred thousand matches. So each outcome is small and is not tracked by the garbage collector.
     """
 
     points_a: Points
@@ -108,7 +109,7 @@ class Outcome(Struct, array_like=True, gc=False):
 
 
 class Match(Struct, kw_only=True, array_like=True, gc=False):
-    """A match of the schedule. ``referee_id`` has, or had, its latest attempt; ``in_play`` says which."""
+    """A match of the schedule. ``referee_id`` is the referee of its latest attempt, which may still be in play."""
 
     id: str
     round_id: int
@@ -123,7 +124,7 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
     held: bool = False
     outcome: Outcome | None = None
     ended_at: str | None = None
-    # Whether the result is as its referee reported it.
+    # Whether the result is the one that the referee reported.
     reported: bool = False
 
     @property
@@ -136,7 +137,7 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
 
     @property
     def result(self) -> MatchResult | None:
-        """The result as everybody may see it, without evidence; made anew each time."""
+        """The public result, without evidence. Each call builds a new object."""
         return None if self.outcome is None else self.result_by(self.outcome)
 
     def result_by(self, outcome: Outcome) -> MatchResult:
@@ -153,17 +154,17 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
         )
 
     def end(self, result: MatchResult, at: str) -> None:
-        """Keep what everybody may see of a result."""
+        """Store the public part of a result."""
         details = result.details
-        self.ended_at = _once(at)
+        self.ended_at = _intern(at)
         self.outcome = Outcome(
             result.score[self.a],
             result.score[self.b],
-            _once(details.choices.get(self.a)),
-            _once(details.choices.get(self.b)),
+            _intern(details.choices.get(self.a)),
+            _intern(details.choices.get(self.b)),
             details.drawn_number or None,
             details.status or None,
-            _once(details.ruling or None),
+            _intern(details.ruling or None),
         )
 
     def opponent_of(self, player_id: str) -> str:
@@ -171,7 +172,7 @@ class Match(Struct, kw_only=True, array_like=True, gc=False):
 
 
 class Round(Struct, kw_only=True, array_like=True):
-    """A round, with how many of its matches are still to end and how the others ended."""
+    """A round: its matches, how many have not ended, and how the others ended."""
 
     id: int
     matches: list[str]
@@ -182,16 +183,16 @@ class Round(Struct, kw_only=True, array_like=True):
     completed: bool = False
 
 
-def _once(text: str | None) -> str | None:
-    """Equal texts as the same object: most matches have the same few."""
+def _intern(text: str | None) -> str | None:
+    """The same object for equal texts: most matches have the same few texts."""
     return None if text is None else sys.intern(text)
 
 
 def failures_after(before: int, details: ResultDetails, player_id: str) -> int:
-    """Unanswered calls in a row after a match, from those before it and what the referee tells.
+    """The number of consecutive unanswered calls after a match.
 
-    A choice, or a referee that counts none, means that the player has answered. A referee that tells nothing changes
-    nothing.
+    It follows from the number before the match and the referee's report. A choice, or a reported count of 0, means that
+    the player has answered. A report without a count changes nothing.
     """
     answered = details.choices.get(player_id) is not None
     count = None if details.failures is UNSET else details.failures.get(player_id)

@@ -1,4 +1,7 @@
-"""The table made from scratch, by other means than the league's own: to hold against it."""
+"""Recounts the table of a league from its results. The audit compares it with the table that the league keeps.
+
+The code is independent of ``standings`` on purpose: an error there must not be repeated here.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from leaguekit.league.standings import is_technical
 from leaguekit.protocol.messages import MatchResult
 
 
-class Counted(NamedTuple):
-    """What a standing result is worth to its two players."""
+class CountedResult(NamedTuple):
+    """The points of the two players of a match."""
 
     points: tuple[tuple[str, int], tuple[str, int]]
     is_technical: bool
 
 
-class Line(NamedTuple):
-    """A player's line of the table."""
+class RecountedRow(NamedTuple):
+    """A player's row of the table."""
 
     player_id: str
     played: int
@@ -36,49 +39,49 @@ class Line(NamedTuple):
         )
 
 
-def counted(result: MatchResult) -> Counted:
-    """A result as the table needs it; by the score alone."""
+def count_result(result: MatchResult) -> CountedResult:
+    """The part of a result that the table needs. Only the score counts."""
     one, other = result.score.items()
-    return Counted((one, other), is_technical(result))
+    return CountedResult((one, other), is_technical(result))
 
 
-def table(
-    players: Iterable[str], results: Iterable[Counted], tie_breaks: Sequence[TieBreak], lot_seed: str | None
-) -> list[Line]:
-    """The lines of all players, the first first. ``lot_seed`` is the league's seed in hex once lots are drawn."""
-    taken: dict[str, list[tuple[str, int, bool]]] = {player: [] for player in players}
+def recount_table(
+    players: Iterable[str], results: Iterable[CountedResult], tie_breaks: Sequence[TieBreak], lot_seed: str | None
+) -> list[RecountedRow]:
+    """The rows of all players in the order of ranks. ``lot_seed`` is the league's seed in hex once lots are drawn."""
+    played: dict[str, list[tuple[str, int, bool]]] = {player: [] for player in players}
     for (one, other), technical in results:
-        taken[one[0]].append((other[0], one[1], technical))
-        taken[other[0]].append((one[0], other[1], technical))
-    lines = {player: _line(player, matches) for player, matches in taken.items()}
+        played[one[0]].append((other[0], one[1], technical))
+        played[other[0]].append((one[0], other[1], technical))
+    rows = {player: _recounted_row(player, matches) for player, matches in played.items()}
 
-    def head_to_head(line: Line) -> int:
-        rivals = (match for match in taken[line.player_id] if lines[match[0]].points == line.points)
+    def head_to_head(row: RecountedRow) -> int:
+        rivals = (match for match in played[row.player_id] if rows[match[0]].points == row.points)
         return -sum(points for _, points, _ in rivals)
 
-    def sonneborn_berger(line: Line) -> float:
+    def sonneborn_berger(row: RecountedRow) -> float:
         worth = {3: 1.0, 1: 0.5, 0: 0.0}
-        return -sum(worth[points] * lines[opponent].points for opponent, points, _ in taken[line.player_id])
+        return -sum(worth[points] * rows[opponent].points for opponent, points, _ in played[row.player_id])
 
-    def lot(line: Line) -> str:
-        return "" if lot_seed is None else sha256(f"{lot_seed}:lot:{line.player_id}".encode()).hexdigest()
+    def lot(row: RecountedRow) -> str:
+        return "" if lot_seed is None else sha256(f"{lot_seed}:lot:{row.player_id}".encode()).hexdigest()
 
-    by: dict[TieBreak, Callable[[Line], float | str]] = {
+    by: dict[TieBreak, Callable[[RecountedRow], float | str]] = {
         "head_to_head": head_to_head,
         "sonneborn_berger": sonneborn_berger,
-        "wins": lambda line: -line.wins,
-        "technical_losses": lambda line: line.technical_losses,
+        "wins": lambda row: -row.wins,
+        "technical_losses": lambda row: row.technical_losses,
         "lot": lot,
     }
     return sorted(
-        lines.values(),
-        key=lambda line: (-line.points, *(by[name](line) for name in tie_breaks), int(line.player_id[1:])),
+        rows.values(),
+        key=lambda row: (-row.points, *(by[name](row) for name in tie_breaks), int(row.player_id[1:])),
     )
 
 
-def _line(player: str, matches: list[tuple[str, int, bool]]) -> Line:
+def _recounted_row(player: str, matches: list[tuple[str, int, bool]]) -> RecountedRow:
     points = [worth for _, worth, _ in matches]
-    return Line(
+    return RecountedRow(
         player,
         played=len(points),
         wins=points.count(3),

@@ -1,41 +1,40 @@
-"""Who is taken into the league, under which id, and why others are not.
+"""Registration of players and referees: which applicants are accepted, under which id, and why others are rejected.
 
-A registration has two steps, because a token is made for an id: ``admit_…`` says which id the applicant gets, the
-shell makes a token for it, and ``register_…`` gives the event. Nothing may happen in between.
+A registration has two steps, because a token is made for an id. ``admit_…`` returns the id that the applicant gets.
+The manager makes a token for that id, and ``register_…`` returns the event. The league must not change in between.
 
-    Rejected          a well-formed request that policy declines: answered with status REJECTED
-    ProtocolError     a name that is taken: a JSON-RPC error, the only form that any document gives it
+    Rejected          a well-formed request that policy declines; answered with status REJECTED
+    ProtocolError     a name that is taken; a JSON-RPC error, because no document gives it another form
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import UNSET, structs
 
 from leaguekit.league import names
 from leaguekit.league.access import seat_of
-from leaguekit.league.endpoints import canonical_endpoint, is_same_host, is_same_server, place
+from leaguekit.league.endpoints import canonical_endpoint, is_same_host, is_same_server, parse_endpoint
 from leaguekit.league.events import Event, PlayerRegistered, RefereeRegistered
 from leaguekit.league.records import Player, Referee
 from leaguekit.league.state import League
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import ProtocolError, documented_number
-from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, player_id, referee_id, speaks
+from leaguekit.protocol.ids import OLDEST_VERSION, PROTOCOL_VERSION, Role, is_supported_version, player_id, referee_id
 from leaguekit.protocol.messages import PlayerMeta, RefereeMeta
 from leaguekit.protocol.tokens import SCHEME
 
-Role = Literal["player", "referee"]
-# How long after a registration its repeat is known as such.
+# A repeat of a registration is recognised within this time.
 REPEAT_SECONDS = 60.0
-# The reason for which a player is refused that was withdrawn or disqualified; what was said about it follows.
+# The reason for rejecting a player that was withdrawn or disqualified. The operator's reason follows it.
 HAS_LEFT = "This player has left the league"
 MetaT = TypeVar("MetaT", PlayerMeta, RefereeMeta)
 AnyMetaT = TypeVar("AnyMetaT", bound=PlayerMeta | RefereeMeta)
 
-# What a reason begins with: document 000's words, and 001's for a referee too many.
-_WORDS: dict[tuple[Role, str], str] = {
+# The beginnings of reasons: the words of document 000, and of document 001 for too many referees.
+_REASONS: dict[tuple[Role, str], str] = {
     ("player", "E018"): "Protocol version mismatch",
     ("player", "E019"): "Registration closed - league already started",
     ("player", "E020"): "Maximum players reached",
@@ -47,18 +46,18 @@ _WORDS: dict[tuple[Role, str], str] = {
     ("referee", "E048"): "Endpoint unreachable",
     ("referee", "E049"): "Unsupported game type",
 }
-# For an endpoint at which something may well answer.
-_TAKEN: dict[Role, str] = {"player": "Contact endpoint taken", "referee": "Endpoint taken"}
+# The beginnings of reasons for an endpoint that another agent has.
+_ENDPOINT_TAKEN: dict[Role, str] = {"player": "Contact endpoint taken", "referee": "Endpoint taken"}
 
 
 class Rejected(Exception):
-    """An applicant that is not taken. ``code`` is the catalogue's, ``number`` document 001's, if it has one."""
+    """An applicant was rejected. ``code`` is from the catalogue, ``number`` from document 001 if it has one."""
 
     def __init__(
-        self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None, *, words: str = ""
+        self, role: Role, code: str, detail: str = "", data: dict[str, Any] | None = None, *, reason: str = ""
     ) -> None:
-        words = words or _WORDS.get((role, code), "")
-        self.reason = f"{words}: {detail}" if words and detail else words or detail
+        reason = reason or _REASONS.get((role, code), "")
+        self.reason = f"{reason}: {detail}" if reason and detail else reason or detail
         self.code = code
         self.number = documented_number(f"register_{role}", code)
         self.data = data or {}
@@ -66,50 +65,53 @@ class Rejected(Exception):
 
 
 class Applicant(NamedTuple, Generic[MetaT]):
-    """A request to register, and what the shell knows about who sent it."""
+    """A request to register, and what the manager knows about its sender."""
 
     meta: MetaT
     conversation_id: str
     timestamp: str
-    # Where the manager itself listens.
+    # The manager's own endpoint.
     manager_endpoint: str
-    # The request's sender, and the address that it came from.
+    # The sender in the request, and the network address that it came from.
     sender: str = ""
     address: str = ""
-    # Whose token it showed; a token moves an agent to another port of its host at most.
+    # The agent whose token the request has. With a token, an agent may move only to another port of its host.
     returning_id: str | None = None
-    # By what the seat code that it showed is recognised; a seat's holder may come from anywhere.
+    # The verifier of the seat code in the request. The holder of a seat may register from any address.
     seat: str | None = None
-    # Whether it showed the referees' code, or needs none where it comes from.
+    # Whether the request has the referees' code, or comes from an address that needs no code.
     may_be_referee: bool = True
-    # The id that it says it has, if it was asked. Who knows its id has had an answer: this is a late copy of a request.
+    # The id that the agent states when it is asked. An agent that knows its id has received the answer to its
+    # registration, so the request is a late copy.
     claimed_id: str | None = None
-    # Whether it may be a repeat. It may not where many have tried to repeat a registration, for they guess.
+    # Whether the request may be recognised as a repeat. It may not after many failed attempts, which may be guesses.
     may_repeat: bool = True
-    # An id it is to have if that is free.
+    # The id to assign if it is free.
     wanted_id: str | None = None
-    # Whether the operator lets it in: a player without a seat, a referee also after the start.
+    # Whether the operator added the agent. Then a player needs no seat, and a referee may register after the start.
     added_by_operator: bool = False
 
 
 def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> str:
-    """The id that a player gets, or had. Raises Rejected, or ProtocolError for a name that is taken."""
-    by_seat = _holder("player", league, league.players, applicant)
-    is_let_in = applicant.seat is not None or applicant.returning_id in league.players or applicant.added_by_operator
-    if league.settings.require_seat and not is_let_in:
+    """The id that a player gets, or has already. Raises Rejected, or ProtocolError for a name that is taken."""
+    by_seat = _seat_holder("player", league, league.players, applicant)
+    is_authorised = (
+        applicant.seat is not None or applicant.returning_id in league.players or applicant.added_by_operator
+    )
+    if league.settings.require_seat and not is_authorised:
         raise Rejected("player", "E058", "Players come in with a seat code only, in the manager's URL: /mcp?seat=CODE")
-    known = by_seat or _known(league, league.players, applicant, at)
+    known = by_seat or _recognised(league, league.players, applicant, at)
     if known is None:
         if not league.is_open:
             raise Rejected("player", "E019")
-        count, most = len(league.table.rows), league.settings.max_players
-        if count >= most:
-            full = {"max_players": most, "current_players": count}
-            raise Rejected("player", "E020", f"{count} of {most} places are taken", full)
+        count, limit = len(league.table.rows), league.settings.max_players
+        if count >= limit:
+            full = {"max_players": limit, "current_players": count}
+            raise Rejected("player", "E020", f"{count} of {limit} places are taken", full)
     elif league.players[known].out is not None:
         raise Rejected("player", "E058", f"{HAS_LEFT}: {league.players[known].out_reason}")
     _check_content("player", league, applicant.meta, league.players.get(known or ""))
-    _check_unlike_others(league, names.normal(applicant.meta.display_name), known)
+    _check_unlike_others(league, names.normalize(applicant.meta.display_name), known)
     stays_with = league.players[known].meta.contact_endpoint if known and not by_seat else None
     _check_endpoint("player", league, applicant, known, stays_with)
     wanted = applicant.wanted_id
@@ -119,12 +121,12 @@ def admit_player(league: League, applicant: Applicant[PlayerMeta], at: str) -> s
 def register_player(
     league: League, applicant: Applicant[PlayerMeta], *, verifier: bytes, key: bytes, at: str
 ) -> list[Event]:
-    """Take a player in, with the two values of the token that was made for its id."""
+    """Register a player. ``verifier`` and ``key`` belong to the token that was made for its id."""
     return [
         PlayerRegistered(
             at=at,
             player_id=admit_player(league, applicant, at),
-            meta=_as_shown(applicant.meta),
+            meta=_with_normal_name(applicant.meta),
             conversation_id=applicant.conversation_id,
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
@@ -138,22 +140,22 @@ def register_player(
 
 
 def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) -> str:
-    """The id that a referee gets, or had. Raises Rejected. Referees' names need not differ."""
-    by_seat = _holder("referee", league, league.referees, applicant)
+    """The id that a referee gets, or has already. Raises Rejected. Referees' names need not differ."""
+    by_seat = _seat_holder("referee", league, league.referees, applicant)
     if not (by_seat or applicant.may_be_referee or applicant.returning_id in league.referees):
         detail = "Referees come in with the code that the manager shows at its start, in its URL: /mcp?referee=CODE"
         raise Rejected("referee", "E058", detail)
     if league.settings.strict_referees and applicant.meta.token_scheme != SCHEME:
         detail = f'This league takes only referees whose referee_meta.token_scheme is "{SCHEME}" (--strict-referees)'
         raise Rejected("referee", "E058", detail)
-    known = by_seat or _known(league, league.referees, applicant, at)
+    known = by_seat or _recognised(league, league.referees, applicant, at)
     if known is None:
         if not (league.is_open or applicant.added_by_operator):
             raise Rejected("referee", "E019")
-        count, most = len(league.referees), league.settings.max_referees
-        if count >= most:
-            full = {"max_referees": most, "current_referees": count}
-            raise Rejected("referee", "E020", f"{count} of {most} places are taken", full)
+        count, limit = len(league.referees), league.settings.max_referees
+        if count >= limit:
+            full = {"max_referees": limit, "current_referees": count}
+            raise Rejected("referee", "E020", f"{count} of {limit} places are taken", full)
     if known is not None and not by_seat:
         _check_shown_token(league.referees[known], applicant.meta)
     _check_content("referee", league, applicant.meta, league.referees.get(known or ""))
@@ -163,10 +165,12 @@ def admit_referee(league: League, applicant: Applicant[RefereeMeta], at: str) ->
 
 
 def _check_shown_token(referee: Referee, meta: RefereeMeta) -> None:
-    """Refuse to change a referee by a token that its players have seen."""
+    """Reject a change of a referee that is authorised only by a token that players have seen."""
     if not referee.shows_own_token:
         return
-    if meta.token_scheme == SCHEME or place(meta.contact_endpoint) != place(referee.meta.contact_endpoint):
+    if meta.token_scheme == SCHEME or parse_endpoint(meta.contact_endpoint) != parse_endpoint(
+        referee.meta.contact_endpoint
+    ):
         detail = f"Players have seen the token of {referee.id}: it can change neither its endpoint nor its token_scheme"
         raise Rejected("referee", "E058", f"{detail}; ask the operator for `league token rotate {referee.id}`")
 
@@ -174,12 +178,12 @@ def _check_shown_token(referee: Referee, meta: RefereeMeta) -> None:
 def register_referee(
     league: League, applicant: Applicant[RefereeMeta], *, verifier: bytes, key: bytes, at: str
 ) -> list[Event]:
-    """Take a referee on, with the two values of the token that was made for its id."""
+    """Register a referee. ``verifier`` and ``key`` belong to the token that was made for its id."""
     return [
         RefereeRegistered(
             at=at,
             referee_id=admit_referee(league, applicant, at),
-            meta=_as_shown(applicant.meta),
+            meta=_with_normal_name(applicant.meta),
             conversation_id=applicant.conversation_id,
             timestamp=applicant.timestamp,
             verifier=verifier.hex(),
@@ -191,74 +195,76 @@ def register_referee(
     ]
 
 
-def _holder(
+def _seat_holder(
     role: Role,
     league: League,
     registry: Mapping[str, Player] | Mapping[str, Referee],
     applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
 ) -> str | None:
-    """Whose seat this is, if a seat's code was shown and the seat is taken. A code that opens nothing is refused."""
+    """The holder of the seat whose code is in the request, if there is one. Raises Rejected for an invalid code."""
     if applicant.seat is None:
         return None
     seat = league.seats.get(applicant.seat)
     if seat is None or seat.revoked:
         raise Rejected(role, "E058", "That seat code opens nothing here, or no longer; ask the operator for another")
     if (seat.holder is None and role == "referee") or (seat.holder is not None and seat.holder not in registry):
-        raise Rejected(role, "E058", f"That seat is no {role}'s")
+        raise Rejected(role, "E058", f"That seat does not belong to a {role}")
     return seat.holder
 
 
 def contested_owner(
     league: League, applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta], role: Role, at: str
 ) -> str | None:
-    """The player that gives way if the applicant proves that its own program listens at the endpoint of both.
+    """The player that has the applicant's endpoint, if the applicant may take the endpoint over.
 
-    A player that the operator let in stays, and so do all after the start.
+    The applicant may do so if it proves that its own program listens there. A player that the operator added keeps its
+    endpoint. After the start all players do.
     """
     owner = endpoint_owner(league, applicant.meta.contact_endpoint)
     if not league.is_open or owner not in league.players or applicant.returning_id is not None:
         return None
-    is_repeat = role == "player" and _known(league, league.players, applicant, at) is not None
-    is_let_in = seat_of(league, owner) is not None or league.players[owner].registered.by_operator
-    return None if is_repeat or is_let_in else owner
+    is_repeat = role == "player" and _recognised(league, league.players, applicant, at) is not None
+    is_protected = seat_of(league, owner) is not None or league.players[owner].registered.by_operator
+    return None if is_repeat or is_protected else owner
 
 
-def _known(
+def _recognised(
     league: League,
     registry: Mapping[str, Player] | Mapping[str, Referee],
     applicant: Applicant[PlayerMeta] | Applicant[RefereeMeta],
     at: str,
 ) -> str | None:
-    """Whose return this is: by its token, or because it repeats a registration whose answer was lost.
+    """The registered agent that sent this request: by its token, or because the request repeats a registration.
 
-    A repeat has the same content, sender and address. It comes within a minute, also after the start: that may follow
-    at once from the registration whose answer was lost.
+    An agent repeats a registration if the answer was lost. A repeat has the same content, sender and address. It comes
+    within a minute. It may come after the start, because the registration whose answer was lost may have started the
+    league.
     """
     if applicant.returning_id in registry:
         return applicant.returning_id
-    agent = registry.get(league.endpoints.get(str(place(applicant.meta.contact_endpoint)), ""))
+    agent = registry.get(league.endpoints.get(str(parse_endpoint(applicant.meta.contact_endpoint)), ""))
     if agent is None or not applicant.may_repeat:
         return None
     before = agent.registered
     one = (applicant.conversation_id, applicant.timestamp, applicant.sender, applicant.address)
     other = (before.conversation_id, before.timestamp, before.sender, before.address)
-    if one != other or _as_shown(applicant.meta) != before.meta:
+    if one != other or _with_normal_name(applicant.meta) != before.meta:
         return None
-    if (times.read(at) - times.read(before.at)).total_seconds() > REPEAT_SECONDS:
+    if (times.parse_timestamp(at) - times.parse_timestamp(before.at)).total_seconds() > REPEAT_SECONDS:
         return None
-    # An agent that has a seat shows its code again. One that knows its id has had the answer.
+    # An agent with a seat sends its code again. An agent that knows its id has received the answer.
     has_seat = seat_of(league, agent.id) is not None
     return None if has_seat or applicant.claimed_id == agent.id else agent.id
 
 
-def _as_shown(meta: AnyMetaT) -> AnyMetaT:
-    """What is kept of an agent's description: its name is the one that everybody is shown."""
-    return structs.replace(meta, display_name=names.normal(meta.display_name))
+def _with_normal_name(meta: AnyMetaT) -> AnyMetaT:
+    """An agent's description with its name in the normal form."""
+    return structs.replace(meta, display_name=names.normalize(meta.display_name))
 
 
 def _check_unlike_others(league: League, name: str, known: str | None) -> None:
-    for likeness in names.confusable_forms(name):
-        other = league.names.get(likeness, known)
+    for form in names.confusable_forms(name):
+        other = league.names.get(form, known)
         if other is not None and other != known:
             called = league.players[other].meta.display_name
             why = f"Another player is called {called!r}"
@@ -268,12 +274,12 @@ def _check_unlike_others(league: League, name: str, known: str | None) -> None:
 
 
 def _check_content(role: Role, league: League, meta: PlayerMeta | RefereeMeta, known: Player | Referee | None) -> None:
-    # An agent that returns keeps a name that an earlier release let in.
-    is_kept = known is not None and known.meta.display_name == names.normal(meta.display_name)
-    if not is_kept and (wrong := names.fault(meta.display_name)) is not None:
+    # An agent that registers again may keep a name that an earlier release accepted.
+    is_kept = known is not None and known.meta.display_name == names.normalize(meta.display_name)
+    if not is_kept and (wrong := names.find_fault(meta.display_name)) is not None:
         raise Rejected(role, "E044", f"This display_name cannot be used: {wrong}")
     version = PROTOCOL_VERSION if meta.protocol_version is UNSET else meta.protocol_version
-    if not speaks(version):
+    if not is_supported_version(version):
         here = f"this league speaks 2.x from {OLDEST_VERSION} on, not {version}"
         raise Rejected(role, "E018", here)
     game = league.settings.game_type
@@ -289,30 +295,30 @@ def _check_endpoint(
     stays_with: str | None,
 ) -> None:
     endpoint = applicant.meta.contact_endpoint
-    if place(endpoint) is None:
-        raise Rejected(role, "E048", "it is no address")
+    if parse_endpoint(endpoint) is None:
+        raise Rejected(role, "E048", "it is not a valid address")
     if is_same_server(endpoint, applicant.manager_endpoint):
         raise Rejected(role, "E048", "it is the manager's own address")
     owner = endpoint_owner(league, endpoint)
     if owner not in (None, known):
-        raise Rejected(role, "E048", _taken(league, endpoint, owner), words=_TAKEN[role])
+        raise Rejected(role, "E048", _endpoint_taken(league, endpoint, owner), reason=_ENDPOINT_TAKEN[role])
     if stays_with is not None and not is_same_host(endpoint, stays_with):
         raise Rejected(role, "E058", "A token moves an agent to another port of its host only; ask the operator")
 
 
 def endpoint_owner(league: League, endpoint: str) -> str | None:
-    """The agent that is called at an endpoint, however it is written.
+    """The agent that has an endpoint, in any spelling of the endpoint.
 
-    In a log of an earlier release two may share one: each may return to where it is.
+    In a log of an earlier release two agents may share an endpoint. Each may register again with its own spelling.
     """
-    if (owner := league.endpoints.get(str(place(endpoint)))) is not None:
+    if (owner := league.endpoints.get(str(parse_endpoint(endpoint)))) is not None:
         return owner
-    where = canonical_endpoint(endpoint)
+    canonical = canonical_endpoint(endpoint)
     agents = (league.players.get(name) or league.referees[name] for name in league.endpoints.values())
-    return next((agent.id for agent in agents if canonical_endpoint(agent.meta.contact_endpoint) == where), None)
+    return next((agent.id for agent in agents if canonical_endpoint(agent.meta.contact_endpoint) == canonical), None)
 
 
-def _taken(league: League, endpoint: str, owner: str) -> str:
+def _endpoint_taken(league: League, endpoint: str, owner: str) -> str:
     agent = league.players.get(owner) or league.referees[owner]
     remedy = "Register with an address at which only your program listens"
     if league.is_open and owner in league.players:

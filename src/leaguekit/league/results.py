@@ -1,4 +1,4 @@
-"""What becomes of assigned matches: results, void attempts, lost referees, and agents that do not answer."""
+"""Commands for matches in play: results, void attempts, lost referees, and players that do not answer."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ from leaguekit.league.events import (
 )
 from leaguekit.league.outcomes import judge
 from leaguekit.league.records import Match, failures_after
-from leaguekit.league.rounds import closing
+from leaguekit.league.rounds import completion_events
 from leaguekit.league.rule_breaches import FORMS, learn_form, note_broken_rules
 from leaguekit.league.state import League
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import ResultStatus
 from leaguekit.protocol.messages import MatchResult, MatchResultReport, ResultDetails
 
-# Unanswered calls in a row after which a player is suspended.
+# A player is suspended after this number of consecutive unanswered calls.
 MAX_FAILURES = 5
-# Void attempts after which a match waits for the operator.
+# A match waits for the operator after this number of void attempts.
 MAX_VOIDS = 3
 
-# Winner or none, and the points of winner and loser or of both, with what each can mean; the first is assumed when a
-# referee does not say.
+# The statuses that are possible, by whether there is a winner, and by the points of winner and loser (or of both).
 _STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
     (True, (3, 0)): ("WIN", "TECHNICAL_LOSS"),
     (False, (1, 1)): ("DRAW",),
@@ -45,36 +44,36 @@ _STATUSES: dict[tuple[bool, tuple[int, int]], tuple[ResultStatus, ...]] = {
 def record_result(
     league: League, report: MatchResultReport, referee_id: str, at: str, *, misunderstood: Container[str] = ()
 ) -> list[Event]:
-    """Count a referee's report. Raises ProtocolError unless it is for that referee's open attempt, and fits itself and
-    the rules.
+    """Count a referee's report.
 
-    ``misunderstood`` are the players that have refused messages in the form that is known of them.
+    Raises ProtocolError unless the report is for an attempt that the referee is running, and is consistent with itself
+    and with the rules. ``misunderstood`` are the players that rejected messages in the form that is known for them.
     """
     _check_league(league, report.league_id)
     attempt = None if report.attempt is UNSET else report.attempt
-    match = _in_play(league, report.match_id, attempt, referee_id)
+    match = _match_in_play(league, report.match_id, attempt, referee_id)
     if (report.round_id, report.game_type) != (match.round_id, league.settings.game_type):
         raise ProtocolError("E056", f"{match.id} is a match of {league.settings.game_type} in round {match.round_id}.")
-    result = checked(match, report.result)
-    learned = _learned(league, match, result.details, at, misunderstood)
+    result = validate_result(match, report.result)
+    about_players = _events_about_players(league, match, result.details, at, misunderstood)
     result.details.broken_rules = result.details.forms = UNSET
-    doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _judged(league, match, result)]
+    doubts = [f"{referee_id} {doubt.removeprefix('the referee ')}" for doubt in _check_by_rules(league, match, result)]
     return [
         ResultRecorded(at=at, match_id=match.id, attempt=match.attempt, referee_id=referee_id, result=result),
         *(ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=doubt) for doubt in doubts),
-        *_who_comes_and_goes(league, match, result.details, at),
-        *learned,
-        *closing(league, league.rounds[league.current_round - 1], [match], at),
+        *_suspensions_and_returns(league, match, result.details, at),
+        *about_players,
+        *completion_events(league, league.rounds[league.current_round - 1], [match], at),
     ]
 
 
 def flag_second_report(league: League, report: MatchResultReport, referee_id: str, at: str) -> list[Event]:
-    """What follows from a second report, which never counts: if it differs from the first it is flagged, once."""
+    """Flag a second report if it differs from the first. The second report never counts."""
     match = league.matches[report.match_id]
     reason = f"{referee_id} reported it a second time, and differently"
-    is_told = reason in league.flags.get(match.id, ())
+    is_flagged = reason in league.flags.get(match.id, ())
     first = match.result if match.reported else None
-    if is_told or first is None or _essence(report.result) == _essence(first):
+    if is_flagged or first is None or _comparable(report.result) == _comparable(first):
         return []
     return [ResultFlagged(at=at, match_id=match.id, referee_id=referee_id, reason=reason, reported=report.result)]
 
@@ -89,11 +88,11 @@ def void_attempt(
     referee_id: str | None = None,
     outage: bool = False,
 ) -> list[Event]:
-    """Take an attempt as never made; after the third the match waits for the operator, but not after an outage.
+    """Void an attempt. After the third void attempt the match waits for the operator; outages do not count.
 
-    ``referee_id`` is the referee that gives its attempt up, None if the manager decides. No attempt means the latest.
+    ``referee_id`` is the referee that gives the attempt up; None if the manager decides. No attempt means the latest.
     """
-    match = _in_play(league, match_id, attempt, referee_id)
+    match = _match_in_play(league, match_id, attempt, referee_id)
     if outage:
         return [AttemptVoided(at=at, match_id=match.id, attempt=match.attempt, reason=reason, outage=True)]
     return _voided(match, reason, at)
@@ -102,15 +101,15 @@ def void_attempt(
 def forfeit_unreachable(
     league: League, match_id: str, attempt: int, losers: list[str], at: str, *, referee_id: str
 ) -> list[Event]:
-    """End a match that a referee gives up because neither it nor the manager can call these players."""
-    match = _in_play(league, match_id, attempt, referee_id)
+    """Forfeit a match because neither its referee nor the manager can call the losers."""
+    match = _match_in_play(league, match_id, attempt, referee_id)
     reason = f"neither {referee_id} nor the manager can call {' and '.join(losers)}"
     lost = MatchForfeited(at=at, match_id=match.id, losers=losers, ruling="UNREACHABLE", reason=reason)
-    return [lost, *closing(league, league.rounds[league.current_round - 1], [match], at)]
+    return [lost, *completion_events(league, league.rounds[league.current_round - 1], [match], at)]
 
 
 def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[Event]:
-    """A referee does not answer any more: all that it has in hand is void. After the league nobody is missed."""
+    """Record that a referee no longer answers, and void its matches. After the league's end nothing happens."""
     referee = league.referees[referee_id]
     if referee.lost or league.state == "LEAGUE_COMPLETED":
         return []
@@ -119,12 +118,12 @@ def referee_lost(league: League, referee_id: str, reason: str, at: str) -> list[
 
 
 def referee_returned(league: League, referee_id: str, at: str) -> list[Event]:
-    """A lost referee answers again."""
+    """Record that a lost referee answers again."""
     return [RefereeReturned(at=at, referee_id=referee_id)] if league.referees[referee_id].lost else []
 
 
 def note_failures(league: League, agent_id: str, count: int, at: str) -> list[Event]:
-    """A player left that many more of the manager's calls unanswered. Referees are watched by ``referee_lost``."""
+    """Record that a player did not answer ``count`` more calls. For referees, see ``referee_lost``."""
     player = league.players.get(agent_id)
     if player is None or player.state != "ACTIVE" or not count:
         return []
@@ -133,15 +132,15 @@ def note_failures(league: League, agent_id: str, count: int, at: str) -> list[Ev
     return [counted, *([PlayerSuspended(at=at, player_id=agent_id)] if in_a_row >= MAX_FAILURES else [])]
 
 
-def is_missed(league: League, agent_id: str) -> bool:
-    """Whether it is news that an agent answered the manager: it is a player that had failed before."""
+def has_missed_calls(league: League, agent_id: str) -> bool:
+    """Whether an agent is a player that did not answer the latest calls."""
     player = league.players.get(agent_id)
     return player is not None and (player.state == "SUSPENDED" or (player.state == "ACTIVE" and player.failures > 0))
 
 
 def note_answer(league: League, agent_id: str, at: str) -> list[Event]:
-    """A player answered the manager; nothing follows unless it was missed."""
-    if not is_missed(league, agent_id):
+    """Record that an agent answered the manager. Nothing happens unless it had missed calls."""
+    if not has_missed_calls(league, agent_id):
         return []
     player, events = league.players[agent_id], list[Event]()
     if player.failures:
@@ -151,8 +150,8 @@ def note_answer(league: League, agent_id: str, at: str) -> list[Event]:
     return events
 
 
-def checked(match: Match, result: MatchResult) -> MatchResult:
-    """A result whose players, winner, score and status fit each other, with its status filled in. Raises E056."""
+def validate_result(match: Match, result: MatchResult) -> MatchResult:
+    """The result with its status filled in. Raises E056 unless players, winner, score and status are consistent."""
     players = set(match.players)
     details = result.details
     named = {*details.choices, *(details.failures or ()), *(details.move_origins or ())}
@@ -174,7 +173,7 @@ def checked(match: Match, result: MatchResult) -> MatchResult:
     return structs.replace(result, details=structs.replace(details, status=status))
 
 
-def _judged(league: League, match: Match, result: MatchResult) -> list[str]:
+def _check_by_rules(league: League, match: Match, result: MatchResult) -> list[str]:
     """Play a match again: what the operator should know of its result. Raises E056 if the rules do not give it."""
     seed = bytes.fromhex(league.settings.seed_hex or "")
     has_seed = not league.referees[match.referee_id or ""].shows_own_token
@@ -185,12 +184,13 @@ def _judged(league: League, match: Match, result: MatchResult) -> list[str]:
     return judgement.doubts
 
 
-def _learned(
+def _events_about_players(
     league: League, match: Match, details: ResultDetails, at: str, misunderstood: Container[str]
 ) -> list[Event]:
-    """What a referee has learned of how its players speak; it is kept apart from the result, and changes none.
+    """Events about the players that a report contains: message forms and rule breaches. They do not affect results.
 
-    A report replaces a form only if the player itself has refused that form: other referees use it too.
+    A report replaces the known form of a player only if the player itself has rejected that form, because other
+    referees use the form too.
     """
     events: list[Event] = []
     for name in match.players:
@@ -202,8 +202,8 @@ def _learned(
     return events
 
 
-def _essence(result: MatchResult) -> tuple[object, ...]:
-    """What two reports of the same match agree in."""
+def _comparable(result: MatchResult) -> tuple[object, ...]:
+    """The parts of a result in which two reports of the same match must agree."""
     details = result.details
     return result.winner, result.score, *map(details.choices.get, sorted(result.score)), details.drawn_number or None
 
@@ -220,8 +220,8 @@ def _check_league(league: League, league_id: str) -> None:
         raise ProtocolError("E053", f"This is the league {league.settings.league_id}.")
 
 
-def _in_play(league: League, match_id: str, attempt: int | None, referee_id: str | None) -> Match:
-    """The match whose attempt a referee has in hand; otherwise the error that says why it has not."""
+def _match_in_play(league: League, match_id: str, attempt: int | None, referee_id: str | None) -> Match:
+    """The match of an attempt that a referee is running. Raises ProtocolError if it is not running one."""
     if not league.matches:
         raise ProtocolError("E030", "The league has not started yet; there are no matches.")
     match = league.matches.get(match_id)
@@ -243,8 +243,8 @@ def _voided(match: Match, reason: str, at: str) -> list[Event]:
     return [voided, *([MatchHeld(at=at, match_id=match.id)] if match.voids + 1 >= MAX_VOIDS else [])]
 
 
-def _who_comes_and_goes(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
-    """The players whom a match's unanswered calls suspend, and those whom an answer brings back."""
+def _suspensions_and_returns(league: League, match: Match, details: ResultDetails, at: str) -> list[Event]:
+    """Suspend players that did not answer too many calls, and end the suspension of players that answered."""
     events: list[Event] = []
     for name in match.players:
         player = league.players[name]

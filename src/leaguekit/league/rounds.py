@@ -1,4 +1,4 @@
-"""The course of a league: it begins, is started, goes from round to round, and hands its matches to referees."""
+"""Commands that create and start a league, announce its rounds, and assign its matches to referees."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from leaguekit.protocol.errors import ProtocolError
 
 
 def create(settings: Settings, at: str) -> list[Event]:
-    """Begin a league; the events go to a new ``League()``."""
+    """Create a league. Apply the events to a new ``League()``."""
     return [LeagueCreated(at=at, settings=settings)]
 
 
 def start(league: League, at: str, *, by_operator: bool = False, max_matches: int = MAX_MATCHES) -> list[Event]:
-    """Close the registrations and make the schedule, in the order of the players' ids.
+    """Close the registrations and create the schedule, in the order of the players' ids.
 
-    A league that would have more than ``max_matches`` is not started.
+    Raises ProtocolError if the league would have more than ``max_matches``.
     """
     if not league.is_open:
         raise ProtocolError("E058", "The league has been started already.")
@@ -42,23 +42,23 @@ def start(league: League, at: str, *, by_operator: bool = False, max_matches: in
             "A league needs two players and a referee; this one has "
             f"{len(players)} and {len(available_referees(league))}.",
         )
-    count, most = match_count(len(players), league.settings.rounds), min(max_matches, MAX_MATCHES)
-    if count > most:
-        raise ProtocolError("E058", _too_many(len(players), count, most))
+    count, limit = match_count(len(players), league.settings.rounds), min(max_matches, MAX_MATCHES)
+    if count > limit:
+        raise ProtocolError("E058", _too_many_matches(len(players), count, limit))
     rounds = round_robin(players, league.settings.rounds)
     return [RegistrationsClosed(at=at), LeagueStarted(at=at, rounds=rounds, by_operator=by_operator)]
 
 
-def _too_many(players: int, matches: int, most: int) -> str:
-    sentence = f"{players:,} players would have {matches:,} matches, and at most {most:,} are allowed"
-    remedy = "withdraw players (`league withdraw`)" if most == MAX_MATCHES else "confirm that number"
+def _too_many_matches(players: int, matches: int, limit: int) -> str:
+    sentence = f"{players:,} players would have {matches:,} matches, and at most {limit:,} are allowed"
+    remedy = "withdraw players (`league withdraw`)" if limit == MAX_MATCHES else "confirm that number"
     return f"{sentence}: {remedy}, and start again."
 
 
 def announce_round(league: League, at: str) -> list[Event]:
-    """Open the next round, if it is time: the league runs, the round before is over, a referee is there.
+    """Announce the next round if the league is running, the previous round is over, and a referee is available.
 
-    Matches of players that have left are ruled at once; a round of nothing else is over at once.
+    Matches of players that have left the league are forfeited at once. A round of only such matches ends at once.
     """
     if league.state != "RUNNING_LEAGUE" or league.paused or league.round_in_play:
         return []
@@ -71,22 +71,24 @@ def announce_round(league: League, at: str) -> list[Event]:
     return [
         RoundAnnounced(at=at, round_id=round_.id, referees=[next(turns) for _ in matches]),
         *forfeits,
-        *closing(league, round_, [league.matches[ruling.match_id] for ruling in forfeits], at),
+        *completion_events(league, round_, [league.matches[ruling.match_id] for ruling in forfeits], at),
     ]
 
 
 def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]:
-    """Give the matches that wait to referees that have room, each to the one planned for it if that has.
+    """Assign the waiting matches to referees that have free capacity, preferably to the planned referee of each.
 
-    Nobody is given two matches at once, although a match that is played again may meet a later round. A referee that
-    begins on the announcement has all matches that were announced for it, whatever else is the case. Matches in
-    ``resting`` are left out.
+    A player is in one match at a time, although a match that is played again may coincide with a later round. A referee
+    that begins on the announcement gets all matches that were announced for it, in any case. Matches in ``resting`` are
+    not assigned.
     """
     if league.paused or not league.waiting:
         return []
-    living = len(available_referees(league))
+    referee_count = len(available_referees(league))
     free = {referee.id: referee.free for referee in league.referees.values() if referee.free}
-    on_announcement = {one.id for one in league.referees.values() if one.shows_own_token and not one.lost}
+    on_announcement = {
+        referee.id for referee in league.referees.values() if referee.shows_own_token and not referee.lost
+    }
     events: list[Event] = []
     busy: set[str] = set()
     for name in league.waiting:
@@ -101,8 +103,8 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
             continue
         elif busy.intersection(match.players) or any(league.players[player].playing for player in match.players):
             continue
-        elif living > 1 and list(free) == [match.referee_id]:
-            # Its last attempt came to nothing there, or is played again: another referee will have room.
+        elif referee_count > 1 and list(free) == [match.referee_id]:
+            # This referee had the previous attempt. Wait for another referee.
             continue
         else:
             referee = _referee_for(match, free, on_announcement)
@@ -115,9 +117,9 @@ def assign(league: League, at: str, resting: Container[str] = ()) -> list[Event]
 
 
 def _referee_for(match: Match, free: dict[str, int], on_announcement: set[str]) -> str:
-    """The planned referee if it has room; after an attempt that came to nothing, rather another than the same.
+    """The planned referee if it has free capacity; after a void attempt, preferably another referee.
 
-    One that begins on the announcement is taken last, for its players have to be informed first.
+    A referee that begins on the announcement is the last choice, because its players have to be informed first.
     """
     if match.planned in free and match.planned != match.referee_id:
         return str(match.planned)
@@ -130,28 +132,30 @@ def available_referees(league: League) -> list[str]:
 
 
 def referee_rotation(league: League) -> list[str]:
-    """The order in which matches fall to referees, over and over: each as often as it takes matches at once."""
+    """The cyclic order in which matches are planned for referees. Each comes as often as its capacity."""
     referees = [league.referees[name] for name in available_referees(league)] or list(league.referees.values())
-    turns = sorted((turn / one.capacity, place) for place, one in enumerate(referees) for turn in range(one.capacity))
-    return [referees[place].id for _, place in turns]
+    turns = sorted(
+        (turn / referee.capacity, index) for index, referee in enumerate(referees) for turn in range(referee.capacity)
+    )
+    return [referees[index].id for _, index in turns]
 
 
 def _forfeit(league: League, match: Match, at: str) -> MatchForfeited | None:
-    """The ruling on a match of players that have left, None if neither has; of two causes the graver names it."""
-    gone = [player for name in match.players if (player := league.players[name]).out is not None]
-    if not gone:
+    """The forfeit of a match whose players have left the league; None if neither has. The graver cause names it."""
+    departed = [player for name in match.players if (player := league.players[name]).out is not None]
+    if not departed:
         return None
     return MatchForfeited(
         at=at,
         match_id=match.id,
-        losers=[player.id for player in gone],
-        ruling="DISQUALIFICATION" if any(player.out == "DISQUALIFICATION" for player in gone) else "WITHDRAWAL",
-        reason="; ".join(player.out_reason for player in gone),
+        losers=[player.id for player in departed],
+        ruling="DISQUALIFICATION" if any(player.out == "DISQUALIFICATION" for player in departed) else "WITHDRAWAL",
+        reason="; ".join(player.out_reason for player in departed),
     )
 
 
-def closing(league: League, round_: Round, ended: Sequence[Match], at: str) -> list[Event]:
-    """What follows when these matches end: the round's end if they were its last, the league's if there are no more."""
+def completion_events(league: League, round_: Round, ended: Sequence[Match], at: str) -> list[Event]:
+    """RoundCompleted if these matches were the last of the round, and LeagueCompleted if they were the last of all."""
     events: list[Event] = []
     if not round_.completed and round_.remaining == sum(match.round_id == round_.id for match in ended):
         events.append(RoundCompleted(at=at, round_id=round_.id))

@@ -1,4 +1,4 @@
-"""What agents are forgiven in the ``open`` profile: kept in little room for their authors, and deciding nothing."""
+"""Rule breaches that the ``open`` profile tolerates. They are recorded for agents' authors and affect no result."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from leaguekit.league.state import League
 from leaguekit.protocol.fields import INT32_MAX
 from leaguekit.protocol.messages import BrokenRule
 
-# There are some hundred rules; nobody needs to see more of one agent's.
+# At most this number of different rules is recorded per agent.
 MAX_RULES = 100
 # The names of the forms in which requests are written.
 FORMS = ("RPC", "RPC_CHOOSE_PARITY", "TYPE", "MESSAGE", "TOOLS", "ENVELOPE")
 
 
 def learn_form(league: League, player_id: str, form: str, at: str) -> list[Event]:
-    """A player understood a request in a form; news only if it was not known."""
+    """Record the form in which a player understood a request, unless it is known."""
     return [] if league.players[player_id].form == form else [FormLearned(at=at, player_id=player_id, form=form)]
 
 
 def note_broken_rules(league: League, agent_id: str, broken: Iterable[BrokenRule], at: str) -> list[Event]:
-    """Count rules that an agent broke. What came is written down the first time only."""
+    """Count rules that an agent broke. The details are recorded only for the first breach of a rule."""
     known = league.broken_rules.get(agent_id, {})
     new: dict[str, BrokenRule] = {}
     for one in broken:

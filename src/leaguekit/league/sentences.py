@@ -1,6 +1,6 @@
-"""Events as people read them, one sentence each, and as programs may: without what opens anything.
+"""Events as sentences for people, and as JSON without secrets for programs.
 
-Names, reasons and choices are agents' own words: who prints them makes them harmless.
+Names, reasons and choices are texts of agents. A caller that prints them must sanitize them (``plain_text``).
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ import msgspec
 from leaguekit.league import events as e
 from leaguekit.protocol.messages import MatchResult
 
-# By these an agent is recognised, and a registration can be repeated: they are nobody else's business.
+# Fields by which an agent is recognised, or with which a registration could be repeated.
 _SECRET = ("verifier", "key", "seat", "conversation_id", "timestamp", "sender")
 _PRIVATE = ("contact_endpoint", "address")
-# In brackets, so that a text can be split by it.
+# With a group, so that ``re.split`` keeps the ids.
 PLAYER = re.compile(r"\b(P[0-9]{2,9})\b")
 
 
 class EventFormatter:
-    """Tells a league's events, in order, to whoever may know how it went.
+    """Formats the events of a league, which must come in order.
 
-    The seed is told with the league's end, for then it gives nothing away; where agents live, only if asked for.
+    The seed is disclosed with the end of the league, because it is no longer secret then. The network addresses of
+    agents are included only with ``endpoints``.
     """
 
     def __init__(self, *, endpoints: bool = False) -> None:
@@ -32,25 +33,25 @@ class EventFormatter:
         self._seed_hex: str | None = None
 
     def as_json(self, event: e.Event) -> dict[str, Any]:
-        told: dict[str, Any] = msgspec.to_builtins(event)
+        fields: dict[str, Any] = msgspec.to_builtins(event)
         if type(event) not in _SENTENCES:
-            # Nobody has judged yet what else may be told of it.
-            return {name: told[name] for name in ("event", "at")}
+            # An event without a sentence is new: it is not decided which of its fields are public.
+            return {name: fields[name] for name in ("event", "at")}
         match event:
             case e.LeagueCreated():
-                self._seed_hex = told["settings"].pop("seed_hex", None)
-                told["settings"]["seed_commitment"] = event.settings.seed_commitment
+                self._seed_hex = fields["settings"].pop("seed_hex", None)
+                fields["settings"]["seed_commitment"] = event.settings.seed_commitment
             case e.LeagueCompleted():
-                told["seed_hex"] = self._seed_hex
+                fields["seed_hex"] = self._seed_hex
             case e.PlayerRegistered() | e.RefereeRegistered():
                 for name in _SECRET if self._endpoints else (*_SECRET, *_PRIVATE):
-                    told.pop(name, None)
-                    told["meta"].pop(name, None)
+                    fields.pop(name, None)
+                    fields["meta"].pop(name, None)
             case e.SeatsIssued():
-                told["seats"] = [name for name, _ in event.seats]
+                fields["seats"] = [name for name, _ in event.seats]
             case e.RefereeCodeSet() | e.TokenVoided():
-                told = {name: value for name, value in told.items() if name not in _SECRET}
-        return told
+                fields = {name: value for name, value in fields.items() if name not in _SECRET}
+        return fields
 
     def as_text(self, event: e.Event) -> str:
         if isinstance(event, e.LeagueCreated):
@@ -61,18 +62,18 @@ class EventFormatter:
 
 
 def sentence(event: e.Event) -> str:
-    """What happened."""
-    tell = _SENTENCES.get(type(event))
-    return type(event).__name__ if tell is None else tell(event)
+    """An event as a sentence."""
+    describe = _SENTENCES.get(type(event))
+    return type(event).__name__ if describe is None else describe(event)
 
 
-def add_player_names(said: str, names: Mapping[str, str]) -> str:
-    """A sentence that speaks of players by their ids, with their names before those."""
-    return PLAYER.sub(lambda found: f"{names[found[0]]} ({found[0]})" if found[0] in names else found[0], said)
+def add_player_names(text: str, names: Mapping[str, str]) -> str:
+    """A text in which the name of each player precedes its id."""
+    return PLAYER.sub(lambda found: f"{names[found[0]]} ({found[0]})" if found[0] in names else found[0], text)
 
 
 def outcome(result: MatchResult) -> str:
-    """How a match ended: who won, by what."""
+    """The result of a match as a sentence."""
     (one, _), (other, _) = result.score.items()
     details = result.details
     loser = other if result.winner == one else one
@@ -81,11 +82,11 @@ def outcome(result: MatchResult) -> str:
         if result.winner is None:
             return f"{one} and {other} both lose technically{ruling}"
         return f"{result.winner} wins, {loser} loses technically{ruling}"
-    said = f"{one} and {other} draw" if result.winner is None else f"{result.winner} beats {loser}"
+    text = f"{one} and {other} draw" if result.winner is None else f"{result.winner} beats {loser}"
     played = [f"{player} {choice}" for player, choice in details.choices.items() if choice is not None]
     if details.drawn_number:
         played.append(f"number {details.drawn_number}")
-    return f"{said} ({'; '.join(played)})" if played else said
+    return f"{text} ({'; '.join(played)})" if played else text
 
 
 def _created(event: e.LeagueCreated) -> str:
@@ -116,7 +117,7 @@ def _failures(event: e.FailuresCounted) -> str:
 
 
 def _broken(event: e.RulesBroken) -> str:
-    return f"{event.agent_id} is forgiven what breaks {', '.join(one.rule for one in event.rules)}"
+    return f"{event.agent_id} broke rules, which is tolerated: {', '.join(one.rule for one in event.rules)}"
 
 
 def _because(reason: str) -> str:

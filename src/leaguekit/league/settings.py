@@ -1,4 +1,4 @@
-"""What is settled before a league begins, and stays: its game, its limits, its rules."""
+"""The settings of a league: its game, its limits, its rules. They do not change after its creation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msgspec.structs import force_setattr
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
 
-# How many players may register from one address, and listen at one host: a class behind one router fits.
+# The number of players that may register from one address, and listen at one host. A class behind one router fits.
 MAX_PER_ADDRESS = 200
-# Stands for a setting that depends on another; nobody can set it.
+# The default of a setting that depends on another setting. It is not a valid value.
 _NOT_SET = -1.0
 TieBreak = Literal["head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot"]
 
@@ -23,14 +23,14 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     league_id: LeagueId
     game_type: GameType = "even_odd"
-    # In a double round-robin everybody meets twice, with the sides swapped.
+    # In a double round-robin each pair meets twice, with the sides swapped.
     rounds: Literal["single", "double"] = "single"
     # A start with 1,000 players makes 499,500 matches: it takes seconds, and a few hundred MB.
     max_players: Annotated[int, Meta(ge=2)] = 1_000
     max_referees: Annotated[int, Meta(ge=1)] = 100
-    # Whether players come in with a seat code only.
+    # Whether players need a seat code to register.
     require_seat: bool = False
-    # Whether referees must know the token scheme; others show players their own token.
+    # Whether referees must implement the token scheme. Other referees send their own token to players.
     strict_referees: bool = False
     # Seconds between a round's announcement and its first match.
     announce_lead: Seconds = 60.0
@@ -42,9 +42,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry_seconds: Seconds = _NOT_SET
     backoff: Literal["fixed", "exponential"] = "fixed"
     profile: Profile = "spec"
-    # What decides between players with equal points, in this order; without a lot the lower id decides at last.
+    # What decides between players with equal points, in this order. Without a lot the lower id decides in the end.
     tie_breaks: tuple[TieBreak, ...] = ("head_to_head", "sonneborn_berger", "wins", "technical_losses", "lot")
-    # What draws and lots are made from; without one they can be foretold.
+    # Draws and lots are derived from it. Without a seed they are predictable.
     seed_hex: str | None = None
 
     def __post_init__(self) -> None:
@@ -53,12 +53,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def seed_commitment(self) -> str:
-        """The SHA-256 of the seed as it is written: shown from the start, so that nobody can change the seed."""
+        """The SHA-256 of the seed in hex. It is published from the start, so that nobody can change the seed."""
         return hashlib.sha256((self.seed_hex or "").encode()).hexdigest()
 
     @property
     def time_limits(self) -> TimeLimits:
-        """The limits as a referee is told them."""
+        """The limits as they are sent to referees."""
         return TimeLimits(
             join_seconds=self.join_seconds,
             choice_seconds=self.choice_seconds,

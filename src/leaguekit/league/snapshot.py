@@ -1,8 +1,8 @@
-"""A league's state as bytes, so that a start need not fold every event again. The log has everything without it.
+"""Snapshots: the state of a league as bytes, so that a manager need not apply all events at its start.
 
-A snapshot begins with a line that says which program wrote it, the number of the last event in it, and a checksum. Only
-the release that wrote a snapshot reads it, for another may fold the same events differently. Behind the line come the
-league without its matches, and then the matches of each round.
+A snapshot has no information that is not in the log. It begins with a line: the program that wrote it, the number of
+the last event in it, and a checksum. Only the release that wrote a snapshot reads it, because another release may apply
+the same events differently. The league without its matches follows the line, and then the matches of each round.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from leaguekit.league.records import Match
 from leaguekit.league.standings import Row
 from leaguekit.league.state import League
 
-# To be raised when the state or its fold changes between two releases.
+# Increase it when the state, or the way in which events change it, differs from the previous release.
 FORMAT = 4
 _WRITER = f"leaguekit-{__version__}-{FORMAT}"
 
-# All that a league consists of; of the table the rows are enough, and of the matches the length of each round's.
+# The fields of a league. Instead of the table, its rows are stored. The matches are stored apart.
 _FIELDS: dict[str, Any] = {
     name: kind for name, kind in get_type_hints(League).items() if name not in ("table", "matches")
 }
@@ -32,17 +32,17 @@ _State = msgspec.defstruct("_State", [*_FIELDS.items(), ("rows", list[Row]), ("l
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_State)
 _matches = msgspec.msgpack.Decoder(list[Match])
-_LONGEST_HEAD = 200
+_MAX_HEAD_BYTES = 200
 _TEXTS_OF_MATCH = ("id", "a", "b", "planned", "referee_id", "assigned_at", "ended_at")
 _TEXTS_OF_OUTCOME = ("choice_a", "choice_b", "ruling")
 
 
 class BadSnapshot(Exception):
-    """A snapshot is damaged, or another program's; the text says which."""
+    """A snapshot is damaged, or was written by another release; the text says which."""
 
 
 def save(league: League, number: int) -> bytes:
-    """A created league after the events up to a number."""
+    """A snapshot of a league after the event with this number. The league must be created."""
     matches = [_encoder.encode([league.matches[name] for name in round_.matches]) for round_ in league.rounds]
     fields = {name: getattr(league, name) for name in _FIELDS}
     rows = list(league.table.rows.values())
@@ -52,14 +52,14 @@ def save(league: League, number: int) -> bytes:
 
 
 def restore(snapshot: bytes) -> tuple[League, int]:
-    """The league that was saved, and the number of the last event in it. Raises BadSnapshot."""
-    head, _, _ = snapshot[:_LONGEST_HEAD].partition(b"\n")
+    """The league in a snapshot, and the number of the last event in it. Raises BadSnapshot."""
+    head, _, _ = snapshot[:_MAX_HEAD_BYTES].partition(b"\n")
     number, length, checksum = _read_head(head)
     body = memoryview(snapshot)[len(head) + 1 :]
     if checksum != _checksum(number, [body]):
         raise BadSnapshot("it is damaged: its checksum does not fit")
     try:
-        return _decoded(body[:length], body[length:]), number
+        return _decode(body[:length], body[length:]), number
     except (msgspec.MsgspecError, LookupError) as error:
         raise BadSnapshot(f"it does not hold a league: {error}") from error
 
@@ -79,30 +79,30 @@ def _read_head(head: bytes) -> tuple[int, int, int]:
     return number, length, checksum
 
 
-def _decoded(state: memoryview, matches: memoryview) -> League:
+def _decode(state: memoryview, matches: memoryview) -> League:
     saved: Any = _decoder.decode(state)
     league = League()
     for name in _FIELDS:
         setattr(league, name, getattr(saved, name))
     league.table = league.new_table(saved.rows)
-    # Equal texts are to be the same object again, wherever there are many.
+    # Equal texts become the same object again, as in the original state.
     texts: dict[str, str] = {}
     for round_, length in zip(league.rounds, saved.lengths, strict=False):
         for match in _matches.decode(matches[:length]):
-            _share(match, _TEXTS_OF_MATCH, texts)
+            _share_texts(match, _TEXTS_OF_MATCH, texts)
             if match.outcome is not None:
-                _share(match.outcome, _TEXTS_OF_OUTCOME, texts)
+                _share_texts(match.outcome, _TEXTS_OF_OUTCOME, texts)
             league.matches[match.id] = match
         round_.matches = [texts[name] for name in round_.matches]
         matches = matches[length:]
     for player in league.players.values():
-        player.todo = dict.fromkeys(texts[name] for name in player.todo)
+        player.unplayed = dict.fromkeys(texts[name] for name in player.unplayed)
     for row in league.table.rows.values():
         row.against = {texts[name]: points for name, points in row.against.items()}
     return league
 
 
-def _share(record: Struct, fields: Iterable[str], texts: dict[str, str]) -> None:
+def _share_texts(record: Struct, fields: Iterable[str], texts: dict[str, str]) -> None:
     for name in fields:
         if (text := getattr(record, name)) is not None:
             setattr(record, name, texts.setdefault(text, text))

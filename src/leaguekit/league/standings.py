@@ -1,8 +1,9 @@
-"""The table: kept row by row as results come, and sorted when somebody looks at it.
+"""The table of a league. Results update its rows, and it is sorted when it is read.
 
 Points come first and the id last; in between the league's tie-breaks decide. A tie-break is evaluated only for players
-who are equal in everything before it. Points among the tied are kept until one of these players comes or goes. A
-Sonneborn–Berger score depends on the points of every opponent, and is corrected by what has changed since it was used.
+that are equal in everything before it. Head-to-head points among tied players are cached until one of these players
+gets other points. A Sonneborn–Berger score depends on the points of every opponent. A cached score is corrected by the
+changes of points since it was computed.
 
 The lot is a SHA-256 of the text ``<seed in hex>:lot:<player id>``; the lower one is first. No draw of a match is made
 from such a text, so the lot tells nothing about the draws. Lots are drawn when the league starts: before that a player
@@ -24,14 +25,14 @@ WIN_POINTS = 3
 
 # What decides between two players with equal points.
 Decider = TieBreak | Literal["id"]
-# After more changes than this, a Sonneborn–Berger score is made from scratch.
+# After more changes of points than this, all cached Sonneborn–Berger scores are dropped.
 MAX_CHANGES = 256
-# These say nothing about how the players have played.
+# These tie-breaks do not depend on how the players have played.
 ARBITRARY: tuple[Decider, ...] = ("lot", "id")
 
 
 class Row(Struct, array_like=True):
-    """What one player has achieved. ``against`` holds the points taken from each opponent."""
+    """The results of one player. ``against`` holds the points that it got against each opponent."""
 
     player_id: str
     display_name: str
@@ -51,36 +52,36 @@ class Row(Struct, array_like=True):
 
     @property
     def record(self) -> OwnRecord:
-        """The record as the player itself is told it."""
+        """The record that is sent to the player itself."""
         return OwnRecord(wins=self.wins, losses=self.losses, draws=self.draws, points=self.points)
 
-    def count(self, opponent: str, points: int, *, technical: bool = False, one: int = 1) -> None:
-        """Count the points of a match; with minus one, take them back."""
+    def count(self, opponent: str, points: int, *, technical: bool = False, step: int = 1) -> None:
+        """Add the points of a match, or remove them with a ``step`` of -1."""
         if points == WIN_POINTS:
-            self.wins += one
+            self.wins += step
         elif points:
-            self.draws += one
+            self.draws += step
         else:
-            self.losses += one
-            self.technical_losses += one * technical
-        self.against[opponent] = self.against.get(opponent, 0) + one * points
+            self.losses += step
+            self.technical_losses += step * technical
+        self.against[opponent] = self.against.get(opponent, 0) + step * points
 
 
 class Placing(Struct, kw_only=True, gc=False):
-    """How a player came to its rank."""
+    """How the rank of a player was decided."""
 
-    # The best rank among players who are equal in everything but the lot or the id.
+    # The best rank among players that are equal in everything but the lot or the id.
     shared_rank: int
     is_shared: bool = False
-    # What decided between this player and the one before it; None if that was points.
+    # What decided between this player and the one before it; None if points did.
     decided_by: Decider | None = None
-    # Evaluated only between players who are equal in everything before it.
+    # Evaluated only between players that are equal in everything before it.
     head_to_head: int | None = None
     sonneborn_berger: float | None = None
 
     @property
     def shown_rank(self) -> str:
-        """The rank as people write it: ``1=`` if it is shared."""
+        """The rank as it is displayed: ``1=`` if it is shared."""
         return f"{self.shared_rank}=" if self.is_shared else str(self.shared_rank)
 
 
@@ -94,63 +95,64 @@ class Table:
         self._lot_seed = lot_seed
         self._levels: dict[int, dict[str, None]] = {}
         self._standings: dict[str, Standing] | None = None
-        # What decided between a player and the one before it, if they have equal points; made with the standings.
+        # What decided between a player and the one before it, if they have equal points; computed with the standings.
         self._deciders: dict[str, Decider] = {}
-        # By points: what each player of that level took from the others of it.
+        # By points: the head-to-head points of each player against the others with as many points.
         self._among_tied: dict[int, dict[str, int]] = {}
-        # Twice the Sonneborn–Berger scores, each with the number of changes that are in it, and all changes of points.
-        self._halves: dict[str, tuple[int, int]] = {}
+        # Cached Sonneborn–Berger scores, doubled, each with the number of changes that it includes; and all changes
+        # of points.
+        self._doubled_scores: dict[str, tuple[int, int]] = {}
         self._changes: list[tuple[str, int]] = []
-        # Whose score was needed for the standings.
-        self._scored: set[str] = set()
+        # The players whose score was needed for the standings.
+        self._players_with_score: set[str] = set()
         self._points: dict[str, int] = {}
 
-    def enter(self, player_id: str, display_name: str) -> None:
-        """Give a player a row, or the row it has another name."""
+    def add_player(self, player_id: str, display_name: str) -> None:
+        """Add a row for a player, or change the name in its row."""
         row = self.rows.get(player_id)
         if row is None:
             row = self.rows[player_id] = Row(player_id, display_name)
-            self._put(row)
+            self._add_to_level(row)
         row.display_name = display_name
         self._standings = None
 
     @classmethod
     def of(cls, tie_breaks: Iterable[TieBreak], rows: Iterable[Row], lot_seed: str | None = None) -> Table:
-        """The table of rows that were counted elsewhere."""
+        """A table of the given rows."""
         table = cls(tie_breaks, lot_seed)
         for row in rows:
             table.rows[row.player_id] = row
-            table._put(row)
+            table._add_to_level(row)
         return table
 
-    def leave(self, player_id: str) -> None:
-        """Take away the row of a player that has played nothing."""
-        self._take(self.rows.pop(player_id))
+    def remove_player(self, player_id: str) -> None:
+        """Remove the row of a player that has not played."""
+        self._remove_from_level(self.rows.pop(player_id))
 
     def draw_lots(self, seed_hex: str) -> None:
-        """From now on the lot may decide."""
+        """Let the lot decide ties from now on."""
         self._lot_seed, self._standings = seed_hex, None
 
-    def count(self, result: MatchResult, *, back: bool = False) -> None:
-        """Count a result, or take it back."""
-        one = -1 if back else 1
+    def count(self, result: MatchResult, *, undo: bool = False) -> None:
+        """Count a result, or remove one that was counted."""
+        step = -1 if undo else 1
         technical = is_technical(result)
         for (player, points), opponent in zip(result.score.items(), reversed(result.score), strict=True):
             row = self.rows[player]
-            self._take(row)
-            row.count(self.rows[opponent].player_id, points, technical=technical, one=one)
-            self._put(row)
-            self._halves.pop(player, None)
+            self._remove_from_level(row)
+            row.count(self.rows[opponent].player_id, points, technical=technical, step=step)
+            self._add_to_level(row)
+            self._doubled_scores.pop(player, None)
             if points:
-                self._changes.append((player, one * points))
+                self._changes.append((player, step * points))
         if len(self._changes) > MAX_CHANGES:
             self._changes.clear()
-            self._halves.clear()
+            self._doubled_scores.clear()
 
     def standings(self) -> Mapping[str, Standing]:
-        """The whole table in the order of ranks, by player; made once after each change, not to be altered."""
+        """The whole table in the order of ranks, by player. It is cached until the next change; do not modify it."""
         if self._standings is None:
-            self._deciders, self._scored = {}, set()
+            self._deciders, self._players_with_score = {}, set()
             ids: list[str] = []
             for points in sorted(self._levels, reverse=True):
                 level = self._levels[points]
@@ -159,7 +161,7 @@ class Table:
         return self._standings
 
     def placings(self) -> dict[str, Placing]:
-        """How each player came to its rank, in the order of ranks."""
+        """How the rank of each player was decided, in the order of ranks."""
         standings = self.standings()
         taken = {player: value for level in self._among_tied.values() for player, value in level.items()}
         placings: dict[str, Placing] = {}
@@ -170,15 +172,15 @@ class Table:
                 shared_rank=row.rank,
                 decided_by=decider,
                 head_to_head=taken.get(player),
-                sonneborn_berger=self._halves[player][0] / 2 if player in self._scored else None,
+                sonneborn_berger=self._doubled_scores[player][0] / 2 if player in self._players_with_score else None,
             )
             if before is not None and decider in ARBITRARY:
                 own.shared_rank, own.is_shared, before.is_shared = before.shared_rank, True, True
             before = placings[player] = own
         return placings
 
-    def shown_to(self, reader: str | None = None) -> list[Standing]:
-        """At most 100 rows: of a longer table the first 99 and the reader's own."""
+    def rows_for(self, reader: str | None = None) -> list[Standing]:
+        """At most 100 rows. Of a longer table, these are the first 99 and the reader's own."""
         standings = self.standings()
         if len(standings) <= MAX_STANDINGS:
             return list(standings.values())
@@ -186,7 +188,7 @@ class Table:
         own = standings.get(reader or "")
         return first if own is None or own.rank < MAX_STANDINGS else [*first[:-1], own]
 
-    def _take(self, row: Row) -> None:
+    def _remove_from_level(self, row: Row) -> None:
         points = row.points
         level = self._levels[points]
         del level[row.player_id]
@@ -195,13 +197,13 @@ class Table:
         self._among_tied.pop(points, None)
         self._standings = None
 
-    def _put(self, row: Row) -> None:
+    def _add_to_level(self, row: Row) -> None:
         points = self._points[row.player_id] = row.points
         self._levels.setdefault(points, {})[row.player_id] = None
         self._among_tied.pop(points, None)
 
     def _ordered(self, points: int, tied: Iterable[str], order: tuple[Decider, ...]) -> list[str]:
-        """Players with so many points who are equal so far, the best first."""
+        """Sort players that have these points and are equal so far; the best comes first."""
         parts: dict[int, list[str]] = {}
         for player, value in self._values(order[0], points, tied):
             parts.setdefault(value, []).append(player)
@@ -216,7 +218,7 @@ class Table:
         return ordered
 
     def _values(self, name: Decider, points: int, tied: Iterable[str]) -> list[tuple[str, int]]:
-        """What a tie-break says of each player, the most of the best."""
+        """The value of a tie-break for each player. A higher value is better."""
         rows = self.rows
         match name:
             case "head_to_head":
@@ -240,28 +242,28 @@ class Table:
         return [(player, -int(player[1:])) for player in tied]
 
     def _score(self, player: str) -> int:
-        """Twice the Sonneborn–Berger score: the points of beaten opponents, and half the points of those drawn with.
+        """Twice the Sonneborn–Berger score: the points of beaten opponents, and half the points of drawn opponents.
 
-        Two players meet at most twice, so the points taken from an opponent tell how many matches were won and drawn.
+        Two players meet at most twice, so the points against an opponent determine how many matches were won and drawn.
         """
         against = self.rows[player].against
-        halves, known = self._halves.get(player, (0, -1))
+        score, known = self._doubled_scores.get(player, (0, -1))
         if known < 0:
             points = self._points
-            halves = sum(
+            score = sum(
                 [(won // WIN_POINTS * 2 + won % WIN_POINTS) * points[other] for other, won in against.items() if won]
             )
         else:
             for other, change in self._changes[known:]:
                 if won := against.get(other):
-                    halves += (won // WIN_POINTS * 2 + won % WIN_POINTS) * change
-        self._scored.add(player)
-        self._halves[player] = halves, len(self._changes)
-        return halves
+                    score += (won // WIN_POINTS * 2 + won % WIN_POINTS) * change
+        self._players_with_score.add(player)
+        self._doubled_scores[player] = score, len(self._changes)
+        return score
 
 
 def lot(seed_hex: str, player_id: str) -> int:
-    """A player's lot; the lowest is first."""
+    """A player's lot; the lowest lot is first."""
     return int(hashlib.sha256(f"{seed_hex}:lot:{player_id}".encode()).hexdigest(), 16)
 
 

@@ -1,32 +1,34 @@
-"""The league's state: the fold of its events. Nothing but ``apply`` changes it, and everybody may read it.
+"""The state of a league: the fold of its events. Only ``apply`` changes it, and every module may read it.
 
-What is asked often is kept at hand (who has an endpoint, what waits for a referee, what a player has before it), so
-that an event costs the same in a league of four and of four hundred. Texts that recur (ids, times) are kept once, for
-each event brings its own copies.
+The state has indexes for frequent questions: which agent has an endpoint, which matches wait for a referee, which
+matches a player still has to play. So an event costs the same in a league of four players and of four hundred. Each
+event brings its own copies of ids and times. The state keeps one copy of each such text.
 """
+
+# ruff: noqa: SLF001 - the table of folds names methods of the class above it
 
 from __future__ import annotations
 
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import singledispatchmethod
+from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from leaguekit.league import events as e
-from leaguekit.league.endpoints import place
+from leaguekit.league.endpoints import parse_endpoint
 from leaguekit.league.evidence import count_requests, read_evidence
 from leaguekit.league.names import confusable_forms
-from leaguekit.league.records import Match, Out, Player, Referee, Round, RuleBreach, Seat, failures_after
+from leaguekit.league.records import Departure, Match, Player, Referee, Round, RuleBreach, Seat, failures_after
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Row, Table, is_technical
 from leaguekit.protocol.fields import INT32_MAX, AgentState, LeagueState
 from leaguekit.protocol.ids import match_id, match_numbers, player_id
 from leaguekit.protocol.messages import MatchResult, MoveOrigins, RequestCounts, ResultDetails
 
-_AGENTS_STATE: dict[LeagueState, AgentState] = {
+_AGENT_STATES: dict[LeagueState, AgentState] = {
     "WAITING_FOR_REGISTRATIONS": "REGISTERED",
     "CREATING_SCHEDULE": "REGISTERED",
     "RUNNING_LEAGUE": "ACTIVE",
@@ -35,7 +37,7 @@ _AGENTS_STATE: dict[LeagueState, AgentState] = {
 
 
 class League:
-    """A league as it stands after the events applied so far; the first must be LeagueCreated."""
+    """A league after the events that were applied to it. The first event must be LeagueCreated."""
 
     settings: Settings
     table: Table
@@ -45,28 +47,28 @@ class League:
     referees: dict[str, Referee]
     rounds: list[Round]
     matches: dict[str, Match]
-    # The round announced last; 0 before the first.
+    # The latest announced round; 0 before the first announcement.
     current_round: int
-    # Matches without a result, in all rounds.
+    # The number of matches without a result, in all rounds.
     outstanding: int
-    # Matches of announced rounds that a referee can be given, and those that wait for the operator.
+    # Matches of announced rounds that can be assigned to a referee, and matches that wait for the operator.
     waiting: dict[str, None]
     held: dict[str, None]
-    # Agents by what nobody else may have; players' names by all that others may not look like.
+    # Agent ids by what must be unique: the confusable forms of players' names, endpoints, and token verifiers.
     names: dict[str, str]
     endpoints: dict[str, str]
     verifiers: dict[str, str]
-    # By what their codes are recognised; so is the referees' code.
+    # Seats by the verifiers of their codes; and the verifier of the referees' code.
     seats: dict[str, Seat]
     referee_code: str | None
-    # What asks for the operator's eye, by match.
+    # Reasons for which the operator should look at a match, by match.
     flags: dict[str, list[str]]
-    # What agents were forgiven, by agent and rule.
+    # Rule breaches that were tolerated, by agent and rule.
     broken_rules: dict[str, dict[str, RuleBreach]]
-    # Where players' moves came from, as they state, in all matches that referees reported. A match that was played
-    # again counts twice. A player that states nothing is not in it.
+    # The origins of players' moves, as the players state them, in all matches that referees reported. A match that
+    # was played again counts twice. A player that states nothing is not in it.
     move_origins: dict[str, MoveOrigins]
-    # What became of the requests that referees sent to players, by the evidence of the same matches.
+    # How players answered the requests of referees, from the evidence of the same matches.
     requests: dict[str, RequestCounts]
     next_player: int
 
@@ -83,12 +85,12 @@ class League:
         self.next_player = 1
 
     def digest(self) -> str:
-        """A fingerprint of the whole state: equal for equal leagues."""
+        """A hash of the whole state. Equal leagues have equal digests."""
         whole = vars(self) | {"table": self.table.rows}
         return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).hexdigest()
 
     def new_table(self, rows: Iterable[Row] = ()) -> Table:
-        """A table by the rules of this league, of rows that were counted elsewhere."""
+        """A table of the given rows, with the tie-breaks of this league."""
         has_started = self.state in ("RUNNING_LEAGUE", "LEAGUE_COMPLETED")
         return Table.of(self.settings.tie_breaks, rows, (self.settings.seed_hex or "") if has_started else None)
 
@@ -107,76 +109,66 @@ class League:
 
     @property
     def round_in_play(self) -> bool:
-        """Whether a round is announced and not completed."""
+        """Whether a round was announced and is not completed."""
         return self.current_round > 0 and not self.rounds[self.current_round - 1].completed
 
     def apply(self, event: e.Event) -> None:
-        """Take an event into the state."""
-        _FOLDS.get(type(event), _FOLDS[object])(self, event)
+        """Change the state by an event."""
+        fold_event = _FOLDS.get(type(event))
+        if fold_event is None:
+            raise TypeError(f"{event!r} is not an event of a league")
+        fold_event(self, event)
 
-    @singledispatchmethod
-    def _fold(self, event: e.Event) -> None:
-        raise TypeError(f"{event!r} is no event of a league")
-
-    @_fold.register
-    def _(self, event: e.LeagueCreated) -> None:
+    def _league_created(self, event: e.LeagueCreated) -> None:
         self.settings = event.settings
         self.table = Table(event.settings.tie_breaks)
 
-    @_fold.register
-    def _(self, event: e.PlayerRegistered) -> None:
+    def _player_registered(self, event: e.PlayerRegistered) -> None:
         player = self.players.get(event.player_id)
         if player is None:
             player = self.players[event.player_id] = Player(id=event.player_id, state="INIT", registered=event)
             while player_id(self.next_player) in self.players:
                 self.next_player += 1
         else:
-            self._forget(player)
-            self._free_name(player)
-        player.registered, player.state, player.failures = event, _AGENTS_STATE[self.state], 0
-        self._remember(player)
+            self._remove_from_indexes(player)
+            self._release_name(player)
+        player.registered, player.state, player.failures = event, _AGENT_STATES[self.state], 0
+        self._add_to_indexes(player)
         self.names |= dict.fromkeys(confusable_forms(player.meta.display_name), player.id)
         if event.seat is not None:
             self.seats[event.seat].holder = player.id
-        self.table.enter(player.id, player.meta.display_name)
+        self.table.add_player(player.id, player.meta.display_name)
 
-    @_fold.register
-    def _(self, event: e.RefereeRegistered) -> None:
+    def _referee_registered(self, event: e.RefereeRegistered) -> None:
         referee = self.referees.get(event.referee_id)
         if referee is None:
             referee = self.referees[event.referee_id] = Referee(id=event.referee_id, state="INIT", registered=event)
         else:
-            self._forget(referee)
-        referee.registered, referee.state, referee.lost = event, _AGENTS_STATE[self.state], False
-        self._remember(referee)
+            self._remove_from_indexes(referee)
+        referee.registered, referee.state, referee.lost = event, _AGENT_STATES[self.state], False
+        self._add_to_indexes(referee)
 
-    @_fold.register
-    def _(self, event: e.SeatsIssued) -> None:
+    def _seats_issued(self, event: e.SeatsIssued) -> None:
         self.seats |= {verifier: Seat(id=name, holder=event.holder) for name, verifier in event.seats}
 
-    @_fold.register
-    def _(self, event: e.SeatRevoked) -> None:
+    def _seat_revoked(self, event: e.SeatRevoked) -> None:
         for seat in self.seats.values():
             seat.revoked |= seat.id == event.seat_id
 
-    @_fold.register
-    def _(self, event: e.RefereeCodeSet) -> None:
+    def _referee_code_set(self, event: e.RefereeCodeSet) -> None:
         self.referee_code = event.verifier
 
-    @_fold.register
-    def _(self, event: e.TokenVoided) -> None:
+    def _token_voided(self, event: e.TokenVoided) -> None:
         agent = self.players.get(event.agent_id) or self.referees[event.agent_id]
         self.verifiers.pop(agent.registered.verifier, None)
-        # Nor is a repeat of its registration a way back.
+        # A repeat of the agent's registration must not be recognised either.
         nothing = {"verifier": "", "conversation_id": "", "timestamp": ""}
         agent.registered = structs.replace(agent.registered, key=event.key, **nothing)
 
-    @_fold.register
-    def _(self, _event: e.RegistrationsClosed) -> None:
+    def _registrations_closed(self, _event: e.RegistrationsClosed) -> None:
         self.state = "CREATING_SCHEDULE"
 
-    @_fold.register
-    def _(self, event: e.LeagueStarted) -> None:
+    def _league_started(self, event: e.LeagueStarted) -> None:
         self.state = "RUNNING_LEAGUE"
         for number, pairs in enumerate(event.rounds, start=1):
             matches = [
@@ -187,20 +179,18 @@ class League:
             for match in matches:
                 self.matches[match.id] = match
                 for player in match.players:
-                    self.players[player].todo[match.id] = None
+                    self.players[player].unplayed[match.id] = None
         self.outstanding = len(self.matches)
         self.table.draw_lots(self.settings.seed_hex or "")
-        self._set_agents("REGISTERED", "ACTIVE")
+        self._change_agent_states("REGISTERED", "ACTIVE")
 
-    @_fold.register
-    def _(self, event: e.RoundAnnounced) -> None:
+    def _round_announced(self, event: e.RoundAnnounced) -> None:
         self.current_round = event.round_id
         for name, referee in zip(self.rounds[event.round_id - 1].matches, event.referees, strict=True):
             self.matches[name].planned = self.referees[referee].id
             self.waiting[name] = None
 
-    @_fold.register
-    def _(self, event: e.MatchAssigned) -> None:
+    def _match_assigned(self, event: e.MatchAssigned) -> None:
         match = self.matches[event.match_id]
         referee = self.referees[event.referee_id]
         match.referee_id, match.attempt, match.in_play = referee.id, event.attempt, True
@@ -210,166 +200,146 @@ class League:
         for player in match.players:
             self.players[player].playing = match.id
 
-    @_fold.register
-    def _(self, event: e.ResultRecorded) -> None:
+    def _result_recorded(self, event: e.ResultRecorded) -> None:
         match = self.matches[event.match_id]
-        self._end(match, event.result, event.at)
+        self._end_match(match, event.result, event.at)
         match.reported = True
         for name in match.players:
             player = self.players[name]
             player.failures = failures_after(player.failures, event.result.details, name)
         for name, origins in (event.result.details.move_origins or {}).items():
             self.move_origins.setdefault(self.players[name].id, MoveOrigins()).add(origins)
-        for name, told in read_evidence(event.result.details).items():
-            count_requests(self.requests.setdefault(self.players[name].id, RequestCounts()), told)
+        for name, evidence in read_evidence(event.result.details).items():
+            count_requests(self.requests.setdefault(self.players[name].id, RequestCounts()), evidence)
 
-    @_fold.register
-    def _(self, event: e.ResultFlagged) -> None:
+    def _result_flagged(self, event: e.ResultFlagged) -> None:
         self.flags.setdefault(event.match_id, []).append(event.reason)
 
-    @_fold.register
-    def _(self, event: e.MatchForfeited) -> None:
+    def _match_forfeited(self, event: e.MatchForfeited) -> None:
         match = self.matches[event.match_id]
         winner = None if len(event.losers) == 2 else match.opponent_of(event.losers[0])
-        self._end(match, technical_loss(match, winner, event.ruling), event.at)
+        self._end_match(match, technical_loss(match, winner, event.ruling), event.at)
 
-    @_fold.register
-    def _(self, event: e.AttemptVoided) -> None:
+    def _attempt_voided(self, event: e.AttemptVoided) -> None:
         match = self.matches[event.match_id]
         match.voids += not event.outage
-        self._leave_referee(match)
+        self._release_match(match)
         self.waiting[match.id] = None
 
-    @_fold.register
-    def _(self, event: e.MatchHeld) -> None:
+    def _match_held(self, event: e.MatchHeld) -> None:
         self.matches[event.match_id].held = True
         del self.waiting[event.match_id]
         self.held[event.match_id] = None
 
-    @_fold.register
-    def _(self, event: e.RefereeLost) -> None:
+    def _referee_lost(self, event: e.RefereeLost) -> None:
         referee = self.referees[event.referee_id]
         referee.lost, referee.state = True, "SUSPENDED"
 
-    @_fold.register
-    def _(self, event: e.RefereeReturned) -> None:
+    def _referee_returned(self, event: e.RefereeReturned) -> None:
         referee = self.referees[event.referee_id]
-        referee.lost, referee.state = False, _AGENTS_STATE[self.state]
+        referee.lost, referee.state = False, _AGENT_STATES[self.state]
 
-    @_fold.register
-    def _(self, event: e.FailuresCounted) -> None:
+    def _failures_counted(self, event: e.FailuresCounted) -> None:
         self.players[event.player_id].failures = event.in_a_row
 
-    @_fold.register
-    def _(self, event: e.PlayerSuspended) -> None:
+    def _player_suspended(self, event: e.PlayerSuspended) -> None:
         self.players[event.player_id].state = "SUSPENDED"
 
-    @_fold.register
-    def _(self, event: e.PlayerReturned) -> None:
+    def _player_returned(self, event: e.PlayerReturned) -> None:
         self.players[event.player_id].state = "ACTIVE"
 
-    @_fold.register
-    def _(self, event: e.FormLearned) -> None:
+    def _form_learned(self, event: e.FormLearned) -> None:
         self.players[event.player_id].form = event.form
 
-    @_fold.register
-    def _(self, event: e.RulesBroken) -> None:
-        of_agent = self.broken_rules.setdefault(event.agent_id, {})
-        for one in event.rules:
-            first = RuleBreach(first_at=event.at, came=one.came, expected=one.expected)
-            breach = of_agent.setdefault(one.rule, first)
-            breach.count = min(breach.count + one.count, INT32_MAX)
+    def _rules_broken(self, event: e.RulesBroken) -> None:
+        breaches = self.broken_rules.setdefault(event.agent_id, {})
+        for broken in event.rules:
+            first = RuleBreach(first_at=event.at, came=broken.came, expected=broken.expected)
+            breach = breaches.setdefault(broken.rule, first)
+            breach.count = min(breach.count + broken.count, INT32_MAX)
 
-    @_fold.register
-    def _(self, event: e.RoundCompleted) -> None:
+    def _round_completed(self, event: e.RoundCompleted) -> None:
         self.rounds[event.round_id - 1].completed = True
 
-    @_fold.register
-    def _(self, _event: e.LeagueCompleted) -> None:
+    def _league_completed(self, _event: e.LeagueCompleted) -> None:
         self.state = "LEAGUE_COMPLETED"
-        self._set_agents("ACTIVE", "SHUTDOWN")
-        self._set_agents("SUSPENDED", "SHUTDOWN")
+        self._change_agent_states("ACTIVE", "SHUTDOWN")
+        self._change_agent_states("SUSPENDED", "SHUTDOWN")
 
-    @_fold.register
-    def _(self, _event: e.LeaguePaused) -> None:
+    def _league_paused(self, _event: e.LeaguePaused) -> None:
         self.paused = True
 
-    @_fold.register
-    def _(self, _event: e.LeagueResumed) -> None:
+    def _league_resumed(self, _event: e.LeagueResumed) -> None:
         self.paused = False
 
-    @_fold.register
-    def _(self, event: e.PlayerWithdrawn) -> None:
-        self._put_out(self.players[event.player_id], "WITHDRAWAL", event.reason)
+    def _player_withdrawn(self, event: e.PlayerWithdrawn) -> None:
+        self._remove_player(self.players[event.player_id], "WITHDRAWAL", event.reason)
 
-    @_fold.register
-    def _(self, event: e.PlayerDisqualified) -> None:
-        self._put_out(self.players[event.player_id], "DISQUALIFICATION", event.reason)
+    def _player_disqualified(self, event: e.PlayerDisqualified) -> None:
+        self._remove_player(self.players[event.player_id], "DISQUALIFICATION", event.reason)
 
-    @_fold.register
-    def _(self, event: e.MatchReplayed) -> None:
+    def _match_replayed(self, event: e.MatchReplayed) -> None:
         match = self.matches[event.match_id]
         if (result := match.result) is not None:
-            self._count(match, result, back=True)
+            self._count(match, result, undo=True)
             match.outcome = match.ended_at = None
             self.outstanding += 1
             self.rounds[match.round_id - 1].remaining += 1
             for name in match.players:
-                todo = self.players[name].todo
-                self.players[name].todo = dict.fromkeys(sorted([*todo, match.id], key=match_numbers))
+                unplayed = self.players[name].unplayed
+                self.players[name].unplayed = dict.fromkeys(sorted([*unplayed, match.id], key=match_numbers))
         self.held.pop(match.id, None)
         self.flags.pop(match.id, None)
         match.voids, match.held, match.reported = 0, False, False
         self.waiting[match.id] = None
 
-    @_fold.register
-    def _(self, event: e.ResultCorrected) -> None:
+    def _result_corrected(self, event: e.ResultCorrected) -> None:
         match = self.matches[event.match_id]
         self.flags.pop(match.id, None)
         match.reported = False
         if (before := match.result) is None:
-            self._end(match, event.result, event.at)
+            self._end_match(match, event.result, event.at)
         else:
-            self._count(match, before, back=True)
+            self._count(match, before, undo=True)
             match.end(event.result, match.ended_at or event.at)
             self._count(match, event.result)
 
-    def _remember(self, agent: Player | Referee) -> None:
-        self.endpoints[str(place(agent.meta.contact_endpoint))] = agent.id
+    def _add_to_indexes(self, agent: Player | Referee) -> None:
+        self.endpoints[str(parse_endpoint(agent.meta.contact_endpoint))] = agent.id
         self.verifiers[agent.registered.verifier] = agent.id
 
-    def _forget(self, agent: Player | Referee) -> None:
-        del self.endpoints[str(place(agent.meta.contact_endpoint))]
+    def _remove_from_indexes(self, agent: Player | Referee) -> None:
+        del self.endpoints[str(parse_endpoint(agent.meta.contact_endpoint))]
         self.verifiers.pop(agent.registered.verifier, None)
 
-    def _free_name(self, player: Player) -> None:
-        for likeness in confusable_forms(player.meta.display_name):
-            if self.names.get(likeness) == player.id:
-                del self.names[likeness]
+    def _release_name(self, player: Player) -> None:
+        for form in confusable_forms(player.meta.display_name):
+            if self.names.get(form) == player.id:
+                del self.names[form]
 
-    def _set_agents(self, before: AgentState, after: AgentState) -> None:
+    def _change_agent_states(self, before: AgentState, after: AgentState) -> None:
         agents: list[Player | Referee] = [*self.players.values(), *self.referees.values()]
         for agent in agents:
             if agent.state == before:
                 agent.state = after
 
-    def _put_out(self, player: Player, out: Out, reason: str) -> None:
+    def _remove_player(self, player: Player, out: Departure, reason: str) -> None:
         player.out, player.out_reason, player.state = out, reason, "SHUTDOWN"
         if self.is_open:
-            # Who leaves before the start leaves its place to others.
-            self._forget(player)
-            self._free_name(player)
-            self.table.leave(player.id)
+            # Before the start, the name and the endpoint of the player become available to others.
+            self._remove_from_indexes(player)
+            self._release_name(player)
+            self.table.remove_player(player.id)
 
-    def _leave_referee(self, match: Match) -> None:
+    def _release_match(self, match: Match) -> None:
         if match.in_play:
             match.in_play = False
             self.referees[match.referee_id or ""].assigned_matches.pop(match.id)
             for player in match.players:
                 self.players[player].playing = None
 
-    def _end(self, match: Match, result: MatchResult, at: str) -> None:
-        self._leave_referee(match)
+    def _end_match(self, match: Match, result: MatchResult, at: str) -> None:
+        self._release_match(match)
         self.waiting.pop(match.id, None)
         self.held.pop(match.id, None)
         match.held = False
@@ -378,22 +348,54 @@ class League:
         self.outstanding -= 1
         self.rounds[match.round_id - 1].remaining -= 1
         for player in match.players:
-            del self.players[player].todo[match.id]
+            del self.players[player].unplayed[match.id]
 
-    def _count(self, match: Match, result: MatchResult, *, back: bool = False) -> None:
-        one = -1 if back else 1
-        self.table.count(result, back=back)
+    def _count(self, match: Match, result: MatchResult, *, undo: bool = False) -> None:
+        step = -1 if undo else 1
+        self.table.count(result, undo=undo)
         round_ = self.rounds[match.round_id - 1]
         if is_technical(result):
-            round_.technical_losses += one
+            round_.technical_losses += step
         elif result.winner is None:
-            round_.draws += one
+            round_.draws += step
         else:
-            round_.wins += one
+            round_.wins += step
 
 
-# Looked up here, for functools takes as long to find the right one as most of them take.
-_FOLDS: Mapping[type, Callable[[League, e.Event], None]] = vars(League)["_fold"].dispatcher.registry
+# The method that applies each kind of event.
+_FOLDS: Mapping[type[e.Event], Callable[[League, Any], None]] = {
+    e.LeagueCreated: League._league_created,
+    e.PlayerRegistered: League._player_registered,
+    e.RefereeRegistered: League._referee_registered,
+    e.SeatsIssued: League._seats_issued,
+    e.SeatRevoked: League._seat_revoked,
+    e.RefereeCodeSet: League._referee_code_set,
+    e.TokenVoided: League._token_voided,
+    e.RegistrationsClosed: League._registrations_closed,
+    e.LeagueStarted: League._league_started,
+    e.RoundAnnounced: League._round_announced,
+    e.MatchAssigned: League._match_assigned,
+    e.ResultRecorded: League._result_recorded,
+    e.ResultFlagged: League._result_flagged,
+    e.MatchForfeited: League._match_forfeited,
+    e.AttemptVoided: League._attempt_voided,
+    e.MatchHeld: League._match_held,
+    e.RefereeLost: League._referee_lost,
+    e.RefereeReturned: League._referee_returned,
+    e.FailuresCounted: League._failures_counted,
+    e.PlayerSuspended: League._player_suspended,
+    e.PlayerReturned: League._player_returned,
+    e.FormLearned: League._form_learned,
+    e.RulesBroken: League._rules_broken,
+    e.RoundCompleted: League._round_completed,
+    e.LeagueCompleted: League._league_completed,
+    e.LeaguePaused: League._league_paused,
+    e.LeagueResumed: League._league_resumed,
+    e.PlayerWithdrawn: League._player_withdrawn,
+    e.PlayerDisqualified: League._player_disqualified,
+    e.MatchReplayed: League._match_replayed,
+    e.ResultCorrected: League._result_corrected,
+}
 
 
 def fold(events: Iterable[e.Event]) -> League:
@@ -405,7 +407,7 @@ def fold(events: Iterable[e.Event]) -> League:
 
 
 def technical_loss(match: Match, winner: str | None, ruling: str) -> MatchResult:
-    """A match decided without play: the other player wins 3–0; without a winner both lose."""
+    """The result of a match that was decided without play: 3–0 for the winner, or 0–0 without one."""
     return MatchResult(
         winner=winner,
         score={player: 3 if player == winner else 0 for player in match.players},

@@ -1,7 +1,7 @@
 """One player's statistics: against each opponent, its choices, its failures and its latest results.
 
-All of it is in the league's state. The answer stays small in a league of any size: each list is cut, and the number of
-what was left out is given.
+All of it is in the league's state. The answer is small in a league of any size: each list is shortened, and the number
+of items that were left out is given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leaguekit.protocol.messages import (
 )
 
 MAX_OPPONENTS = 40
-# Of different choices, and of causes of failures; and how long each may be.
+# The number of different choices, and of causes of failures; and the length of each.
 MAX_KINDS = 10
 MAX_TEXT = 50
 MAX_RESULTS = 10
@@ -33,7 +33,7 @@ _RESULTS: dict[Mark, Literal["WIN", "DRAW", "LOSS"]] = {"1": "WIN", "+": "WIN", 
 
 
 def player_stats(league: League, player_id: str) -> PlayerStats:
-    """A player's row of the table, and what it is made of."""
+    """A player's row of the table, with the details that it results from."""
     ended = [match for match in matches_of(league, player_id) if match.has_ended]
     opponents = _opponents(ended, player_id)
     choices = Counter(choice for match in ended if (choice := _choice(match, player_id)) is not None)
@@ -51,7 +51,7 @@ def player_stats(league: League, player_id: str) -> PlayerStats:
 
 
 def _opponents(ended: list[Match], player_id: str) -> list[OpponentRecord]:
-    """The record against each opponent, the one met last first."""
+    """The record against each opponent. The latest opponent comes first."""
     records: dict[str, OpponentRecord] = {}
     for match in reversed(ended):
         opponent = match.opponent_of(player_id)

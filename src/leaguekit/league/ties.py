@@ -1,4 +1,4 @@
-"""How the table was decided, row by row and in words."""
+"""Explains how ties in the table were broken, row by row and in sentences."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from leaguekit.league.standings import ARBITRARY, Decider, Table
 from leaguekit.protocol.messages import Standing
 
 MAX_NAMED = 6
-# Ties that are put in words.
+# At most this number of ties is described in sentences.
 MAX_TIES = 20
-_WORDS: dict[Decider, str] = {
+_NAMES: dict[Decider, str] = {
     "head_to_head": "head-to-head",
     "sonneborn_berger": "Sonneborn–Berger",
     "wins": "wins",
@@ -25,13 +25,13 @@ _WORDS: dict[Decider, str] = {
 
 
 class PlacedRow(Standing, kw_only=True):
-    """A row of the table, and how its player came to its rank."""
+    """A row of the table, and how its rank was decided."""
 
-    # As people write it: 1= for all who are equal in everything but the lot or the id.
+    # As it is displayed: 1= for all players that are equal in everything but the lot or the id.
     shown_rank: str
-    # What decided between this player and the one before it; None if that was points.
+    # What decided between this player and the one before it; None if points did.
     decided_by: Decider | None = None
-    # Points in the matches among the players with equal points, and Sonneborn–Berger: only where they were needed.
+    # Points in the matches among the players with equal points, and the Sonneborn–Berger score; only if needed.
     head_to_head: int | None = None
     sonneborn_berger: float | None = None
 
@@ -51,38 +51,38 @@ def placed_rows(table: Table) -> list[PlacedRow]:
 
 
 def describe_order(tie_breaks: Sequence[TieBreak]) -> str:
-    """What decides the order of a league's table."""
+    """The tie-breaks of a league as a text."""
     fewest = {"technical_losses": "fewest technical losses"}
     last: tuple[Decider, ...] = () if "lot" in tie_breaks else ("id",)
-    return ", ".join(["points", *(fewest.get(name, _WORDS[name]) for name in (*tie_breaks, *last))])
+    return ", ".join(["points", *(fewest.get(name, _NAMES[name]) for name in (*tie_breaks, *last))])
 
 
-def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], most: int) -> list[str]:
-    """What decided between players with equal points, the first ties of the table; players by their ids."""
+def tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak], limit: int) -> list[str]:
+    """Sentences about the first ties of the table: what decided between players with equal points."""
     found = _tie_sentences(rows, tie_breaks)
-    shown = list(islice(found, most))
+    sentences = list(islice(found, limit))
     if more := sum(1 for _ in found):
-        shown.append(f"There {'is 1 more tie' if more == 1 else f'are {more} more ties'} further down.")
-    return shown
+        sentences.append(f"There {'is 1 more tie' if more == 1 else f'are {more} more ties'} further down.")
+    return sentences
 
 
 def _tie_sentences(rows: Sequence[PlacedRow], tie_breaks: Sequence[TieBreak]) -> Iterator[str]:
-    equal_in = _joined(["points", *(_WORDS[name] for name in tie_breaks if name != "lot")])
+    equal_in = _joined(["points", *(_NAMES[name] for name in tie_breaks if name != "lot")])
     for points, level in groupby(rows, key=lambda row: row.points):
         tied = list(level)
         if len(tied) == 1 or not any(row.played for row in tied):
             continue
         deciders = {row.decided_by for row in tied[1:]}
-        if decisive := [_WORDS[name] for name in tie_breaks if name in deciders and name not in ARBITRARY]:
+        if decisive := [_NAMES[name] for name in tie_breaks if name in deciders and name not in ARBITRARY]:
             yield f"{_named(tied)} have {points_in_words(points)} each; {_joined(decisive)} decided."
         for _, group in groupby(tied, key=lambda row: row.shown_rank):
             equal = list(group)
             if len(equal) > 1:
-                yield f"{_named(equal)} are equal in {equal_in}; {_WORDS[equal[1].decided_by or 'id']} decided."
+                yield f"{_named(equal)} are equal in {equal_in}; {_NAMES[equal[1].decided_by or 'id']} decided."
 
 
 def first_place(rows: Sequence[PlacedRow], *, is_over: bool) -> str:
-    """Which player is first, or which players are; by their ids."""
+    """A sentence about the player or the players in the first place."""
     first = rows[0]
     points = points_in_words(first.points)
     equal = [row for row in rows if row.shown_rank == first.shown_rank]
@@ -99,7 +99,7 @@ def points_in_words(points: int) -> str:
 
 
 def score_text(score: float | None) -> str:
-    """A Sonneborn–Berger score, which may end in a half."""
+    """A Sonneborn–Berger score as a text."""
     return "" if score is None else f"{score:.1f}".removesuffix(".0")
 
 

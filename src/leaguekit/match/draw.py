@@ -1,7 +1,7 @@
-"""The draw: where its seed comes from, and how a referee commits to a number before the choices and opens it after.
+"""The draw of a match: its seed, and how a referee commits to a number before the choices and discloses it after them.
 
-The commitment is the SHA-256 of the text ``<nonce in hex>:<number>``: it tells nothing while the nonce is secret, and
-once both are shown anyone can check with a line of any language that the number was not chosen afterwards.
+The commitment is the SHA-256 of the text ``<nonce in hex>:<number>``. While the nonce is secret, the commitment says
+nothing about the number. When both are published, anybody can check that the number was not chosen afterwards.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import lru_cache
 
 
 def commitment(nonce: bytes, number: int) -> str:
-    """What a referee publishes before the choices."""
+    """The commitment that a referee publishes before the choices."""
     return _committed(nonce.hex(), number)
 
 
 def opens(commitment: str, nonce_hex: str, number: int) -> bool:
-    """Whether a nonce and a number are those of a commitment."""
+    """Whether a commitment was made with this nonce and number."""
     try:
         nonce = bytes.fromhex(nonce_hex)
     except ValueError:
@@ -26,21 +26,21 @@ def opens(commitment: str, nonce_hex: str, number: int) -> bool:
     return commitment == _committed(nonce.hex(), number)
 
 
-# The manager needs it twice: to assign a match, and to judge its result.
+# The manager needs it twice: to assign a match, and to check its result.
 @lru_cache(maxsize=1_024)
 def match_seed(league_seed: bytes, match_id: str, attempt: int) -> bytes:
-    """What a match's draw is made from: 256 bits that differ for every league, match and attempt."""
+    """The seed of a match's draw: 256 bits that differ for every league, match and attempt."""
     return match_seeds(league_seed)(match_id, attempt)
 
 
 @lru_cache(maxsize=16)
 def match_seeds(league_seed: bytes) -> Callable[[str, int], bytes]:
-    """The same for many matches of a league; its seed is taken in once."""
+    """The function ``match_seed`` of one league, for many matches: the league's seed is processed once."""
     keyed = hmac.new(league_seed, digestmod="sha256")
 
     def seed(match_id: str, attempt: int) -> bytes:
         code = keyed.copy()
-        # Lengths keep the parts apart, so that no other match and attempt make the same text.
+        # The lengths make the text unambiguous: no other match and attempt have the same text.
         code.update(f"{len(match_id)}:{match_id}{len(str(attempt))}:{attempt}".encode())
         return code.digest()
 
@@ -48,7 +48,7 @@ def match_seeds(league_seed: bytes) -> Callable[[str, int], bytes]:
 
 
 def league_seed(number: int) -> bytes:
-    """The seed of a league whose operator chose a number: 256 bits, like one that was drawn."""
+    """The seed of a league for a number that the operator chose: 256 bits, as many as a random seed has."""
     return hashlib.sha256(b"leaguekit seed %d" % number).digest()
 
 

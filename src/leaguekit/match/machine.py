@@ -1,21 +1,21 @@
-"""One match as a state machine: inputs in, effects out; no I/O, and the time is passed in.
+"""One match as a state machine: inputs in, effects out. It does no I/O, and the time is passed in.
 
-The shell carries the effects out and reports what came of them. It hands in one input for every ``Ask`` (an answer,
-``Wrong``, ``Failed`` or ``Late``); then the match ends. What a player posts by itself has no ask (``None``), and a
-``SendError`` with no ask is the answer to such a post.
+The caller carries out the effects and reports the outcome of each. It passes in exactly one input for every ``Ask``:
+an answer, ``InvalidAnswer``, ``NoAnswer`` or ``RefereeLate``. Then the match is certain to end. A message that a player
+sends on its own initiative (a post) has no ask (``None``). A ``SendError`` without an ask is the answer to a post.
 
-What a side is doing, and what an input then does (anything else changes nothing):
+The table has the phases of a side, and what each input does in a phase. Any other input changes nothing.
 
-             Joined  Declined  Moved  Wrong  Failed  Late
+             Joined  Declined  Moved  InvalidAnswer  NoAnswer  RefereeLate
     IDLE
-    INVITED  join    decline          wrong  fail    void
+    INVITED  join    decline          wrong          fail      void
     JOINED
-    CALLED                     move   wrong  fail    void
+    CALLED                     move   wrong          fail      void
     MOVED
     OUT
 
-When neither side is asked for anything any more, the match goes on: to the calls, to the next turn, or to its end.
-``Withdrawn`` ends it at any time.
+When neither side has an open ask, the match goes on: to the calls, to the next turn, or to its end. ``Withdrawn`` ends
+the match at any time.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from leaguekit.match.signals import (
     Ask,
     Declined,
     Effect,
-    Failed,
     Finish,
     GameFault,
     Input,
+    InvalidAnswer,
     Joined,
-    Late,
     Limits,
     Moved,
+    NoAnswer,
+    RefereeLate,
+    RequestKind,
     Seat,
     SendError,
     StageEntered,
     Void,
-    What,
     Withdrawn,
-    Wrong,
 )
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.fields import MatchState
 from leaguekit.protocol.messages import MoveOrigins
 
-# How often a wrong answer is asked for again inside its window; the next wrong answer loses the match.
+# An invalid answer may be repeated this number of times before the deadline. The next one loses the match.
 MAX_REPEATS = 3
-_WRONG_AGAIN = f"Technical loss at wrong answer {MAX_REPEATS + 1}, or if no valid one comes before the deadline."
-# Evidence goes into the report, which must stay small; the transcript has everything.
+_REPEAT_CONSEQUENCE = f"Technical loss at wrong answer {MAX_REPEATS + 1}, or if no valid one comes before the deadline."
+# Limits of the evidence, because the report must be small. The transcript has everything.
 MAX_EVENTS = 24
 MAX_DETAIL = 100
 
 
-# What a side is doing; the table above has a row for each.
+# The phases of a side. The table above has a row for each.
 Phase = Literal[
     "IDLE",  # before the start
     "INVITED",
@@ -70,13 +70,13 @@ Phase = Literal[
 ]
 
 
-# What is wanted of a side that is asked.
-_WANTED: dict[Phase, What] = {"INVITED": "join", "CALLED": "move"}
-_TIMEOUTS: dict[What, Ruling] = {"join": Ruling.JOIN_TIMEOUT, "move": Ruling.CHOICE_TIMEOUT}
+# The kind of request that a side has to answer in a phase.
+_REQUESTED: dict[Phase, RequestKind] = {"INVITED": "join", "CALLED": "move"}
+_TIMEOUTS: dict[RequestKind, Ruling] = {"join": Ruling.JOIN_TIMEOUT, "move": Ruling.CHOICE_TIMEOUT}
 
 
-class _Noted(Struct, frozen=True):
-    """Something that a player did, or that was done to it, by the shell's clock."""
+class _Entry(Struct, frozen=True):
+    """An entry of the evidence: what happened to a request or a post of a player, by the caller's clock."""
 
     at: float
     what: str
@@ -90,45 +90,45 @@ class _Player(Struct):
     id: str
     suspended: bool
     phase: Phase = "IDLE"
-    # What it is asked now, under which number, from when and until when.
+    # The open request: its question, its number, when it was sent, and its deadline.
     question: Question | None = None
     ask: int = 0
     asked_at: float = 0.0
     deadline: float = 0.0
-    # Retries open a new window after no answer; repeats follow wrong answers inside one.
+    # After no answer, a retry has a new deadline. After an invalid answer, a repeat has the same deadline.
     retries: int = 0
     repeats: int = 0
-    wrong: Wrong | None = None
+    wrong: InvalidAnswer | None = None
     fault: Ruling | None = None
-    # In a row, over the whole match.
+    # Consecutive requests without an answer, over the whole match.
     failures: int = 0
     answered: bool = False
-    # Whether it could be connected to when it was called last.
+    # Whether the latest connection to it succeeded.
     connected: bool = True
     joined: bool = False
-    # Posts that were refused: counted only, or they would push out the rest of the evidence.
+    # Rejected posts are only counted: as entries they would displace the other evidence.
     refused: int = 0
-    # Where its moves came from, as it states.
+    # The origins of its moves, as it states.
     origins: MoveOrigins | None = None
-    events: list[_Noted] = []
+    events: list[_Entry] = []
 
-    def heard(self) -> None:
-        """It has given a sign of life."""
+    def note_answer(self) -> None:
+        """Record that the player has answered."""
         self.suspended = False
         self.answered = self.connected = True
         self.failures = 0
 
     def late_ms(self, now: float) -> int | None:
-        """How long after its deadline we noticed."""
+        """How long after the deadline the caller reported the failure; None if it was not late."""
         return round(max(0.0, now - self.deadline) * 1000) or None
 
     def note(self, what: str, ask: int | None, now: float, late_ms: int | None = None) -> None:
-        """Keep what happened for the evidence, which is put into words only when it is asked for."""
-        self.events.append(_Noted(now, what, ask, self.asked_at, late_ms))
+        """Add an entry to the evidence."""
+        self.events.append(_Entry(now, what, ask, self.asked_at, late_ms))
 
 
 class _Evidence(Struct, frozen=True):
-    """What each player did and when, in seconds since the start; what has an ask came of that request."""
+    """Builds the evidence as JSON. Times are in seconds since the start of the match."""
 
     stage: MatchState
     began: float
@@ -145,24 +145,24 @@ class _Evidence(Struct, frozen=True):
                     "failures": player.failures,
                     "refused_posts": player.refused,
                     "last_wrong": None if player.wrong is None else player.wrong.detail[:MAX_DETAIL],
-                    "events": [self._told(noted) for noted in player.events[-MAX_EVENTS:]],
+                    "events": [self._as_json(entry) for entry in player.events[-MAX_EVENTS:]],
                 }
                 for player in self.players.values()
             },
         }
 
-    def _told(self, noted: _Noted) -> dict[str, Any]:
-        told: dict[str, Any] = {"at": round(noted.at - self.began, 3), "what": noted.what}
-        if noted.ask is not None:
-            told["ask"] = noted.ask
-            told["asked_at"] = round(noted.asked_at - self.began, 3)
-        if noted.late_ms is not None:
-            told["late_ms"] = noted.late_ms
-        return told
+    def _as_json(self, entry: _Entry) -> dict[str, Any]:
+        fields: dict[str, Any] = {"at": round(entry.at - self.began, 3), "what": entry.what}
+        if entry.ask is not None:
+            fields["ask"] = entry.ask
+            fields["asked_at"] = round(entry.asked_at - self.began, 3)
+        if entry.late_ms is not None:
+            fields["late_ms"] = entry.late_ms
+        return fields
 
 
 class Match:
-    """One attempt at a match. Call ``start`` once, then ``handle`` with everything that happens."""
+    """One attempt at a match. Call ``start`` once, and then ``handle`` with each input."""
 
     def __init__(
         self, game: Game[Any], match_id: str, players: dict[Side, Seat], limits: Limits, drawn: int | None
@@ -170,7 +170,7 @@ class Match:
         self.game = game
         self.match_id = match_id
         self._limits = limits
-        self._seconds: dict[What, float] = {"join": limits.join, "move": limits.choice}
+        self._seconds: dict[RequestKind, float] = {"join": limits.join, "move": limits.choice}
         self._drawn = drawn
         self._position = game.start(drawn)
         self._moves: dict[Side, Any] = {}
@@ -182,42 +182,42 @@ class Match:
 
     @property
     def arrived(self) -> tuple[Side, ...]:
-        """Who has accepted its invitation."""
+        """The sides that have accepted their invitations."""
         return tuple(side for side in SIDES if self._players[side].joined)
 
-    def posted(self, side: Side) -> What | None:
-        """What a message that this player posts now would be for."""
-        return _WANTED.get(self._players[side].phase) if self._in_play else None
+    def posted(self, side: Side) -> RequestKind | None:
+        """The kind of request that a post of this side would answer now; None if there is none."""
+        return _REQUESTED.get(self._players[side].phase) if self._in_play else None
 
     def is_open(self, ask: int) -> bool:
-        """Whether an ask still waits for its answer; one that is to be sent later may be closed by a post."""
+        """Whether a request still waits for its answer. A post may answer a request before it is sent."""
         a, b = self._players.values()
         asked = a if a.ask == ask else b
-        return self._in_play and asked.ask == ask and asked.phase in _WANTED
+        return self._in_play and asked.ask == ask and asked.phase in _REQUESTED
 
     def timed_out(self, side: Side) -> int | None:
-        """How many retries a side had that has lost by its time limit; None for any other."""
+        """The number of retries of a side that has lost by a time limit; None for any other side."""
         player = self._players[side]
         return player.retries if player.fault in _TIMEOUTS.values() else None
 
     @property
     def origins(self) -> dict[str, MoveOrigins]:
-        """Where the moves of each player came from, by its id; a player that states nothing is not in it."""
+        """The origins of the moves of each player, by its id. A player that states nothing is not in it."""
         return {player.id: player.origins for player in self._players.values() if player.origins is not None}
 
     def view(self, side: Side | None) -> dict[str, Any]:
-        """The position as a side, or the public, may see it."""
+        """The position as a side may see it, or the public (None)."""
         return self.game.view(self._position, side)
 
     def start(self, now: float) -> list[Effect]:
-        """Invite both."""
+        """Invite both players."""
         self._in_play = True
         self._began = now
         invitations = [self._request(player, "INVITED", None, now) for player in self._players.values()]
         return [StageEntered(self.stage), *invitations]
 
     def handle(self, given: Input, now: float) -> list[Effect]:
-        """What follows from an input; nothing if it comes too late, twice, or for an old ask."""
+        """The effects of an input. There are none if it comes too late, twice, or for an old request."""
         if not self._in_play:
             return []
         if isinstance(given, Withdrawn):
@@ -226,9 +226,9 @@ class Match:
         handler = self._TABLE.get((player.phase, type(given)))
         if handler is None or (given.ask is not None and given.ask != player.ask):
             return []
-        return handler(self, player, given, now) + self._go_on(now)
+        return handler(self, player, given, now) + self._continue(now)
 
-    # What an input does.
+    # The handlers of the inputs.
 
     def _join(self, player: _Player, given: Joined, now: float) -> list[Effect]:
         player.joined = True
@@ -243,53 +243,53 @@ class Match:
             code = "E004" if self.game.asks_for_parity else "E057"
             valid = self.game.question(self._position, given.side).valid_options
             context = {"invalid_choice": given.move, "valid_choices": valid}
-            return self._wrong(player, Wrong(given.side, given.ask, code, fault, context), now)
+            return self._wrong(player, InvalidAnswer(given.side, given.ask, code, fault, context), now)
         self._moves[given.side] = given.move
         if given.info is not UNSET and given.info.origin is not UNSET:
             player.origins = player.origins or MoveOrigins()
             player.origins.count(given.info)
         return self._answer(player, "MOVED", "moved", given.ask, now)
 
-    def _wrong(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
+    def _wrong(self, player: _Player, given: InvalidAnswer, now: float) -> list[Effect]:
         if given.ask is None:
             return self._refuse(player, given, now)
-        player.heard()
+        player.note_answer()
         player.wrong = given
         player.note(given.code, given.ask, now)
         if player.repeats < MAX_REPEATS and now < player.deadline:
             player.repeats += 1
-            return [self._tell_wrong(player, given, now), self._ask(player, now, player.deadline)]
+            return [self._invalid_answer_error(player, given, now), self._ask(player, now, player.deadline)]
         player.fault = Ruling.WRONG_TOKEN if given.code == "E012" else Ruling.INVALID_ANSWER
-        told = self._tell_wrong(player, given, now)
+        error = self._invalid_answer_error(player, given, now)
         player.phase = "OUT"
-        return [told]
+        return [error]
 
-    def _refuse(self, player: _Player, given: Wrong, now: float) -> list[Effect]:
-        """What a player posts wrongly is answered, and no more; a wrong token there proves nothing of the player."""
+    def _refuse(self, player: _Player, given: InvalidAnswer, now: float) -> list[Effect]:
+        """Answer an invalid post. It has no other consequence: with a wrong token, anybody may have sent it."""
         if given.code == "E012":
             return []
         player.refused += 1
-        return [self._tell_wrong(player, given, now)]
+        return [self._invalid_answer_error(player, given, now)]
 
-    def _fail(self, player: _Player, given: Failed, now: float) -> list[Effect]:
-        what = _WANTED[player.phase]
+    def _fail(self, player: _Player, given: NoAnswer, now: float) -> list[Effect]:
+        kind = _REQUESTED[player.phase]
         player.failures += 1
         player.connected = given.connected
         player.note(given.code, given.ask, now, player.late_ms(now))
-        most = 0 if player.suspended else self._limits.max_retries
-        if player.retries < most:
+        max_retries = 0 if player.suspended else self._limits.max_retries
+        if player.retries < max_retries:
             player.retries += 1
             player.repeats = 0
-            again = now + self._limits.delay(player.retries)
-            told = self._tell_failed(player, given, what, most, again)
-            return [told, self._ask(player, again, again + self._seconds[what])]
-        told = self._tell_failed(player, given, what, most, None)
+            retry_at = now + self._limits.delay(player.retries)
+            error = self._no_answer_error(player, given, kind, max_retries, retry_at)
+            return [error, self._ask(player, retry_at, retry_at + self._seconds[kind])]
+        error = self._no_answer_error(player, given, kind, max_retries, None)
         unreachable = player.suspended or given.code == "E009"
-        player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[what]
+        player.fault = Ruling.UNREACHABLE if unreachable else _TIMEOUTS[kind]
         player.phase = "OUT"
-        return [told]
+        return [error]
 
-    def _void(self, player: _Player, given: Late, now: float) -> list[Effect]:
+    def _void(self, player: _Player, given: RefereeLate, now: float) -> list[Effect]:
         player.note("late", given.ask, now, round(given.late_ms))
         self._in_play = False
         late = f"{sentence(Ruling.VOID, player.id)}: {given.late_ms:.0f} ms"
@@ -308,21 +308,21 @@ class Match:
     _TABLE: ClassVar[dict[tuple[Phase, type[Input]], Callable[[Match, _Player, Any, float], list[Effect]]]] = {
         ("INVITED", Joined): _join,
         ("INVITED", Declined): _decline,
-        ("INVITED", Wrong): _wrong,
-        ("INVITED", Failed): _fail,
-        ("INVITED", Late): _void,
+        ("INVITED", InvalidAnswer): _wrong,
+        ("INVITED", NoAnswer): _fail,
+        ("INVITED", RefereeLate): _void,
         ("CALLED", Moved): _move,
-        ("CALLED", Wrong): _wrong,
-        ("CALLED", Failed): _fail,
-        ("CALLED", Late): _void,
+        ("CALLED", InvalidAnswer): _wrong,
+        ("CALLED", NoAnswer): _fail,
+        ("CALLED", RefereeLate): _void,
     }
 
-    # How the match goes on.
+    # The course of the match.
 
-    def _go_on(self, now: float) -> list[Effect]:
-        """When neither side is asked for anything any more: rule, or ask what comes next."""
+    def _continue(self, now: float) -> list[Effect]:
+        """If no request is open, decide the match or send the next requests."""
         a, b = self._players.values()
-        if a.phase in _WANTED or b.phase in _WANTED:
+        if a.phase in _REQUESTED or b.phase in _REQUESTED:
             return []
         if a.fault or b.fault:
             return self._forfeit()
@@ -350,7 +350,7 @@ class Match:
 
     def _forfeit(self) -> list[Effect]:
         faults = {side: player.fault for side, player in self._players.items() if player.fault is not None}
-        # A choice that was made before the other side failed is shown.
+        # The result includes a choice that was made before the other side failed.
         choices = self.game.choices(self._position) | {side: str(move) for side, move in self._moves.items()}
         return self._finish(verdict_by_fault(faults, self._ids(), choices=choices, make_evidence=self._evidence()))
 
@@ -362,13 +362,13 @@ class Match:
         self.stage = stage
         return StageEntered(stage)
 
-    # The pieces that effects are made of.
+    # Building effects.
 
     def _ids(self) -> dict[Side, str]:
         return {side: player.id for side, player in self._players.items()}
 
     def _answer(self, player: _Player, phase: Phase, what: str, ask: int | None, now: float) -> list[Effect]:
-        player.heard()
+        player.note_answer()
         player.phase = phase
         player.note(what, ask, now)
         return []
@@ -377,47 +377,49 @@ class Match:
         player.phase = phase
         player.question = question
         player.retries = player.repeats = 0
-        return self._ask(player, now, now + self._seconds[_WANTED[phase]])
+        return self._ask(player, now, now + self._seconds[_REQUESTED[phase]])
 
     def _ask(self, player: _Player, send_at: float, deadline: float) -> Ask:
         self._asks += 1
         player.ask = self._asks
         player.asked_at = send_at
         player.deadline = deadline
-        return Ask(player.side, player.ask, _WANTED[player.phase], player.question, send_at, deadline)
+        return Ask(player.side, player.ask, _REQUESTED[player.phase], player.question, send_at, deadline)
 
-    def _tell_failed(self, player: _Player, given: Failed, what: What, most: int, again: float | None) -> SendError:
+    def _no_answer_error(
+        self, player: _Player, given: NoAnswer, kind: RequestKind, max_retries: int, retry_at: float | None
+    ) -> SendError:
         fault = GameFault(
             code=given.code,
             detail=CATALOGUE[given.code].sentence,
-            action_required=self._action(what),
+            action_required=self._action(kind),
             retry_count=player.retries,
-            max_retries=most,
-            retryable=again is not None,
+            max_retries=max_retries,
+            retryable=retry_at is not None,
             consequence="Technical loss: no tries are left."
-            if again is None
-            else f"Technical loss if no answer comes within {most} retries.",
-            next_retry_at=again,
+            if retry_at is None
+            else f"Technical loss if no answer comes within {max_retries} retries.",
+            next_retry_at=retry_at,
         )
         return SendError(given.side, given.ask, fault)
 
-    def _tell_wrong(self, player: _Player, given: Wrong, now: float) -> SendError:
+    def _invalid_answer_error(self, player: _Player, given: InvalidAnswer, now: float) -> SendError:
         fault = GameFault(
             code=given.code,
             detail=given.detail,
-            action_required=self._action(_WANTED[player.phase]),
+            action_required=self._action(_REQUESTED[player.phase]),
             retry_count=player.repeats,
             max_retries=MAX_REPEATS,
             retryable=player.fault is None,
-            consequence=_WRONG_AGAIN if player.fault is None else "Technical loss: no tries are left.",
+            consequence=_REPEAT_CONSEQUENCE if player.fault is None else "Technical loss: no tries are left.",
             time_remaining=max(0.0, player.deadline - now),
             context=given.context,
         )
         return SendError(given.side, given.ask, fault)
 
-    def _action(self, what: What) -> str:
+    def _action(self, kind: RequestKind) -> str:
         move = "CHOOSE_PARITY_RESPONSE" if self.game.asks_for_parity else "GAME_MOVE_RESPONSE"
-        return "GAME_JOIN_ACK" if what == "join" else move
+        return "GAME_JOIN_ACK" if kind == "join" else move
 
     def _evidence(self) -> _Evidence:
         return _Evidence(self.stage, self._began, self._players)

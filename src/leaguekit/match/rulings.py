@@ -1,4 +1,4 @@
-"""How a match can end: the closed list of rulings, and the verdict that carries one with its reason and evidence."""
+"""How a match can end: the closed list of rulings, and the verdict with its ruling, reason and evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIN_POINTS, DRAW_POINTS, LOSS_POINTS = 3, 1, 0
 
 
 class Ruling(StrEnum):
-    """Every ruling there is. Of two players' different faults the one that stands first here names the ruling."""
+    """All rulings. If two players have different faults, the one that is listed first is the ruling of the match."""
 
     WIN = "WIN"
     DRAW = "DRAW"
@@ -31,7 +31,7 @@ class Ruling(StrEnum):
 
 
 class Row(NamedTuple):
-    """What a ruling means: the match's status (none if it does not count), who rules it, and what is said of whom."""
+    """What a ruling means: the status of the match (None if it does not count), who decides, and a sentence."""
 
     status: ResultStatus | None
     ruled_by: Literal["game", "referee", "manager"]
@@ -54,7 +54,7 @@ RULINGS: dict[Ruling, Row] = {
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """How a match ended. ``faults`` has the sides that lost technically, each with its own ruling."""
+    """How a match ended. ``faults`` has the sides that lost technically, each with its ruling."""
 
     status: ResultStatus
     ruling: Ruling
@@ -64,7 +64,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     reason: str
     drawn: int | None
     choices: dict[Side, str | None]
-    # Puts the evidence into words: a cost that only those pay who look at it.
+    # Builds the evidence when it is first needed.
     make_evidence: Callable[[], dict[str, Any]]
 
     @property
@@ -102,16 +102,16 @@ def verdict_by_fault(
     choices: dict[Side, str | None],
     make_evidence: Callable[[], dict[str, Any]],
 ) -> Verdict:
-    """The verdict on a match in which one side or both failed: no number is drawn, and nobody wins if both failed."""
+    """The verdict on a match in which one side or both sides are at fault. If both are, nobody wins."""
     winner = None if len(faults) == 2 else other(next(iter(faults)))
-    said = " and ".join(sentence(faults[side], players[side]) for side in SIDES if side in faults)
+    sentences = " and ".join(sentence(faults[side], players[side]) for side in SIDES if side in faults)
     return Verdict(
         status="TECHNICAL_LOSS",
         ruling=min(faults.values(), key=list(Ruling).index),
         winner=winner,
         faults=faults,
         score=score(winner, drawn_game=False),
-        reason=f"{said} - {'no winner' if winner is None else f'{players[winner]} wins by default'}",
+        reason=f"{sentences} - {'no winner' if winner is None else f'{players[winner]} wins by default'}",
         make_evidence=make_evidence,
         drawn=None,
         choices=choices,

@@ -1,6 +1,6 @@
-"""What goes into a match and what comes out: seats and limits, inputs (what happened), effects (what is to be done).
+"""The inputs and the effects of a match: what happened, and what the referee has to do.
 
-An input's ``ask`` is the number of the request that it answers, or None for what a player posted by itself.
+The ``ask`` of an input is the number of the request that it answers; None for a message that a player posted.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from leaguekit.match.rulings import Verdict
 from leaguekit.protocol.fields import MatchState
 from leaguekit.protocol.messages import MoveInfo
 
-What = Literal["join", "move"]
+RequestKind = Literal["join", "move"]
 
 
 class Seat(Struct, frozen=True):
-    """Who plays a side. A suspended player is asked once, without retries, until it answers."""
+    """The player of a side. A suspended player is asked without retries until it answers."""
 
     player_id: str
     suspended: bool = False
 
 
 class Limits(Struct, frozen=True):
-    """Seconds to join and to choose, and the retries after no answer."""
+    """The time limits to join and to choose, in seconds, and the retries after no answer."""
 
     join: float = 5.0
     choice: float = 30.0
@@ -34,7 +34,7 @@ class Limits(Struct, frozen=True):
     backoff: Literal["fixed", "exponential"] = "fixed"
 
     def delay(self, retry: int) -> float:
-        """How long after a failure its retry comes; the first is 1."""
+        """The seconds between a failure and its retry. The first retry is 1."""
         return self.retry_delay * (1 << retry - 1) if self.backoff == "exponential" else self.retry_delay
 
 
@@ -56,7 +56,7 @@ class Declined(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """The side chose; whether that is legal is judged here."""
+    """The side sent a move. The match checks whether it is legal."""
 
     side: Side
     ask: int | None
@@ -64,8 +64,8 @@ class Moved(Struct, frozen=True):
     info: MoveInfo | UnsetType = UNSET
 
 
-class Wrong(Struct, frozen=True):
-    """An answer came in time, but it is wrong."""
+class InvalidAnswer(Struct, frozen=True):
+    """An answer came in time, but is not valid."""
 
     side: Side
     ask: int | None
@@ -74,8 +74,8 @@ class Wrong(Struct, frozen=True):
     context: dict[str, Any] = {}
 
 
-class Failed(Struct, frozen=True):
-    """No answer came: not in time, or the connection failed."""
+class NoAnswer(Struct, frozen=True):
+    """No answer came in time, or the connection failed."""
 
     side: Side
     ask: int
@@ -84,8 +84,8 @@ class Failed(Struct, frozen=True):
     connected: bool = True
 
 
-class Late(Struct, frozen=True):
-    """Our own caller was late beyond repair, or could not call (``why``): nothing can be said of the side."""
+class RefereeLate(Struct, frozen=True):
+    """The referee itself was too late, or could not call (``why``). The side is not at fault."""
 
     side: Side
     ask: int
@@ -94,31 +94,31 @@ class Late(Struct, frozen=True):
 
 
 class Withdrawn(Struct, frozen=True):
-    """The manager has taken the side out of the league."""
+    """The manager has removed the player from the league."""
 
     side: Side
     ruling: Literal["WITHDRAWAL", "DISQUALIFICATION"]
 
 
-Input: TypeAlias = Joined | Declined | Moved | Wrong | Failed | Late | Withdrawn
+Input: TypeAlias = Joined | Declined | Moved | InvalidAnswer | NoAnswer | RefereeLate | Withdrawn
 
 
 # Effects
 
 
 class Ask(Struct, frozen=True):
-    """Send the invitation or the call at ``send_at``, if it is still open then; the answer has until ``deadline``."""
+    """Send the invitation or the call at ``send_at``, unless it is closed then. The answer is due at ``deadline``."""
 
     side: Side
     ask: int
-    what: What
+    what: RequestKind
     question: Question | None
     send_at: float
     deadline: float
 
 
 class GameFault(Struct, frozen=True):
-    """What a GAME_ERROR says."""
+    """The content of a GAME_ERROR."""
 
     code: str
     detail: str
@@ -133,7 +133,7 @@ class GameFault(Struct, frozen=True):
 
 
 class SendError(Struct, frozen=True):
-    """Send a GAME_ERROR at once; without an ask it is the answer to what the player posted by itself."""
+    """Send a GAME_ERROR at once. Without an ask it is the answer to a message that the player posted."""
 
     side: Side
     ask: int | None
@@ -141,23 +141,23 @@ class SendError(Struct, frozen=True):
 
 
 class StageEntered(Struct, frozen=True):
-    """The match has come to a new stage."""
+    """The match has entered a new stage."""
 
     stage: MatchState
 
 
 class Finish(Struct, frozen=True):
-    """The match is over: the last effect."""
+    """The match is over. This is the last effect."""
 
     verdict: Verdict
 
 
 class Void(Struct, frozen=True):
-    """The attempt does not count, by no fault of the players: the last effect."""
+    """The attempt does not count, without any fault of the players. This is the last effect."""
 
     reason: str
     evidence: dict[str, Any]
-    # The player that the referee's machine could not call.
+    # The player that the referee could not call.
     could_not_call: str | None = None
 
 

@@ -1,9 +1,9 @@
-"""The error catalogue, the numbers that JSON-RPC needs, and the exceptions that carry them.
+"""The error catalogue, the numbers of errors in JSON-RPC, and the exceptions.
 
-    ProtocolError     what came from a peer is wrong, or cannot be done; becomes an error answer
-    └── InvalidMessage    its fields are wrong: lists every violation, not only the first
+    ProtocolError         a request of a peer is wrong, or cannot be met; it is answered with an error
+    └── InvalidMessage    the fields of a message are wrong; it has all violations, not only the first
 
-Codes up to E031 are the documents'; those from E040 on are ours, for what no document names.
+Codes up to E031 are from the documents. Codes from E040 on are ours, for errors that no document names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 Severity = Literal["Medium", "High", "Critical"]
 
 
-class Fault(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """One row of the catalogue."""
 
     code: str
@@ -24,14 +24,16 @@ class Fault(NamedTuple):
     remedy: str
 
 
-CATALOGUE: dict[str, Fault] = {
+CATALOGUE: dict[str, CatalogueEntry] = {
     fault.code: fault
     for fault in (
-        Fault("E001", "TIMEOUT_ERROR", "High", True, "No answer came in time.", "Answer within the time limit."),
-        Fault(
+        CatalogueEntry(
+            "E001", "TIMEOUT_ERROR", "High", True, "No answer came in time.", "Answer within the time limit."
+        ),
+        CatalogueEntry(
             "E003", "MISSING_REQUIRED_FIELD", "High", False, "A required field is missing or null.", "Add the field."
         ),
-        Fault(
+        CatalogueEntry(
             "E004",
             "INVALID_PARITY_CHOICE",
             "High",
@@ -39,7 +41,7 @@ CATALOGUE: dict[str, Fault] = {
             "The choice is not exactly even or odd.",
             'Send "even" or "odd", in lower case, as a string.',
         ),
-        Fault(
+        CatalogueEntry(
             "E005",
             "PLAYER_NOT_REGISTERED",
             "High",
@@ -47,7 +49,7 @@ CATALOGUE: dict[str, Fault] = {
             "No such player is registered.",
             "Register, or check the id.",
         ),
-        Fault(
+        CatalogueEntry(
             "E009",
             "CONNECTION_ERROR",
             "Critical",
@@ -55,7 +57,7 @@ CATALOGUE: dict[str, Fault] = {
             "The agent could not be reached.",
             "Keep the agent's server running at its contact_endpoint.",
         ),
-        Fault(
+        CatalogueEntry(
             "E011",
             "AUTH_TOKEN_MISSING",
             "High",
@@ -63,7 +65,7 @@ CATALOGUE: dict[str, Fault] = {
             "The message carries no auth_token.",
             "Send the auth_token that the registration answer gave you.",
         ),
-        Fault(
+        CatalogueEntry(
             "E012",
             "AUTH_TOKEN_INVALID",
             "High",
@@ -71,7 +73,7 @@ CATALOGUE: dict[str, Fault] = {
             "The auth_token is not valid here.",
             "Send the auth_token of your latest registration in this league.",
         ),
-        Fault(
+        CatalogueEntry(
             "E015",
             "MATCH_ID_MISMATCH",
             "High",
@@ -79,7 +81,7 @@ CATALOGUE: dict[str, Fault] = {
             "The match_id is not that of the match in question.",
             "Echo the match_id of the request.",
         ),
-        Fault(
+        CatalogueEntry(
             "E018",
             "PROTOCOL_VERSION_MISMATCH",
             "High",
@@ -87,7 +89,7 @@ CATALOGUE: dict[str, Fault] = {
             "The protocol or its version is not supported.",
             'Send protocol "league.v2" and a protocol_version 2.x from 2.0.0 on.',
         ),
-        Fault(
+        CatalogueEntry(
             "E019",
             "LATE_REGISTRATION",
             "High",
@@ -95,8 +97,10 @@ CATALOGUE: dict[str, Fault] = {
             "The league has started; registration is closed.",
             "Register before the start, or ask the operator.",
         ),
-        Fault("E020", "LEAGUE_FULL", "High", False, "The league has no place left.", "Ask the operator for a place."),
-        Fault(
+        CatalogueEntry(
+            "E020", "LEAGUE_FULL", "High", False, "The league has no place left.", "Ask the operator for a place."
+        ),
+        CatalogueEntry(
             "E021",
             "INVALID_TIMESTAMP",
             "Medium",
@@ -104,7 +108,7 @@ CATALOGUE: dict[str, Fault] = {
             "A timestamp is not ISO 8601 in UTC.",
             "Send YYYY-MM-DDTHH:MM:SSZ.",
         ),
-        Fault(
+        CatalogueEntry(
             "E030",
             "LEAGUE_NOT_STARTED",
             "Medium",
@@ -112,9 +116,11 @@ CATALOGUE: dict[str, Fault] = {
             "The league has not started yet.",
             "Wait for the first ROUND_ANNOUNCEMENT.",
         ),
-        Fault("E031", "LEAGUE_ALREADY_COMPLETE", "Medium", False, "The league is over.", "Nothing is left to do."),
-        Fault("E040", "INVALID_JSON", "High", False, "The body is not JSON.", "Send one JSON text in UTF-8."),
-        Fault(
+        CatalogueEntry(
+            "E031", "LEAGUE_ALREADY_COMPLETE", "Medium", False, "The league is over.", "Nothing is left to do."
+        ),
+        CatalogueEntry("E040", "INVALID_JSON", "High", False, "The body is not JSON.", "Send one JSON text in UTF-8."),
+        CatalogueEntry(
             "E041",
             "INVALID_REQUEST",
             "High",
@@ -122,11 +128,13 @@ CATALOGUE: dict[str, Fault] = {
             "The JSON is no JSON-RPC 2.0 request.",
             'Send {"jsonrpc": "2.0", "method": …, "params": {…}, "id": …}.',
         ),
-        Fault(
+        CatalogueEntry(
             "E042", "UNKNOWN_METHOD", "High", False, "There is no such method here.", "Call one of the listed methods."
         ),
-        Fault("E043", "INVALID_FIELD_TYPE", "High", False, "A field has the wrong type.", "Send the type expected."),
-        Fault(
+        CatalogueEntry(
+            "E043", "INVALID_FIELD_TYPE", "High", False, "A field has the wrong type.", "Send the type expected."
+        ),
+        CatalogueEntry(
             "E044",
             "INVALID_FIELD_VALUE",
             "High",
@@ -134,7 +142,7 @@ CATALOGUE: dict[str, Fault] = {
             "A field has a value that is not allowed.",
             "Send an allowed one.",
         ),
-        Fault(
+        CatalogueEntry(
             "E045",
             "MESSAGE_TYPE_MISMATCH",
             "High",
@@ -142,7 +150,7 @@ CATALOGUE: dict[str, Fault] = {
             "The message_type is unknown, or does not fit the method.",
             "Send the message_type that the method expects.",
         ),
-        Fault(
+        CatalogueEntry(
             "E046",
             "MESSAGE_TOO_LARGE",
             "High",
@@ -150,10 +158,10 @@ CATALOGUE: dict[str, Fault] = {
             "The message is too large.",
             "Send fewer bytes: the detail states the limit.",
         ),
-        Fault(
+        CatalogueEntry(
             "E047", "DUPLICATE_NAME", "Medium", False, "The display_name is taken.", "Choose a different display_name."
         ),
-        Fault(
+        CatalogueEntry(
             "E048",
             "ENDPOINT_UNREACHABLE",
             "High",
@@ -161,7 +169,7 @@ CATALOGUE: dict[str, Fault] = {
             "Nothing answers at the contact_endpoint.",
             "Start the agent's server before it registers, at an address of its own that the manager can reach.",
         ),
-        Fault(
+        CatalogueEntry(
             "E049",
             "UNSUPPORTED_GAME",
             "High",
@@ -169,11 +177,11 @@ CATALOGUE: dict[str, Fault] = {
             "The agent does not support the league's game.",
             "Include the league's game in game_types; use a strategy that can play it.",
         ),
-        Fault("E050", "MATCH_NOT_FOUND", "High", False, "There is no such match here.", "Check the match_id."),
-        Fault(
+        CatalogueEntry("E050", "MATCH_NOT_FOUND", "High", False, "There is no such match here.", "Check the match_id."),
+        CatalogueEntry(
             "E051", "MATCH_STATE_ERROR", "Medium", False, "The match is not in a state for this.", "Wait to be called."
         ),
-        Fault(
+        CatalogueEntry(
             "E052",
             "INVALID_QUERY_TYPE",
             "Medium",
@@ -181,8 +189,10 @@ CATALOGUE: dict[str, Fault] = {
             "There is no such query.",
             "Ask for GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH, GET_PLAYER_STATS or GET_STATUS.",
         ),
-        Fault("E053", "LEAGUE_NOT_FOUND", "High", False, "There is no such league here.", "Check the league_id."),
-        Fault(
+        CatalogueEntry(
+            "E053", "LEAGUE_NOT_FOUND", "High", False, "There is no such league here.", "Check the league_id."
+        ),
+        CatalogueEntry(
             "E054",
             "DUPLICATE_REPORT",
             "Medium",
@@ -190,7 +200,7 @@ CATALOGUE: dict[str, Fault] = {
             "The match's result has been reported.",
             "Nothing is left to do.",
         ),
-        Fault(
+        CatalogueEntry(
             "E055",
             "SENDER_MISMATCH",
             "High",
@@ -198,7 +208,7 @@ CATALOGUE: dict[str, Fault] = {
             "The sender is not the agent whose token this is.",
             "Send your own type:id as sender.",
         ),
-        Fault(
+        CatalogueEntry(
             "E056",
             "INVALID_RESULT",
             "High",
@@ -206,14 +216,16 @@ CATALOGUE: dict[str, Fault] = {
             "The result contradicts itself or the game's rules.",
             "Report winner, score, choices and number that fit each other.",
         ),
-        Fault("E057", "INVALID_MOVE", "High", False, "The move is not legal.", "Choose one of valid_options."),
-        Fault("E058", "NOT_ALLOWED", "High", False, "This agent may not do that.", "Ask the operator."),
-        Fault("E059", "RATE_LIMITED", "Medium", True, "Too many requests.", "Slow down and try again."),
-        Fault("E060", "INTERNAL_ERROR", "Critical", True, "The server failed.", "Try again; tell the operator."),
+        CatalogueEntry("E057", "INVALID_MOVE", "High", False, "The move is not legal.", "Choose one of valid_options."),
+        CatalogueEntry("E058", "NOT_ALLOWED", "High", False, "This agent may not do that.", "Ask the operator."),
+        CatalogueEntry("E059", "RATE_LIMITED", "Medium", True, "Too many requests.", "Slow down and try again."),
+        CatalogueEntry(
+            "E060", "INTERNAL_ERROR", "Critical", True, "The server failed.", "Try again; tell the operator."
+        ),
     )
 }
 
-# Causes that make a request malformed, and the JSON-RPC number each has under every method.
+# Errors of malformed requests. Each has the same JSON-RPC number under every method.
 _MALFORMED: dict[str, tuple[int, str]] = {
     "E040": (-32700, "Parse error"),
     "E041": (-32600, "Invalid Request"),
@@ -229,7 +241,7 @@ _MALFORMED: dict[str, tuple[int, str]] = {
 }
 
 _INVALID_TOKEN = "Invalid auth token"  # noqa: S105 - an error's text, not a secret
-# Document 001's tables: a number and a text for a method and a cause.
+# The tables of document 001: the number and the text of an error under a method.
 _DOCUMENTED: dict[tuple[str, str], tuple[int, str]] = {
     ("register_referee", "E020"): (1001, "League full"),
     ("register_referee", "E048"): (1002, "Invalid endpoint"),
@@ -259,8 +271,7 @@ _DOCUMENTED: dict[tuple[str, str], tuple[int, str]] = {
     ("league_query", "E052"): (6002, "Invalid query type"),
     ("league_query", "E053"): (6003, "League not found"),
 }
-# Methods that the documents have no table for take the numbers of the method most like them. (A player may post its
-# answer by itself instead of returning it.)
+# The documents have no table for these methods. They have the numbers of the most similar method.
 _SAME_AS = {
     "game_join_ack": ("handle_game_invitation", ("E012", "E005", "E050", "E001")),
     "choose_parity_response": ("parity_choose", ("E012", "E004", "E051", "E001")),
@@ -285,13 +296,13 @@ _DOCUMENTED |= {
 
 
 def documented_number(method: str, code: str) -> int | None:
-    """Document 001's number for a cause under a method, or None if its table has no such row."""
+    """The number of an error under a method in document 001, or None if its table has no such row."""
     row = _DOCUMENTED.get((method, code))
     return None if row is None else row[0]
 
 
 def rpc_number(method: str | None, code: str) -> tuple[int, str]:
-    """The JSON-RPC error number and text for a cause: malformed, documented, or the code's own digits and name."""
+    """The JSON-RPC number and text of an error: of a malformed request, from document 001, or from the code itself."""
     if (row := _MALFORMED.get(code)) is not None:
         return row
     if method is not None and (row := _DOCUMENTED.get((method, code))) is not None:
@@ -300,7 +311,7 @@ def rpc_number(method: str | None, code: str) -> tuple[int, str]:
 
 
 class Violation(NamedTuple):
-    """One thing that is wrong with a message: where, what came, what would be right, and who says so."""
+    """An error in a message: its path, what came, what was expected, and the requirement."""
 
     path: str
     code: str
@@ -313,14 +324,14 @@ class Violation(NamedTuple):
         return f"{self.path}: {self.came}; expected {self.expected}{source}"
 
     def plain(self) -> dict[str, str]:
-        """For JSON: without the requirement where there is none."""
+        """The fields as JSON, without an empty requirement."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class ProtocolError(Exception):
-    """A request that cannot be met, and why.
+    """A request that cannot be met.
 
-    ``data`` holds the fields that document 001 puts beside an error of this cause (``previous_report_time`` …).
+    ``data`` has the additional fields that document 001 gives an error of this kind (``previous_report_time`` …).
     """
 
     def __init__(
@@ -340,14 +351,14 @@ class ProtocolError(Exception):
 
 
 class InvalidMessage(ProtocolError):
-    """A message whose fields are wrong, with everything that is wrong with it."""
+    """A message whose fields are wrong, with all violations."""
 
-    # What to call the whole message by, when several things are wrong.
-    _FIRST = ("E018", "E045", "E003", "E011", "E043", "E044", "E021")
+    # The code of the first of these violations is the code of the message.
+    _PRIORITY = ("E018", "E045", "E003", "E011", "E043", "E044", "E021")
 
     def __init__(self, violations: list[Violation]) -> None:
         self.violations = violations
-        worst = min(violations, key=lambda one: self._FIRST.index(one.code) if one.code in self._FIRST else 99)
+        worst = min(violations, key=lambda one: self._PRIORITY.index(one.code) if one.code in self._PRIORITY else 99)
         super().__init__(
             worst.code,
             "; ".join(str(violation) for violation in violations),

@@ -1,4 +1,4 @@
-"""Who is who: ids of agents, matches and conversations, senders, and protocol versions."""
+"""Identifiers: agents, matches, conversations, senders, and protocol versions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ PROTOCOL_VERSION = "2.1.0"
 OLDEST_VERSION = "2.0.0"
 
 AgentRole = Literal["league_manager", "referee", "player"]
+# The roles that register with a manager.
+Role = Literal["player", "referee"]
 MANAGER = "league_manager"
 
 _VERSION = re.compile(r"2\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:\+[0-9A-Za-z.-]+)?")
@@ -17,14 +19,14 @@ _MATCH = re.compile(r"R([1-9][0-9]*)M([1-9][0-9]*)")
 
 
 class Sender(NamedTuple):
-    """``player:P01`` taken apart; the manager needs no id."""
+    """The parts of a sender such as ``player:P01``. The manager needs no id."""
 
     role: AgentRole
     id: str | None
 
 
 def player_id(number: int) -> str:
-    """P01 … P99, P100: two digits at least."""
+    """P01 … P99, P100: at least two digits."""
     return f"P{number:02d}"
 
 
@@ -37,7 +39,7 @@ def match_id(round_id: int, number: int) -> str:
 
 
 def match_numbers(match: str) -> tuple[int, int]:
-    """(round, number in the round) of a match id: what to sort matches by."""
+    """(round, number in the round) of a match id. Matches are sorted by it."""
     found = _MATCH.fullmatch(match)
     if found is None:
         raise ValueError(f"match id {match!r} is not of the form R1M1")
@@ -45,20 +47,20 @@ def match_numbers(match: str) -> tuple[int, int]:
 
 
 def match_conversation(match: str, attempt: int = 1) -> str:
-    """One conversation a match and attempt: ``conv-r1m1-001``."""
+    """The conversation id of an attempt at a match, such as ``conv-r1m1-001``."""
     return f"conv-{match.lower()}-{attempt:03d}"
 
 
-def sender_of(role: Literal["referee", "player"], agent_id: str) -> str:
+def sender_of(role: Role, agent_id: str) -> str:
     return f"{role}:{agent_id}"
 
 
 def read_sender(text: str) -> Sender:
-    """The parts of a valid ``sender``; the decoder has already refused what is not one."""
+    """The parts of a valid ``sender``. The decoder has already rejected invalid ones."""
     role, _, agent_id = text.partition(":")
     return Sender(role, agent_id or None)  # type: ignore[arg-type]  # the field's pattern allows these roles only
 
 
-def speaks(version: str) -> bool:
-    """Whether we can work with an agent of that protocol version: any release 2.x from 2.0.0 on."""
+def is_supported_version(version: str) -> bool:
+    """Whether a protocol version is supported: any release 2.x from 2.0.0 on."""
     return _VERSION.fullmatch(version) is not None

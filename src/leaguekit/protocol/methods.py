@@ -1,14 +1,17 @@
-"""The JSON-RPC methods: who calls them, what they carry, what answers them, and how long that may take.
+"""The JSON-RPC methods: receivers, request and answer messages, and time limits.
 
-Document 001 gives each a name of its own, document 002 takes the message type for one; we send the former and accept
-both, in either case.
+Document 001 gives each method a name. Document 002 uses the message type as the name. We send the name of document 001
+and accept both, in upper and in lower case.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import decode, of_type, prepare_decoder
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import AgentRole
@@ -17,7 +20,7 @@ from leaguekit.protocol.rpc import Call, params_of
 
 
 class Method(NamedTuple):
-    """One row of the table. ``seconds`` is the time limit for the answer."""
+    """A method. ``seconds`` is the time limit for the answer."""
 
     name: str
     request: type[Message]
@@ -28,7 +31,7 @@ class Method(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name it is called by: its own, the message type in either case, and what agents are known to send."""
+        """All accepted names: its own, the message type in both cases, and other names that agents use."""
         wire = message_type(self.request)
         return (self.name, wire, wire.lower(), *self.other_names)
 
@@ -36,7 +39,7 @@ class Method(NamedTuple):
 _MANAGER: tuple[AgentRole, ...] = ("league_manager",)
 _REFEREE: tuple[AgentRole, ...] = ("referee",)
 _PLAYER: tuple[AgentRole, ...] = ("player",)
-_EVERYBODY = _PLAYER + _REFEREE
+_PLAYER_AND_REFEREE = _PLAYER + _REFEREE
 
 METHODS: tuple[Method, ...] = (
     Method("register_referee", m.RefereeRegisterRequest, m.RefereeRegisterResponse, _MANAGER),
@@ -49,34 +52,48 @@ METHODS: tuple[Method, ...] = (
     Method("game_join_ack", m.GameJoinAck, m.MatchMessageAck, _REFEREE),
     Method("choose_parity_response", m.ChooseParityResponse, m.MatchMessageAck, _REFEREE),
     Method("game_move_response", m.GameMoveResponse, m.MatchMessageAck, _REFEREE),
-    Method("notify_round", m.RoundAnnouncement, m.RoundAnnouncementAck, _EVERYBODY),
+    Method("notify_round", m.RoundAnnouncement, m.RoundAnnouncementAck, _PLAYER_AND_REFEREE),
     Method("update_standings", m.LeagueStandingsUpdate, m.StandingsUpdateAck, _PLAYER),
-    Method("notify_round_completed", m.RoundCompleted, m.RoundCompletedAck, _EVERYBODY),
-    Method("notify_league_completed", m.LeagueCompleted, m.LeagueCompletedAck, _EVERYBODY),
+    Method("notify_round_completed", m.RoundCompleted, m.RoundCompletedAck, _PLAYER_AND_REFEREE),
+    Method("notify_league_completed", m.LeagueCompleted, m.LeagueCompletedAck, _PLAYER_AND_REFEREE),
     Method("handle_game_invitation", m.GameInvitation, m.GameJoinAck, _PLAYER, 5.0),
     Method("parity_choose", m.ChooseParityCall, m.ChooseParityResponse, _PLAYER, 30.0, ("choose_parity",)),
     Method("choose_move", m.GameMoveCall, m.GameMoveResponse, _PLAYER, 30.0),
     Method("notify_match_result", m.GameOver, m.GameOverAck, _PLAYER, 5.0),
     Method("notify_game_error", m.GameError, m.GameErrorAck, _PLAYER),
-    # Document 001 gives it no name; a manager may send it as document 002 says.
-    Method("league_error", m.LeagueError, m.LeagueErrorAck, _EVERYBODY, other_names=("notify_league_error",)),
+    # Document 001 gives it no name. A manager may send it as document 002 says.
+    Method("league_error", m.LeagueError, m.LeagueErrorAck, _PLAYER_AND_REFEREE, other_names=("notify_league_error",)),
 )
 
 BY_NAME: dict[str, Method] = {name: method for method in METHODS for name in method.names}
 BY_REQUEST: dict[type[Message], Method] = {method.request: method for method in METHODS}
-# Checks that somebody is there; empty params, any answer will do.
+# Checks that an agent answers. Its params are empty, and any answer is accepted.
 PING = "ping"
 
 
+class Pong(msgspec.Struct):
+    """The answer to a ping. An agent may state its id, its league, and the registration that it has sent."""
+
+    result: dict[str, Any]
+
+
+def read_pong(body: bytes) -> dict[str, Any]:
+    """The fields that an agent states in its answer to a ping; empty if the answer has another form."""
+    try:
+        return msgspec.json.decode(body, type=Pong).result
+    except DECODE_ERRORS:
+        return {}
+
+
 def prepare_decoders(role: AgentRole) -> None:
-    """Do now what the first calls to an agent of that role would else wait for: a millisecond or two each."""
+    """Prepare the decoders of all calls to an agent of that role. Each takes a millisecond or two."""
     for method in METHODS:
         if role in method.receivers:
             prepare_decoder(method.request)
 
 
 def read_call(call: Call, role: AgentRole) -> tuple[Method, Message]:
-    """What a call asks an agent of that role to do. Raises ProtocolError for an unknown method or a wrong message."""
+    """The method and the message of a call to an agent of that role. Raises ProtocolError if either is not valid."""
     method = BY_NAME.get(call.method)
     if method is None or role not in method.receivers:
         known = ", ".join(one.name for one in METHODS if role in one.receivers)

@@ -1,9 +1,9 @@
-"""Texts that must match a pattern: ids, timestamps, senders, versions, URLs.
+"""Checks texts by patterns: ids, timestamps, senders, versions, URLs.
 
-msgspec would match patterns itself, by Python's regular expressions, at a third of a microsecond a field: longer than
-all the rest of decoding. The same few texts come again and again, so each pattern remembers what it has matched, and
-for each Struct a function is generated (as dataclasses generate theirs) that looks all its texts up in one expression.
-Only a text not seen before is matched. ``benchmarks/protocol.py`` has the figures.
+msgspec can match patterns itself, by Python's regular expressions. That takes a third of a microsecond per field, which
+is more than all the rest of decoding. The same texts come again and again. So each pattern caches the texts that it has
+matched. For each Struct a function is generated, as dataclasses generate theirs, which looks up all texts of the Struct
+in one expression. Only a new text is matched. ``benchmarks/protocol.py`` has the figures.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, inspect
 
-MAX_REMEMBERED = 4_096
-# What stands for "no text" in an optional field; msgspec has checked that it may.
+MAX_CACHED_TEXTS = 4_096
+# The values of an optional field without a text. msgspec has checked that they are allowed.
 _NOTHING = (UNSET, None)
 Checker = Callable[[Any], bool]
 
 
 class Pattern:
-    """A regular expression that remembers what it has matched."""
+    """A regular expression with a cache of the texts that it has matched."""
 
     def __init__(self, expression: str) -> None:
         self._matches = re.compile(expression).fullmatch
         self.known: set[Any] = set(_NOTHING)
 
     def fits(self, text: Any) -> bool:
-        """Whether a text matches that is not known to."""
+        """Whether a text matches that is not in the cache."""
         if self._matches(text) is None:
             return False
-        if len(self.known) >= MAX_REMEMBERED:
+        if len(self.known) >= MAX_CACHED_TEXTS:
             self.known.clear()
             self.known.update(_NOTHING)
         self.known.add(text)
@@ -40,7 +40,7 @@ class Pattern:
 
 
 def valid(kind: Any, text: str) -> bool:
-    """Whether a text is right for one of the types in ``fields``."""
+    """Whether a text is valid for one of the types in ``fields``."""
     try:
         msgspec.convert(text, kind)
     except msgspec.ValidationError:
@@ -50,7 +50,7 @@ def valid(kind: Any, text: str) -> bool:
 
 
 def checker(struct: type[Struct]) -> Checker:
-    """A function of a Struct: do all its texts match?"""
+    """Generate the function that checks all texts of a Struct."""
     names = _Named()
     expression = _expression(inspect.type_info(struct), "m", names)
     function: Checker = eval(f"lambda m: {expression or True}", {"UNSET": UNSET, **names})  # noqa: S307 - our own text
@@ -58,17 +58,17 @@ def checker(struct: type[Struct]) -> Checker:
 
 
 class _Named(dict[str, Any]):
-    """The names that a generated function uses, two a pattern."""
+    """The names that a generated function uses, two per pattern."""
 
     def of(self, pattern: Pattern) -> tuple[str, str]:
-        """Those of what it knows and of how it matches."""
+        """The names of a pattern's cache and of its method ``fits``."""
         known, fits = f"known{id(pattern)}", f"fits{id(pattern)}"
         self[known], self[fits] = pattern.known, pattern.fits
         return known, fits
 
 
 def _expression(kind: inspect.Type, value: str, names: _Named) -> str:
-    """An expression that is true if all texts in a value are right; empty if it has none."""
+    """An expression that is true if all texts in a value match; empty if the value has no texts."""
     if (pattern := _pattern(kind)) is not None:
         known, fits = names.of(pattern)
         return f"({value} in {known} or {fits}({value}))"
@@ -92,7 +92,7 @@ def _expression(kind: inspect.Type, value: str, names: _Named) -> str:
 
 
 def _field(field: inspect.Field, value: str, names: _Named) -> str:
-    """The same for a field, which must not be looked into when it is not there."""
+    """The same for a field of a Struct, which may be missing."""
     expression = _expression(field.type, value, names)
     if not expression or field.required:
         return expression
@@ -100,7 +100,7 @@ def _field(field: inspect.Field, value: str, names: _Named) -> str:
 
 
 def _pattern(kind: inspect.Type) -> Pattern | None:
-    """The pattern of a value that is itself a text, optional or not."""
+    """The pattern of a type that is a text, optional or not."""
     match kind:
         case inspect.Metadata(type=inner, extra=extra):
             found: Pattern | None = (extra or {}).get("pattern")

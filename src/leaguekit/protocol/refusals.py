@@ -1,4 +1,4 @@
-"""A refused call as each kind of agent answers it: the number, the text, and a whole error message as data."""
+"""The errors with which each kind of agent answers invalid calls: a number, a text, and a complete message as data."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.fields import ConversationId, MatchId, Name, PlayerId
 from leaguekit.protocol.ids import MANAGER
@@ -21,8 +22,8 @@ _CONSEQUENCE = "This message does not count."
 Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
 
 
-class _Known(msgspec.Struct):
-    """What can be told of a refused call's message, field by field, whatever else is wrong with it."""
+class _RequestFields(msgspec.Struct):
+    """Fields of the message of a rejected call. Each is used if it is valid, whatever else is wrong."""
 
     message_type: msgspec.Raw = msgspec.Raw(b"")
     conversation_id: msgspec.Raw = msgspec.Raw(b"")
@@ -34,10 +35,10 @@ class _Known(msgspec.Struct):
 def manager_refusal(
     now: Callable[[], datetime], player_with: Callable[[str], str | None] = lambda _token: None
 ) -> Refuse:
-    """The manager's errors carry a LEAGUE_ERROR. It names the player whose token came, or that the message names."""
+    """Errors of a manager contain a LEAGUE_ERROR. It names the player with the token, or the player in the message."""
 
     def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
-        known = _known(call)
+        known = _request_fields(call)
         token = _text(known.auth_token)
         player = None if token is None else player_with(token)
         message = league_error(
@@ -58,10 +59,10 @@ def manager_refusal(
 
 
 def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
-    """A referee's errors carry a GAME_ERROR."""
+    """Errors of a referee contain a GAME_ERROR."""
 
     def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
-        known = _known(call)
+        known = _request_fields(call)
         message = game_error(
             envelope(sender, now(), _conversation(known)),
             code=error.code,
@@ -82,7 +83,7 @@ def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
 
 
 def player_refusal(error: ProtocolError, call: Call | Refused) -> RpcError:
-    """A player's errors carry code, name and context only: the error messages are the manager's and the referee's."""
+    """Errors of a player contain only code, name and context: the documents give players no error message."""
     number, text = rpc_number(_method(call), error.code)
     context = {"detail": error.detail, "remedy": error.fault.remedy} | error.context
     data = {"error_code": error.code, "error_name": error.fault.name, "context": context} | error.data
@@ -99,11 +100,11 @@ def _method(call: Call | Refused) -> str | None:
     return None if method is None else method.name
 
 
-def _known(call: Call | Refused) -> _Known:
+def _request_fields(call: Call | Refused) -> _RequestFields:
     try:
-        return msgspec.json.decode(call.params, type=_Known) if isinstance(call, Call) else _Known()
+        return msgspec.json.decode(call.params, type=_RequestFields) if isinstance(call, Call) else _RequestFields()
     except msgspec.DecodeError:
-        return _Known()
+        return _RequestFields()
 
 
 def _valid(raw: msgspec.Raw, kind: Any) -> str | UnsetType:
@@ -114,13 +115,13 @@ def _valid(raw: msgspec.Raw, kind: Any) -> str | UnsetType:
 def _text(raw: msgspec.Raw) -> str | None:
     try:
         return msgspec.json.decode(raw, type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         return None
 
 
-def _conversation(known: _Known) -> str:
+def _conversation(known: _RequestFields) -> str:
     return _valid(known.conversation_id, ConversationId) or "conv-error"
 
 
-def _original(known: _Known, call: Call | Refused) -> str:
+def _original(known: _RequestFields, call: Call | Refused) -> str:
     return _valid(known.message_type, Name) or (call.method or "unknown")[:100]

@@ -1,4 +1,4 @@
-"""Answers to our own calls, as messages: read at one go where all is well, and with care where it is not."""
+"""Decodes the answers to our own calls. A valid answer is decoded in one step, any other in several."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from leaguekit.protocol.rpc import read_answer
 AnswerT = TypeVar("AnswerT", bound=Message)
 
 
-class _Plain(msgspec.Struct):
-    """An answer that is right in every way."""
+class _ValidResponse(msgspec.Struct):
+    """A response that is valid in every respect."""
 
     result: Union[EVERY_MESSAGE]  # type: ignore[valid-type]  # noqa: UP007 - a tuple of them
     id: int
     error: None = None
 
 
-_plain = msgspec.json.Decoder(_Plain)
+_valid_response = msgspec.json.Decoder(_ValidResponse)
 
 
 def answer_of(kind: type[AnswerT], body: bytes, call_id: int) -> AnswerT:
     """The message that answers our call.
 
-    Raises RpcRefusal if the peer refused the call, and ProtocolError if this is no such answer to it.
+    Raises RpcRefusal if the peer rejected the call, and ProtocolError if the body is not a valid answer to it.
     """
-    message = _read_plain(body, call_id)
+    message = _read_valid(body, call_id)
     if isinstance(message, kind):
         return message
     return of_type(kind, message or decode(read_answer(body, call_id)))
 
 
-def _read_plain(body: bytes, call_id: int) -> Message | None:
-    """The message in an answer that is right; None if only a closer look can tell what is wrong, if anything."""
+def _read_valid(body: bytes, call_id: int) -> Message | None:
+    """The message in a valid response; None if the response needs a closer look."""
     try:
         check_text(body)
-        answer = _plain.decode(body)
+        answer = _valid_response.decode(body)
     except (ProtocolError, msgspec.DecodeError):
         return None
     message: Message = answer.result

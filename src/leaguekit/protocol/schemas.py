@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12 of every message, made from the Structs: what agent authors in other languages work from."""
+"""JSON Schemas (2020-12) of all messages, generated from the Structs, for agents in other languages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def message_schemas() -> dict[str, Schema]:
     for component in components.values():
         for field in component["properties"].values():
             if "enum" in field:
-                # A value judged by rule is taken as anything by the decoder; what is right is the enumeration.
+                # The decoder accepts any value here, because a rule checks it later. The enumeration is the rule.
                 field.pop("anyOf", None)
     schemas = {}
     for message, reference in zip(EVERY_MESSAGE, references, strict=True):
@@ -35,7 +35,7 @@ def message_schemas() -> dict[str, Schema]:
 
 
 def index() -> Schema:
-    """One schema that accepts any message, by reference to the files beside it."""
+    """A schema that accepts any message, by reference to the files of the messages."""
     return {
         "$schema": DIALECT,
         "title": "league.v2",
@@ -45,31 +45,31 @@ def index() -> Schema:
 
 
 def encoded(schema: Schema) -> bytes:
-    """A schema as the file we publish."""
+    """The content of the file in which a schema is published."""
     return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
 
 
 def _structs(messages: tuple[type[Message], ...]) -> list[type[msgspec.Struct]]:
-    """The messages and every Struct that stands in one of their fields."""
+    """The messages and all Structs in their fields."""
     found: dict[type[msgspec.Struct], None] = {}
 
-    def look(kind: msgspec.inspect.Type) -> None:
+    def collect(kind: msgspec.inspect.Type) -> None:
         match kind:
             case msgspec.inspect.StructType(cls=struct, fields=fields):
                 if struct not in found:
                     found[struct] = None
                     for field in fields:
-                        look(field.type)
+                        collect(field.type)
             case msgspec.inspect.ListType(item_type=item):
-                look(item)
+                collect(item)
             case msgspec.inspect.UnionType(types=types):
                 for one in types:
-                    look(one)
+                    collect(one)
             case msgspec.inspect.Metadata(type=inner):
-                look(inner)
+                collect(inner)
 
     for kind in msgspec.inspect.multi_type_info(messages):
-        look(kind)
+        collect(kind)
     return list(found)
 
 

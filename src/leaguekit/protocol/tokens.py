@@ -1,8 +1,9 @@
-"""Tokens: made at registration, recognised by a verifier, and derived for whoever must not learn the real one.
+"""Tokens of agents, verifiers to recognise them, and tokens that are derived from them.
 
-The manager keeps two values of a token and forgets the token itself: ``verifier``, by which it recognises the token,
-and ``signing_key``, which never leaves the manager. What one agent shows another is derived under that key for one
-purpose, so that it proves who is speaking and opens nothing else.
+The manager makes a token at registration. It stores two values instead of the token: the ``verifier``, by which it
+recognises the token, and the ``signing_key``, which never leaves the manager. An agent does not send its token to
+another agent. It sends a token that is derived under the signing key for one purpose. The derived token proves the
+identity of the sender for that purpose, and cannot be used for anything else.
 """
 
 from __future__ import annotations
@@ -15,35 +16,35 @@ from functools import lru_cache
 from hmac import compare_digest
 
 ENTROPY_BYTES = 32
-# Ours are much shorter; what strangers send instead must not fill the memory.
-LONGEST_REMEMBERED = 128
-# What a manager's ``token_scheme`` says when callers show tokens that are derived as below.
+# Only tokens up to this length are cached, so that invalid ones cannot fill the memory. Valid tokens are much shorter.
+MAX_CACHED = 128
+# The value of ``token_scheme`` for tokens that are derived as below.
 SCHEME = "derived"
-# What tokens and codes look like in a text.
+# Tokens and codes in a text.
 _TOKEN = re.compile(r"\b(?:tok|drv|adm)-[\w-]{20,}")
 _CODE = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{4}(?:-[0-9A-HJKMNP-TV-Z]{4}){3}\b")
-# What is within them: most texts have none of it, and looking for these takes a tenth of the time.
+# Parts of tokens and codes. Most texts have none of them, and searching for them takes a tenth of the time.
 _IN_TOKEN = ("tok-", "drv-", "adm-")
 _IN_CODE = re.compile(r"-[0-9A-HJKMNP-TV-Z]{4}-")
 
 
 def new_token(agent_id: str, entropy: bytes) -> str:
-    """A token of 256 random bits, ``tok-p01-…``; the randomness is passed in."""
+    """A token of 256 random bits, such as ``tok-p01-…``. The random bytes are passed in."""
     if len(entropy) != ENTROPY_BYTES:
         raise ValueError(f"a token needs {ENTROPY_BYTES} random bytes, got {len(entropy)}")
     return f"tok-{agent_id.lower()}-{_text(entropy)}"
 
 
 def verifier(token: str) -> bytes:
-    """What a token is recognised by."""
-    return _verifier(token) if len(token) <= LONGEST_REMEMBERED else _hashed(token)
+    """The value by which a token is recognised."""
+    return _verifier(token) if len(token) <= MAX_CACHED else _hashed(token)
 
 
 def _hashed(token: str) -> bytes:
     return hashlib.sha256(b"verify" + token.encode()).digest()
 
 
-# Every request shows a token, and the manager looks at it twice: 0.2 instead of 1 µs each time.
+# Every request has a token, and the manager checks it twice. The cache takes 0.2 µs instead of 1 µs.
 _verifier = lru_cache(maxsize=1_024)(_hashed)
 
 
@@ -52,58 +53,58 @@ def signing_key(token: str) -> bytes:
     return hashlib.sha256(b"sign" + token.encode()).digest()
 
 
-def recognised(token: str, known: bytes) -> bool:
-    """Whether this is the token behind a verifier, in constant time."""
+def matches_verifier(token: str, known: bytes) -> bool:
+    """Whether a token has this verifier, compared in constant time."""
     return compare_digest(verifier(token), known)
 
 
-def same(shown: str, expected: str) -> bool:
-    """Whether a derived token is the expected one, in constant time."""
+def are_equal(given: str, expected: str) -> bool:
+    """Whether two tokens are equal, compared in constant time."""
     try:
-        return compare_digest(shown, expected)
+        return compare_digest(given, expected)
     except TypeError:
-        # As texts it compares ASCII only.
-        return compare_digest(shown.encode(), expected.encode())
+        # ``compare_digest`` accepts only ASCII in texts.
+        return compare_digest(given.encode(), expected.encode())
 
 
 def referee_to_player(key: bytes, league_id: str, match_id: str, attempt: int, referee_id: str) -> str:
-    """What a referee shows a player, under the player's key: for this match, attempt and referee only."""
+    """The token that a referee sends to a player, under the player's key. Valid for one match, attempt and referee."""
     return _derived(key, "referee to player", league_id, match_id, str(attempt), referee_id)
 
 
 def player_to_referee(key: bytes, league_id: str, match_id: str, attempt: int, referee_id: str) -> str:
-    """What a player shows a referee, under the player's own key: for this match, attempt and referee only."""
+    """The token that a player sends to a referee, under the player's key. Valid for one match, attempt and referee."""
     return _derived(key, "player to referee", league_id, match_id, str(attempt), referee_id)
 
 
 def manager_to_agent(key: bytes, league_id: str, agent_id: str) -> str:
-    """What the manager shows an agent in its own calls, under that agent's key."""
+    """The token that the manager sends to an agent, under the agent's key."""
     return _derived(key, "manager", league_id, agent_id)
 
 
 def shorten_token(token: str) -> str:
-    """A token for people's eyes: its first characters, too few to guess the rest."""
+    """The first characters of a token, for people. They are too few to guess the rest."""
     return f"{token[: min(8, len(token) // 2)]}…"
 
 
 def redact(text: str) -> str:
-    """A text for a log or a file, without the tokens and codes in it, whoever put them there."""
+    """A text for a log or a file, in which tokens and codes are shortened."""
     if any(beginning in text for beginning in _IN_TOKEN):
         text = _TOKEN.sub(lambda found: shorten_token(found[0]), text)
     return _CODE.sub("…", text) if _IN_CODE.search(text) else text
 
 
-# An agent shows or expects the same token several times in a match, and that of its manager in every call.
+# An agent sends or expects the same token several times per match, and its manager's token in every call.
 @lru_cache(maxsize=1_024)
 def _derived(key: bytes, *parts: str) -> str:
-    # Lengths keep the parts apart: ("ab", "c") and ("a", "bc") must not meet.
+    # The lengths make the text unambiguous: ("ab", "c") and ("a", "bc") must have different texts.
     text = "".join([f"{len(part.encode())}:{part}" for part in parts])
     code = _keyed(key).copy()
     code.update(text.encode())
     return f"drv-{_text(code.digest())}"
 
 
-# Two tokens or more are derived under a player's key in every match: to take the key in takes longer than all the rest.
+# In every match at least two tokens are derived under a player's key. Processing the key takes most of the time.
 @lru_cache(maxsize=1_024)
 def _keyed(key: bytes) -> hmac.HMAC:
     return hmac.new(key, digestmod="sha256")

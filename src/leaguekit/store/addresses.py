@@ -8,31 +8,32 @@ from urllib.parse import parse_qsl, urlencode
 
 from leaguekit.store.base import StoreError
 
-# A log that is gone with its manager.
+# A log in memory, which ends with its manager.
 MEMORY = "memory:"
-# One slash is what a Path makes of two.
+# ``Path`` turns two slashes into one.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(//?)", re.IGNORECASE)
 _POSTGRES = {"postgresql", "postgres"}
 
 
 def is_postgres(address: str | Path) -> bool:
-    """Whether it names a database and no file; raises StoreError if it is the address of something else."""
+    """Whether an address names a PostgreSQL database. Raises StoreError if it names neither that nor a file."""
     found = _SCHEME.match(str(address))
     if found is None:
         return False
     if found[1].lower() in _POSTGRES and found[2] == "//":
         return True
     raise StoreError(
-        f"{shown(address)} is no address of a store: name a file, or a database as in postgresql://user@host/database."
+        f"{redact_address(address)} is not the address of a store: "
+        "name a file, or a database as in postgresql://user@host/database."
     )
 
 
-def shown(address: str | Path) -> str:
-    """An address as it may be shown: without its password."""
+def redact_address(address: str | Path) -> str:
+    """An address without its password."""
     text = str(address)
     if _SCHEME.match(text) is None:
         return text
-    # To the last @, for whoever forgets to percent-encode a password has anything in it.
+    # Up to the last @, because a password that is not percent-encoded may contain any character.
     text, mark, query = re.sub(r"(:/[^:@]*):.*@", r"\1:***@", text).partition("?")
     fields = [(name, "***" if "password" in name else value) for name, value in parse_qsl(query)]
     return f"{text}{mark}{urlencode(fields, safe='*/,:')}"

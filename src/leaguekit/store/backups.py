@@ -1,7 +1,7 @@
-"""A copy of a SQLite store, made by SQLite's own backup: also while a manager writes, and complete in any case.
+"""Copies a SQLite store with SQLite's backup function. The copy is complete, also if a manager is writing.
 
-The copy is one file with a head file of its own. It is made under a temporary name, checked, and then moved to its
-place. SQLite's backup reads one state of the store: the manager goes on writing meanwhile.
+The copy is one file with its own head file. It is written under a temporary name, checked, and then renamed. SQLite's
+backup reads one state of the store, and the manager can continue to write.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from leaguekit.store.integrity import check_version
 from leaguekit.store.lock import WriterLock
 from leaguekit.store.sqlite_reader import connect_readonly
 
-# Pages that are copied between two reports of progress: 4 MB.
-PAGES = 1_000
+# The pages that are copied between two reports of progress: 4 MB.
+PAGES_PER_STEP = 1_000
 POLL_SECONDS = 0.1
 # SQLite's own files beside a store.
 SIDE_FILES = ("-wal", "-shm", "-journal")
 
-# Called with a number and what it counts.
+# Called with a number and its unit.
 Progress = Callable[[int, str], None]
 
 
 class Copied(NamedTuple):
-    """What is in a copy."""
+    """The content of a copy."""
 
     events: int
     texts: int
@@ -58,8 +58,8 @@ def first_event(store: Path) -> bytes:
 def copy_store(source: Path, target: Path, *, replaces: bool, locks: bool, progress: Progress) -> Copied:
     """Copy a store, and check the copy. Raises StoreError.
 
-    ``replaces`` allows the target to exist. ``locks`` makes sure that no manager uses the target, which is always made
-    sure of if it exists.
+    ``replaces`` allows the target to exist. ``locks`` ensures that no manager uses the target. An existing target is
+    always locked.
     """
     source, target = (Path(os.path.realpath(path)) for path in (source, target))
     if source == target:
@@ -68,7 +68,7 @@ def copy_store(source: Path, target: Path, *, replaces: bool, locks: bool, progr
         raise StoreError(f"{target} is a folder: name a file in it.")
     if target.exists() and not replaces:
         raise StoreError(f"{target} exists: name another file, or replace it with --force.")
-    # Before the log, which may go on meanwhile.
+    # The head is read before the log, because the log may grow in between.
     head = read_head(source)
     with ExitStack() as held:
         connection = held.enter_context(_opened(source))
@@ -78,7 +78,7 @@ def copy_store(source: Path, target: Path, *, replaces: bool, locks: bool, progr
                 held.callback(WriterLock(target).release)
             temporary = held.enter_context(_temporary(target))
             copied = _copy(connection, source, temporary, head or 0, progress)
-            _put(temporary, target)
+            _move(temporary, target)
         except (sqlite3.Error, OSError) as error:
             raise _failed(source, target, error) from error
         if head is not None:
@@ -114,7 +114,7 @@ def _check_copyable(store: str, version: int, migrations: Sequence[Sequence[str]
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """A new private file beside the target. It is gone in the end, unless it was moved to another name."""
+    """A new private file beside the target. It is removed in the end, unless it was renamed."""
     path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     try:
@@ -125,7 +125,7 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def _copy(source: sqlite3.Connection, store: Path, path: Path, head: int, progress: Progress) -> Copied:
-    # One transaction for all steps: without it SQLite begins again whenever the manager writes.
+    # One transaction for all steps. Otherwise SQLite starts the backup again whenever the manager writes.
     source.execute("BEGIN")
     expected = _counts(source)
     if expected[0] < head:
@@ -133,16 +133,16 @@ def _copy(source: sqlite3.Connection, store: Path, path: Path, head: int, progre
     with closing(sqlite_schema.connect(path)) as copy:
         source.backup(
             copy,
-            pages=PAGES,
+            pages=PAGES_PER_STEP,
             progress=lambda _status, remaining, total: progress((total - remaining) * 4096 // 1_000_000, "MB copied"),
         )
         source.execute("ROLLBACK")
-        # As one file, which needs no others beside it.
+        # The copy must be one file, without a journal.
         copy.execute("PRAGMA journal_mode = DELETE")
-        found = _watched(copy, lambda: copy.execute("PRAGMA integrity_check(1)").fetchone(), progress)
+        found = _run_with_progress(copy, lambda: copy.execute("PRAGMA integrity_check(1)").fetchone(), progress)
         if found != (b"ok",):
             raise StoreError(f"{store} is damaged: {found[0].decode(errors='replace')}. Restore an older backup.")
-        last, events, texts = _watched(copy, lambda: _counts(copy), progress)
+        last, events, texts = _run_with_progress(copy, lambda: _counts(copy), progress)
     if (last, events, texts) != expected or last != events:
         raise StoreError(f"{store} has a gap: its last event is {last:,}, and it has {events:,}. Restore a backup.")
     _sync(path)
@@ -150,14 +150,14 @@ def _copy(source: sqlite3.Connection, store: Path, path: Path, head: int, progre
 
 
 def _counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """The number of the last event, how many events there are, and how many texts beside them."""
+    """The number of the last event, the number of events, and the number of kept texts."""
     query = "SELECT (SELECT coalesce(max(number), 0) FROM events), (SELECT count(*) FROM events), count(*) FROM kept"
     last, events, texts = connection.execute(query).fetchone()
     return last, events, texts
 
 
-def _watched(connection: sqlite3.Connection, work: Callable[[], Any], progress: Progress) -> Any:
-    """Do something that takes long in a thread: it can be interrupted, and it is shown that it goes on."""
+def _run_with_progress(connection: sqlite3.Connection, work: Callable[[], Any], progress: Progress) -> Any:
+    """Run a long operation in a thread, so that it can be interrupted and its progress is reported."""
     with ThreadPoolExecutor(1) as thread:
         working = thread.submit(work)
         try:
@@ -170,11 +170,11 @@ def _watched(connection: sqlite3.Connection, work: Callable[[], Any], progress: 
             raise
 
 
-def _put(temporary: Path, target: Path) -> None:
-    """Move a finished copy to its place. A journal that is left of what was there must not be taken for its own."""
+def _move(temporary: Path, target: Path) -> None:
+    """Rename a finished copy to the target. The journal of a replaced store must not be applied to the copy."""
     side_files = [target.with_name(f"{target.name}{end}") for end in SIDE_FILES]
     if target.exists() and any(path.exists() for path in side_files):
-        # What was there stays whole until it is replaced.
+        # The old store stays complete until it is replaced.
         with suppress(sqlite3.Error), closing(sqlite_schema.connect(target)) as replaced:
             replaced.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for path in (head_path(target), *side_files):

@@ -12,42 +12,42 @@ class StoreError(Exception):
 
 
 class Stored(NamedTuple):
-    """One event as it lies in the log."""
+    """An event in the log."""
 
     number: int
     event: bytes
 
 
 class LogReader(Protocol):
-    """A log as others read it, also while its writer is at work."""
+    """Reads a log, also while another program writes it."""
 
     async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
-        """The committed events behind a number, in order: all, or the first so many of them."""
+        """The committed events after a number, in order; at most ``most`` of them."""
 
     async def kept(self, name: str) -> bytes | None:
-        """What is kept beside the log under a name."""
+        """The text that is kept beside the log under a name; None if there is none."""
 
     async def names(self, prefix: str = "") -> list[str]:
-        """The names that begin so and under which something is kept, sorted."""
+        """The sorted names of the kept texts that begin with a prefix."""
 
     async def close(self) -> None:
-        """Release the store; a writer first commits what waits."""
+        """Release the store. A writer commits pending writes first."""
 
 
 class EventLog(LogReader, Protocol):
-    """Where a league's events are kept. One writer a log."""
+    """Stores the events of a league. A log has one writer."""
 
     def append(self, events: Sequence[bytes]) -> Future[int]:
-        """Take events in order, at once; the future holds the last one's number when all are durable.
+        """Queue events to be written in order. The future has the number of the last one when all are durable.
 
-        Appends that are waiting together share one commit. A failed commit fails this future and all later ones.
+        Pending appends share one commit. A failed commit fails this future and all later ones.
         """
 
     async def keep(self, name: str, content: bytes) -> None:
-        """Keep a text beside the log under a name, replacing what was there (transcripts, the snapshot)."""
+        """Store a text beside the log under a name, and replace an earlier one (transcripts, the snapshot)."""
 
     def checkpoint(self) -> None:
-        """Bring the store's files up to date: what is in a journal, and the number of the last durable event.
+        """Bring the files of the store up to date: apply the journal, and write the number of the last durable event.
 
         A store without such files does nothing.
         """

@@ -1,6 +1,6 @@
-"""Files as agents need them: read and written whole, or growing line by line. A real disk, or a simulated one.
+"""Files of agents: read and written as a whole, or appended to line by line. The disk is real or simulated.
 
-Nobody who reads a file that is written whole ever sees half of it: it is written beside its place and then moved there.
+A file is written as a whole under a temporary name and then renamed. So a reader never sees a part of it.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class AppendFile(Protocol):
-    """A file that lines are added to, by one program at a time. Raises OSError."""
+    """A file to which one program appends lines. Its methods raise OSError."""
 
     def write(self, line: bytes) -> None:
-        """Add a line; one that is only partly written raises."""
+        """Append a line. Raises OSError if only a part of it was written."""
 
     def sync(self) -> None:
-        """Make durable what was written."""
+        """Make the written lines durable."""
 
     def close(self) -> None:
-        """Let others have the file."""
+        """Close the file."""
 
 
 class Files(Protocol):
-    """A place for files. Every method raises StoreError if it cannot do what it is for."""
+    """Access to files. Every method raises StoreError if it fails."""
 
     def read(self, path: Path) -> bytes | None:
-        """What a file holds, or None if there is none."""
+        """The content of a file, or None if it does not exist."""
 
     def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
-        """Write a file, all of it or nothing. A private one only its owner may read, and it is durable.
+        """Write a file atomically. A private file is durable, and only its owner may read it.
 
-        What comes in pieces is never in memory as a whole.
+        Content in pieces is never in memory as a whole.
         """
 
     def grow(self, path: Path, *, kept: bytes) -> AppendFile:
-        """Open a private file that holds ``kept`` and grows from there."""
+        """Write a private file with the content ``kept``, and open it to append lines."""
 
     def lock(self, path: Path) -> Lock:
-        """Be the one program that writes a file."""
+        """Lock a file, so that no other program writes it."""
 
 
 class Lock(Protocol):
     def release(self) -> None:
-        """Let another program write it."""
+        """Release the lock."""
 
 
 class Disk:
@@ -67,7 +67,7 @@ class Disk:
             raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
 
     def write(self, path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
-        # No safe name begins with a dot, so this is nobody's file.
+        # No other file has this name, because no safe name begins with a dot.
         folder, name = os.path.split(path)
         beside = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")  # noqa: PTH118 - pathlib takes as long as the disk
         mode = 0o600 if private else 0o666
@@ -80,7 +80,7 @@ class Disk:
             try:
                 try:
                     for piece in [content] if isinstance(content, bytes) else content:
-                        _write_whole(descriptor, piece)
+                        _write_all(descriptor, piece)
                     if private:
                         os.fsync(descriptor)
                 finally:
@@ -98,20 +98,20 @@ class Disk:
     def grow(self, path: Path, *, kept: bytes) -> AppendFile:
         self.write(path, kept, private=True)
         try:
-            return _Growing(os.open(path, os.O_WRONLY | os.O_APPEND))
+            return _DiskAppendFile(os.open(path, os.O_WRONLY | os.O_APPEND))
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
 
     def lock(self, path: Path) -> Lock:
         _make_folder_of(path)
-        # By another name it would have another lock.
+        # Every name of a file must lead to the same lock.
         return WriterLock(Path(os.path.realpath(path)))
 
 
 DISK = Disk()
 
 
-class _Growing:
+class _DiskAppendFile:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
@@ -126,7 +126,7 @@ class _Growing:
         os.close(self._descriptor)
 
 
-def _write_whole(descriptor: int, content: bytes) -> None:
+def _write_all(descriptor: int, content: bytes) -> None:
     while content:
         content = content[os.write(descriptor, content) :]
 

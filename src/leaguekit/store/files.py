@@ -1,4 +1,4 @@
-"""The JSON files that other tools read: where they lie, and how they are written without holding up anybody."""
+"""The JSON files for other tools: their paths, and how they are written in the background."""
 
 from __future__ import annotations
 
@@ -15,38 +15,42 @@ from urllib.parse import quote
 
 import msgspec
 
+from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.plain_text import escaped_bytes
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import DISK, Files
 
 ROOT = Path("SHARED")
-_LONGEST_NAME = 120
-# A view that takes long to write, such as a large league's, may take a twentieth of the time.
+_MAX_NAME_LENGTH = 120
+# After a write the writer pauses this many times as long, so that it uses at most about a twentieth of the time.
 PAUSES_PER_WRITE = 20
-# Files that are written once wait so long for others to be written with.
+# Files that are written once are collected for this time and then written together.
 GATHERING_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
 def safe_name(some_id: str) -> str:
-    """An id as the name of one file or folder: ordinary ids as they are, other characters as %2F, two ids never alike.
+    """An id as the name of a file or folder. Ordinary ids stay as they are; other characters become %2F and the like.
 
-    Ids come from other people's programs, so any text must do and none may lead out of its folder.
+    Different ids have different names. Ids come from other programs, so any text is possible, and no id may lead out of
+    its folder.
     """
     name = quote(some_id, safe="", errors="surrogatepass")
     if name.startswith("."):
         name = f"%2E{name[1:]}"
     if not name:
         return "%"
-    if len(name) > _LONGEST_NAME:
+    if len(name) > _MAX_NAME_LENGTH:
         digest = hashlib.sha256(some_id.encode(errors="surrogatepass")).hexdigest()[:32]
-        return f"{name[: _LONGEST_NAME - 34]}%-{digest}"
+        return f"{name[: _MAX_NAME_LENGTH - 34]}%-{digest}"
     return name
 
 
 class Views:
-    """Where the JSON files lie. Two that document 001 names have no league in their path: there the newest league's are
-    shown, and each league has its own beside its table.
+    """The paths of the JSON files.
+
+    Two paths of document 001 do not contain a league. They have the files of the newest league. Each league has its own
+    copies of these files beside its table.
     """
 
     def __init__(self, root: Path = ROOT) -> None:
@@ -82,31 +86,31 @@ def _folder(root: Path, kind: str, some_id: str) -> Path:
     return root / "data" / kind / safe_name(some_id)
 
 
-# Asked for after every match, and a path that is made anew takes 15 µs to be found among others.
+# Needed after every match. To hash a new ``Path`` takes 15 µs.
 @lru_cache(maxsize=2_048)
 def _history(root: Path, player_id: str) -> Path:
     return root / "players" / safe_name(player_id) / "history.json"
 
 
 def as_json(value: Any) -> bytes | Iterable[bytes]:
-    """A value as JSON for people and tools. Of a large one a function makes the text, piece by piece."""
+    """A value as indented JSON. A large value is a function that generates the text in pieces."""
     if callable(value):
         return map(escaped_bytes, cast("Callable[[], Iterable[bytes]]", value)())
     return msgspec.json.format(escaped_bytes(msgspec.json.encode(value)), indent=2) + b"\n"
 
 
 class Shared(NamedTuple):
-    """A view that is also written to a path that several leagues share: there the newest league's is shown."""
+    """A view that is also written to a path that all leagues share. The newest league's view is there."""
 
     view: Any
     path: Path
-    # By these leagues are compared: ``since`` is the view's own created_at or joined_at.
+    # The newest league has the latest ``since``, which is created_at or joined_at in the view.
     since: str
     league_id: str | None
 
 
-class _Shown(msgspec.Struct):
-    """What tells of which league a view is. Older releases gave it no time."""
+class _ViewHeader(msgspec.Struct):
+    """The fields that identify the league of a view. Views of older releases have no time."""
 
     league_id: str | None = None
     created_at: str = ""
@@ -114,27 +118,30 @@ class _Shown(msgspec.Struct):
 
 
 def write_view(files: Files, path: Path, view: Any) -> None:
-    """Write a view; a shared one to its second path too, unless a newer league's is there. Raises StoreError."""
+    """Write a view. A shared view is also written to its second path, unless a newer league's view is there.
+
+    Raises StoreError.
+    """
     if not isinstance(view, Shared):
         files.write(path, as_json(view))
         return
     content = as_json(view.view)
     files.write(path, content)
     try:
-        shown = msgspec.json.decode(files.read(view.path) or b"{}", type=_Shown)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        shown = _Shown()
-    since = shown.created_at or shown.joined_at
-    if shown.league_id == view.league_id or (since, shown.league_id or "") < (view.since, view.league_id or ""):
+        existing = msgspec.json.decode(files.read(view.path) or b"{}", type=_ViewHeader)
+    except DECODE_ERRORS:
+        existing = _ViewHeader()
+    since = existing.created_at or existing.joined_at
+    if existing.league_id == view.league_id or (since, existing.league_id or "") < (view.since, view.league_id or ""):
         files.write(view.path, content)
 
 
 class ViewWriter:
-    """Writes JSON files in the background: of each the newest version, and not too often.
+    """Writes JSON files in the background: the newest version of each file, and not too often.
 
-    The first version is written at once; what comes within the pause after it waits, and the newest replaces what
-    waits. To ``stretch`` is to make the pause longer after what took long to write. A file that cannot be written is
-    logged, once until it can be again: views never stop a league.
+    The first version is written at once. After a write there is a pause. A version that comes during the pause waits,
+    and a newer one replaces it. With ``stretch``, the pause is longer after a write that took long. A failure to write
+    a file is logged once, until a write succeeds. Views never stop a league.
     """
 
     def __init__(
@@ -146,50 +153,50 @@ class ViewWriter:
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="views")
         self._newest: dict[Path, Callable[[], Any]] = {}
         self._began: dict[Path, float] = {}
-        self._under_way: dict[Path, Future[StoreError | None]] = {}
+        self._running: dict[Path, Future[StoreError | None]] = {}
         self._pauses: dict[Path, TimerHandle] = {}
         self._failing: set[Path] = set()
-        # What is written once: what waits, since when something does, and what is under way.
+        # Files that are written once: the pending values, the timer that ends their collection, and running writes.
         self._once: dict[Path, Any] = {}
-        self._gathering: TimerHandle | None = None
+        self._collecting: TimerHandle | None = None
         self._writing_once: set[Future[None]] = set()
         self._closed = False
 
     def put(self, path: Path, value: Any) -> None:
-        """Have a value written. It is encoded when its turn comes, so it must not be changed afterwards."""
+        """Write a value in the background. It is encoded later, so it must not be changed."""
         self.renew(path, lambda: value)
 
     def put_once(self, path: Path, value: Any) -> None:
-        """Have a value written that will hardly change: not at once, but together with others."""
+        """Write a value that will hardly change. It is not written at once, but together with others."""
         self._check_open(path)
         self._once[path] = value
-        if self._gathering is None:
-            self._gathering = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_once)
+        if self._collecting is None:
+            self._collecting = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_once)
 
     def renew(self, path: Path, make: Callable[[], Any]) -> None:
-        """Have a value written that is made when its turn comes: of most versions that never comes."""
+        """Write the value that ``make`` returns. It is called only when the value is written: most versions are not."""
         self._check_open(path)
         self._newest[path] = make
-        if path not in self._under_way and path not in self._pauses:
+        if path not in self._running and path not in self._pauses:
             self._begin(path)
 
     async def flush(self) -> None:
-        """Write everything that was put before, without pauses."""
-        if self._gathering is not None:
-            self._gathering.cancel()
+        """Write all pending values now."""
+        if self._collecting is not None:
+            self._collecting.cancel()
             self._begin_once()
         if self._writing_once:
             await asyncio.wait(list(self._writing_once))
-        # Twice, because what is under way may have a newer version behind it.
+        # Twice, because a newer version may wait for a running write.
         for _ in range(2):
-            for path in [path for path in self._newest if path not in self._under_way]:
+            for path in [path for path in self._newest if path not in self._running]:
                 self._pauses.pop(path).cancel()
                 self._begin(path)
-            if self._under_way:
-                await asyncio.wait(list(self._under_way.values()))
+            if self._running:
+                await asyncio.wait(list(self._running.values()))
 
     async def close(self) -> None:
-        """Write what waits, and take nothing more."""
+        """Write all pending values. No more values are accepted."""
         self._closed = True
         await self.flush()
         for pause in self._pauses.values():
@@ -203,7 +210,7 @@ class ViewWriter:
             raise StoreError(f"{path} cannot be written: the writer is closed.")
 
     def _begin_once(self) -> None:
-        self._gathering = None
+        self._collecting = None
         values, self._once = self._once, {}
         if self._thread is None:
             self._write_all(values)
@@ -225,11 +232,11 @@ class ViewWriter:
             self._finish(path, self._write(path, value), make)
             return
         writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write, path, value)
-        self._under_way[path] = writing
+        self._running[path] = writing
         writing.add_done_callback(lambda done: self._end(path, done, make))
 
     def _end(self, path: Path, done: Future[StoreError | None], make: Callable[[], Any]) -> None:
-        del self._under_way[path]
+        del self._running[path]
         self._finish(path, done.result(), make)
 
     def _finish(self, path: Path, failure: StoreError | None, make: Callable[[], Any]) -> None:

@@ -1,8 +1,8 @@
 """The head file: ``<store>.head`` holds the number of the last event that is durable in a SQLite store.
 
-The beginning of a log is a valid log. Only a number that is kept elsewhere shows that the end is missing, as in a copy
-of ``league.db`` without its journal ``league.db-wal``. The number is written after the commit: it may be too low after
-a crash, and is never too high.
+The beginning of a log is itself a valid log. So only a number outside of the log shows that its end is missing. This
+happens, for example, if ``league.db`` is copied without its journal ``league.db-wal``. The number is written after the
+commit. It may be too low after a crash, and is never too high.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.7
 
 
 def head_path(store: Path) -> Path:
-    """Where the head file of a store lies."""
+    """The path of the head file of a store."""
     return store.with_name(f"{store.name}.head")
 
 
@@ -49,7 +49,7 @@ def read_head(store: str | Path) -> int | None:
 
 def write_head(store: Path, number: int, *, durable: bool = False) -> None:
     """Write the head file of a store, all of it or nothing."""
-    # Not synced for a running league: a number that is too low is no harm, and each sync delays those of the store.
+    # Not synced for a running league: a number that is too low is harmless, and each sync delays those of the store.
     DISK.write(head_path(store), b"%d\n" % number, private=durable)
 
 
@@ -58,7 +58,7 @@ class MissingEnd(StoreError):
 
 
 def missing_end(store: str | Path, last: int, head: int) -> str:
-    """What to say of a log that ends before the number in its head file."""
+    """The error text for a log that ends before the number in its head file."""
     name = Path(store).name
     return (
         f"{store} ends at event {last:,}, but {name}.head says that event {head:,} was written: the last "
@@ -68,7 +68,7 @@ def missing_end(store: str | Path, last: int, head: int) -> str:
 
 
 def check_head(store: Path, last: int) -> None:
-    """Refuse to go on with a log whose end is missing: what happened there would happen again in another way."""
+    """Raise StoreError if the end of a log is missing: the league would continue differently from the lost events."""
     if (head := read_head(store)) is not None and last < head:
         raise StoreError(
             f"{missing_end(store, last, head)} To go on without these events, remove {head_path(store).name}."
@@ -76,16 +76,16 @@ def check_head(store: Path, last: int) -> None:
 
 
 def check_not_missing(store: Path) -> None:
-    """Refuse a store without tables that has a head file: all of its log is in a journal that is not there."""
+    """Raise MissingEnd if a store without tables has a head file: its whole log is in a journal that is missing."""
     if head := read_head(store):
         raise MissingEnd(missing_end(store, 0, head))
 
 
 class HeadWriter:
-    """Keeps the head file of a store up to date, in a thread of its own: the writer of the store never waits for it.
+    """Updates the head file of a store in its own thread, so that the writer of the store never waits for it.
 
-    A new number is written at once if the last writing was some time ago, and after a pause if not. A file that cannot
-    be written is logged, once until it can be again: it does not stop a league.
+    A new number is written at once, or after a pause if the previous one was written recently. A failure to write is
+    logged once, until a write succeeds. It does not stop the league.
     """
 
     def __init__(self, store: Path, last: int) -> None:
@@ -98,19 +98,19 @@ class HeadWriter:
         self._thread.start()
 
     def committed(self, number: int) -> None:
-        """Tell it the number of the last durable event."""
+        """Set the number of the last durable event."""
         with self._changed:
             self._last = number
             self._changed.notify()
 
-    def hurry(self) -> None:
+    def write_now(self) -> None:
         """Write the last number without a pause."""
         with self._changed:
             self._is_urgent = True
             self._changed.notify()
 
     def close(self) -> None:
-        """Write the last number, and end."""
+        """Write the last number, and stop the thread."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()

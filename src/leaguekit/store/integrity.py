@@ -1,4 +1,4 @@
-"""What is checked before a store is trusted: the version of its tables, and that no event is missing."""
+"""Checks of a store: the version of its tables, and that no event is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leaguekit.store.base import Stored, StoreError
 
 
 def check_version(store: str, version: int, known: int) -> None:
-    """Refuse what a newer program wrote, before anything in it is changed."""
+    """Raise StoreError if a newer program wrote the store, before anything in it is changed."""
     if version > known:
         raise StoreError(
             f"{store} was written by a newer leaguekit: its version is {version}, and this program knows {known}. "
@@ -17,7 +17,7 @@ def check_version(store: str, version: int, known: int) -> None:
 
 
 def check_readable(store: str, version: int, migrations: Sequence[Sequence[str]]) -> None:
-    """Refuse what a reader, which changes nothing, cannot read."""
+    """Raise StoreError if a reader, which cannot migrate a store, cannot read it."""
     known = len(migrations)
     check_version(store, version, known)
     if version == 0:
@@ -30,7 +30,7 @@ def check_readable(store: str, version: int, migrations: Sequence[Sequence[str]]
 
 
 def check_numbers(store: str, after: int, events: Sequence[Stored]) -> None:
-    """Refuse events that do not follow each other."""
+    """Raise StoreError if events are missing."""
     if events and events[-1].number != after + len(events):
         raise StoreError(
             f"{store} has a gap: {len(events)} events behind number {after}, the last of them numbered "

@@ -1,6 +1,6 @@
-"""The referee's journal: what it has ruled, written down before anybody hears of it.
+"""The referee's journal: its rulings, which are stored before they are sent.
 
-One JSON object a line: ``{"ruling": …}`` when a match is ruled on, ``{"delivered": …}`` when the manager has it.
+Each line is a JSON object: ``{"ruling": …}`` for a ruling, ``{"delivered": …}`` when the manager has received it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from leaguekit.store.disk import DISK, AppendFile, Files
 
 
 class _Key(msgspec.Struct, frozen=True):
-    """Which ruling: a match may be played again, as another attempt."""
+    """The key of a ruling. A match may be played again, as another attempt."""
 
     match_id: str
     attempt: int
@@ -33,10 +33,11 @@ _key = msgspec.json.Decoder(_Key)
 
 
 class Journal:
-    """A journal file, opened by one referee at a time; its methods may be called from any thread.
+    """A journal file, which one referee opens at a time. Its methods may be called from any thread.
 
-    Opening it drops a torn last line (nobody was told of that ruling), and of what has been delivered everything but
-    that it was: a late copy of its assignment must not begin the match again. What is not ``is_ours`` is dropped whole.
+    Opening the journal removes an incomplete last line, because that ruling was never sent. It also removes the
+    rulings that were delivered, and keeps their keys: a late copy of an assignment must not start the match again.
+    Unless ``is_ours``, the whole content is removed.
     """
 
     def __init__(self, path: Path, files: Files = DISK, *, is_ours: bool = True) -> None:
@@ -49,32 +50,32 @@ class Journal:
         except BaseException:
             self._lock.release()
             raise
-        # What has been delivered, but is not written yet.
+        # Lines for delivered rulings that are not written yet.
         self._notes: list[bytes] = []
         self._writing, self._syncing = Lock(), Lock()
         self._written = self._synced = 0
         self._failure: StoreError | None = None
 
     def write(self, *entries: bytes) -> None:
-        """Write rulings, JSON objects with ``match_id`` and ``attempt``; they are durable when this returns."""
+        """Write rulings, which are JSON objects with ``match_id`` and ``attempt``. They are durable on return."""
         keys = [_key_of(entry) for entry in entries]
         with self._writing:
             self._append(*map(_ruling_line, entries))
             self._written += 1
             number, file = self._written, self._file
-        # Whoever waits here while another syncs is often synced by it.
+        # While a thread waits here, the sync of another thread often includes its line.
         with self._syncing:
             if self._file is not file:
-                raise StoreError(f"The journal {self.path} failed and was written anew, without this ruling.")
+                raise StoreError(f"The journal {self.path} failed and was rewritten without this ruling.")
             if self._synced < number:
                 self._sync()
         with self._writing:
             self._pending.update(zip(keys, entries, strict=True))
 
     def delivered(self, match_id: str, attempt: int) -> None:
-        """That the manager has a ruling is noted with the next one, by ``note`` or by ``close``.
+        """Record that the manager has a ruling. It is written with the next ruling, by ``note``, or by ``close``.
 
-        If the note is lost, the ruling is delivered twice, which is harmless.
+        If the record is lost, the ruling is delivered twice, which is harmless.
         """
         key = _Key(match_id, attempt)
         with self._writing:
@@ -83,18 +84,18 @@ class Journal:
                 self._notes.append(_delivered_line(key))
 
     def note(self) -> None:
-        """Note what has been delivered."""
+        """Write which rulings have been delivered."""
         with self._writing:
             if self._notes:
                 self._append()
 
     def pending(self) -> list[bytes]:
-        """What was ruled and is not yet delivered, in order."""
+        """The rulings that are not delivered yet, in order."""
         with self._writing:
             return list(self._pending.values())
 
     def done(self) -> list[tuple[str, int]]:
-        """The matches and attempts of which the manager has the ruling, in order."""
+        """The matches and attempts of the delivered rulings, in order."""
         with self._writing:
             return [(key.match_id, key.attempt) for key in self._delivered]
 
@@ -110,7 +111,7 @@ class Journal:
 
     def _append(self, *lines: bytes) -> None:
         if self._failure is not None:
-            self._mend()
+            self._rewrite()
         try:
             self._opened().write(b"".join([*self._notes, *lines]))
         except OSError as error:
@@ -127,8 +128,8 @@ class Journal:
             raise self._failed(error.strerror) from error
         self._synced = upto
 
-    def _mend(self) -> None:
-        """Write what is pending anew: a line behind a torn one would be lost with it."""
+    def _rewrite(self) -> None:
+        """Rewrite the journal after a failure: a line after an incomplete one would be lost."""
         with self._syncing:
             before = self._opened()
             self._file = self._grow()
@@ -169,10 +170,10 @@ def _delivered_line(key: _Key) -> bytes:
 
 
 def _read(path: Path, content: bytes) -> tuple[dict[_Key, bytes], dict[_Key, None]]:
-    """What is pending, and what has been delivered."""
+    """The pending rulings, and the keys of the delivered ones."""
     pending: dict[_Key, bytes] = {}
     delivered: dict[_Key, None] = {}
-    *lines, _torn = content.split(b"\n")
+    *lines, _incomplete = content.split(b"\n")
     for number, text in enumerate(lines, 1):
         try:
             line = _line.decode(text)
@@ -183,6 +184,6 @@ def _read(path: Path, content: bytes) -> tuple[dict[_Key, bytes], dict[_Key, Non
                 pending[_key.decode(line.ruling)] = bytes(line.ruling)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise StoreError(
-                f"{path}, line {number}, is no line of a journal ({error}): repair or remove it."
+                f"{path}, line {number}, is not a line of a journal ({error}): repair or remove it."
             ) from None
     return pending, delivered

@@ -1,4 +1,4 @@
-"""One writer a store: a lock of the operating system, free the moment its holder dies."""
+"""The lock that allows one writer per store. The operating system releases it when its holder dies."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from leaguekit.store.base import StoreError
 
 
 class WriterLock:
-    """Held from the moment it is made until ``release``; lies beside what it guards, as ``<name>.lock``.
+    """A lock that is held from its creation until ``release``. Its file is ``<name>.lock`` beside the guarded file.
 
-    The file stays when the lock is released: removing it would let two writers lock two files of one name.
+    The file stays when the lock is released. If it were removed, two writers could lock two files of the same name.
     """
 
     def __init__(self, guarded: Path) -> None:
@@ -49,7 +49,7 @@ class WriterLock:
             ) from None
 
     def release(self) -> None:
-        # A pid that no longer holds it would mislead whoever reads the file next.
+        # The file must not name a process that no longer holds the lock.
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
         os.close(self._file)

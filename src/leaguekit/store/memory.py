@@ -1,4 +1,4 @@
-"""The event log in memory: for tests and for simulation. No threads; the same appends give the same order."""
+"""The event log in memory, for tests and simulations. It has no threads, so the order of commits is deterministic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leaguekit.store.base import Stored, StoreError
 
 
 class MemoryDisk:
-    """What a log has committed: it outlives the log, as a disk outlives the process."""
+    """The committed content of a log. It outlives the log, as a disk outlives a process."""
 
     def __init__(self) -> None:
         self.events: list[bytes] = []
@@ -18,7 +18,7 @@ class MemoryDisk:
 
 
 class MemoryLog:
-    """An EventLog on a MemoryDisk. What is appended in one turn of the event loop is committed together in the next."""
+    """An EventLog on a MemoryDisk. Appends of one iteration of the event loop are committed together in the next."""
 
     def __init__(self, disk: MemoryDisk | None = None) -> None:
         self.disk = disk or MemoryDisk()
@@ -62,7 +62,7 @@ class MemoryLog:
         return sorted(name for name in self.disk.kept if name.startswith(prefix))
 
     def checkpoint(self) -> None:
-        """There are no files."""
+        """Does nothing: there are no files."""
 
     async def close(self) -> None:
         self._commit()

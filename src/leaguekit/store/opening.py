@@ -1,25 +1,25 @@
-"""A store is opened by its address: SQLite for the name of a file, PostgreSQL for ``postgresql://user@host/database``.
+"""Opens a store by its address: SQLite for a file name, PostgreSQL for ``postgresql://user@host/database``.
 
-A store holds one league. Several leagues in one PostgreSQL have a database each, or a schema each, which the address
-names as ``?search_path=spring`` and which must be there. ``memory:`` is a log that nobody keeps, to try or to measure
-something.
+A store has one league. Several leagues on one PostgreSQL server need a database each, or a schema each. The address
+names the schema as ``?search_path=spring``; the schema must exist. ``memory:`` is a log in memory, for tests and
+measurements.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from leaguekit.store.addresses import MEMORY, is_postgres, shown
+from leaguekit.store.addresses import MEMORY, is_postgres, redact_address
 from leaguekit.store.base import EventLog, LogReader, StoreError
 from leaguekit.store.memory import MemoryLog
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.store.sqlite_reader import SqliteReader
 
-__all__ = ["open_log", "open_reader", "shown"]
+__all__ = ["open_log", "open_reader", "redact_address"]
 
 
 async def open_log(address: str | Path) -> EventLog:
-    """Open a store as its one writer, or make it."""
+    """Open a store as its writer, or create it."""
     if address == MEMORY:
         return MemoryLog()
     if not is_postgres(address):
@@ -32,7 +32,7 @@ async def open_log(address: str | Path) -> EventLog:
 
 
 async def open_reader(address: str | Path) -> LogReader:
-    """Open a store that is there to read it, also while its manager is at work."""
+    """Open an existing store for reading, also while its manager writes it."""
     if address == MEMORY:
         raise StoreError(
             f"{MEMORY} can be read by its manager only, and is gone when that ends: name a store that is kept."
@@ -48,6 +48,6 @@ async def open_reader(address: str | Path) -> LogReader:
 
 def _missing(address: str | Path, error: ModuleNotFoundError) -> StoreError:
     return StoreError(
-        f"{shown(address)} cannot be opened: {error.name} is not installed. "
+        f"{redact_address(address)} cannot be opened: {error.name} is not installed. "
         "Install it with: pip install 'leaguekit[postgres]'"
     )

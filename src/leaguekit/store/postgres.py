@@ -1,8 +1,9 @@
-"""The event log on PostgreSQL: one writer by its epoch, and one statement for all appends that wait together.
+"""The event log on PostgreSQL: one writer, identified by an epoch, and one statement for all pending appends.
 
-Who opens the log as its writer takes the next epoch. Each append names the epoch in the statement that writes it, so an
-older writer, even one that was only asleep, writes nothing more. A writer whose connection was dropped takes the next
-epoch too. By then nothing that it sent earlier can still arrive, and the last number tells what did.
+A program that opens the log as its writer takes the next epoch. Each append checks the epoch in the same statement. So
+an older writer cannot write any more, even if it was only suspended. A writer whose connection was dropped takes the
+next epoch too. After that, no earlier statement of it can still take effect, and the number of the last event shows
+which of them did.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from uuid import uuid4
 import asyncpg
 
 from leaguekit.store import postgres_schema
-from leaguekit.store.addresses import shown
+from leaguekit.store.addresses import redact_address
 from leaguekit.store.base import StoreError
-from leaguekit.store.group_commit import Waiting, events_of, tell_failure, tell_numbers, texts_of
+from leaguekit.store.group_commit import PendingWrite, events_of, reject_group, resolve_group, texts_of
 from leaguekit.store.postgres_reader import PostgresReader
 
-# How long a writer tries to come back to a server that is gone, and how often it sends the same group.
-PATIENCE_SECONDS = 30.0
+# How long a writer tries to reconnect, the pause between two attempts, and how often it sends the same group.
+RECONNECT_SECONDS = 30.0
 PAUSE_SECONDS = 0.2
 MAX_TRIES = 3
 
-# One statement is one transaction and one round trip. Whoever takes an epoch waits for the share lock, and the lock for
-# whoever takes an epoch; the condition is then looked at again.
+# One statement is one transaction and one round trip. The share lock and the update of the epoch wait for each other.
+# After the wait, PostgreSQL evaluates the condition again.
 _APPEND = """
 WITH mine AS MATERIALIZED (SELECT epoch FROM leaguekit WHERE epoch = $1 FOR SHARE),
 appended AS (
@@ -42,52 +43,55 @@ put AS (
 SELECT count(*) FROM mine
 """
 _TAKE_OVER = "UPDATE leaguekit SET epoch = epoch + 1, writer = $1 RETURNING epoch"
-_COME_BACK = "UPDATE leaguekit SET epoch = epoch + 1 WHERE writer = $1 RETURNING epoch"
-# Of one moment: while the epoch is still this one, nobody else has written.
+_RECONNECT = "UPDATE leaguekit SET epoch = epoch + 1 WHERE writer = $1 RETURNING epoch"
+# One statement reads both: if the epoch is unchanged, no other writer has written.
 _LAST = "SELECT (SELECT coalesce(max(number), 0) FROM leaguekit_events) FROM leaguekit WHERE epoch = $1"
 
 
 class PostgresLog(PostgresReader):
-    """An EventLog in a PostgreSQL database. Made by ``open``; belongs to the event loop that opened it."""
+    """An EventLog in a PostgreSQL database. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
     def __init__(self, address: str, reader: asyncpg.Connection, writer: asyncpg.Connection) -> None:
         super().__init__(address, reader)
         self._writer = writer
-        # Tells this writer's epochs from another's, also when it never heard whether it got one.
-        self._me = uuid4()
+        # Identifies the epochs of this writer, also if the answer to an update of the epoch was lost.
+        self._writer_id = uuid4()
         self._epoch = 0
         self._last = 0
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[Waiting] = []
+        self._waiting: list[PendingWrite] = []
         self._writing: Task[None] | None = None
         self._failure: str | None = None
 
     @classmethod
     async def open(cls, address: str) -> PostgresLog:
-        """Open a store and take it over from whoever has it, or make one."""
-        with postgres_schema.told_as(f"{shown(address)} cannot be opened as a store"), ExitStack() as opened:
+        """Open a store and take it over from its present writer, or create one."""
+        with (
+            postgres_schema.raising_store_errors(f"{redact_address(address)} cannot be opened as a store"),
+            ExitStack() as opened,
+        ):
             writer = await postgres_schema.connect(address, to_write=True)
             opened.callback(writer.terminate)
             reader = await postgres_schema.connect(address)
             opened.callback(reader.terminate)
             log = PostgresLog(address, reader, writer)
             async with writer.transaction():
-                await postgres_schema.migrate(writer, log.shown)
-                log._epoch = await writer.fetchval(_TAKE_OVER, log._me)
+                await postgres_schema.migrate(writer, log._display_name)
+                log._epoch = await writer.fetchval(_TAKE_OVER, log._writer_id)
                 log._last = await writer.fetchval(_LAST, log._epoch)
             opened.pop_all()
         return log
 
     def append(self, events: Sequence[bytes]) -> Future[int]:
-        return self._enqueue(Waiting(self._loop.create_future(), tuple(events)))
+        return self._enqueue(PendingWrite(self._loop.create_future(), tuple(events)))
 
     async def keep(self, name: str, content: bytes) -> None:
-        await self._enqueue(Waiting(self._loop.create_future(), (), ((name, content),)))
+        await self._enqueue(PendingWrite(self._loop.create_future(), (), ((name, content),)))
 
     def checkpoint(self) -> None:
-        """There are no files: the database copies all of a log or nothing."""
+        """Does nothing: there are no files, and a copy of a database is always complete."""
 
-    def _enqueue(self, waiting: Waiting) -> Future[int]:
+    def _enqueue(self, waiting: PendingWrite) -> Future[int]:
         if self._is_closed:
             waiting.future.set_exception(self._closed_error())
             return waiting.future
@@ -104,39 +108,41 @@ class PostgresLog(PostgresReader):
         await postgres_schema.disconnect(self._writer)
 
     async def _write(self) -> None:
-        """Write until nothing waits."""
+        """Write until nothing is pending."""
         while self._waiting:
             group, self._waiting = self._waiting, []
             before = self._last
             if self._failure is None:
                 try:
                     await self._commit(group)
-                except Exception as error:  # noqa: BLE001  whatever it was, those who wait must hear of it
-                    self._failure = str(postgres_schema.store_error(f"{self.shown} could not be written", error))
+                except Exception as error:  # noqa: BLE001  whatever the error is, the futures must be rejected
+                    self._failure = str(
+                        postgres_schema.store_error(f"{self._display_name} could not be written", error)
+                    )
             if self._failure is None:
-                tell_numbers(group, before)
+                resolve_group(group, before)
             else:
-                tell_failure(group, self._failure)
+                reject_group(group, self._failure)
         self._writing = None
 
-    async def _commit(self, group: Sequence[Waiting]) -> None:
+    async def _commit(self, group: Sequence[PendingWrite]) -> None:
         events = [event.decode() for event in events_of(group)]
         texts = texts_of(group)
         after = self._last + len(events)
         numbers = range(self._last + 1, after + 1)
         for tries_left in reversed(range(MAX_TRIES)):
             try:
-                is_mine = await self._writer.fetchval(
+                is_writer = await self._writer.fetchval(
                     _APPEND, self._epoch, numbers, events, list(texts), list(texts.values())
                 )
             except Exception as error:
                 if not tries_left or not postgres_schema.is_dropped(error):
                     raise
             else:
-                if not is_mine:
+                if not is_writer:
                     raise _taken_over()
                 break
-            found = await self._come_back()
+            found = await self._reconnect()
             if events and found == after:
                 break
             if found != self._last:
@@ -146,14 +152,14 @@ class PostgresLog(PostgresReader):
                 )
         self._last = after
 
-    async def _come_back(self) -> int:
-        """Connect again and take the next epoch; the number of the last event."""
-        deadline = self._loop.time() + PATIENCE_SECONDS
+    async def _reconnect(self) -> int:
+        """Connect again and take the next epoch. Return the number of the last event."""
+        deadline = self._loop.time() + RECONNECT_SECONDS
         while True:
             self._writer.terminate()
             try:
                 self._writer = await postgres_schema.connect(self._address, to_write=True)
-                epoch = await self._writer.fetchval(_COME_BACK, self._me)
+                epoch = await self._writer.fetchval(_RECONNECT, self._writer_id)
                 last = await self._writer.fetchval(_LAST, epoch)
             except Exception as error:
                 if not postgres_schema.is_dropped(error) or self._loop.time() > deadline:

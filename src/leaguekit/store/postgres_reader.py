@@ -1,4 +1,4 @@
-"""Reading a PostgreSQL store, also beside its writer: a connection of its own, made again when it was dropped."""
+"""Reads a PostgreSQL store, also while it is written. A connection that was dropped is opened again."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 import asyncpg
 
 from leaguekit.store import postgres_schema
-from leaguekit.store.addresses import shown
+from leaguekit.store.addresses import redact_address
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.integrity import check_numbers, check_readable
 
-# As bytes they come without a detour by str. To PostgreSQL a limit of NULL is none.
+# Events are read as bytes, without a conversion to ``str``. In PostgreSQL a limit of NULL means no limit.
 _READ = "SELECT number, convert_to(event, 'UTF8') FROM leaguekit_events WHERE number > $1 ORDER BY number LIMIT $2"
 _KEPT = "SELECT content FROM leaguekit_kept WHERE name = $1"
 _NAMES = "SELECT name FROM leaguekit_kept WHERE starts_with(name, $1) ORDER BY name"
 
 
 class PostgresReader:
-    """A LogReader on a PostgreSQL database. Made by ``open``; belongs to the event loop that opened it."""
+    """A LogReader on a PostgreSQL database. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
     def __init__(self, address: str, connection: asyncpg.Connection) -> None:
-        self.shown = shown(address)
+        self._display_name = redact_address(address)
         self._address = address
         self._connection = connection
-        # A connection does one thing at a time.
-        self._turn = asyncio.Lock()
+        # A connection runs one statement at a time.
+        self._connection_lock = asyncio.Lock()
         self._is_closed = False
 
     @classmethod
     async def open(cls, address: str) -> PostgresReader:
-        """Open a store that is there; raises StoreError if it is not to be reached, or of another version."""
-        name = shown(address)
-        with postgres_schema.told_as(f"{name} cannot be read as a store"), ExitStack() as opened:
+        """Open an existing store. Raises StoreError if it cannot be reached, or has another version."""
+        name = redact_address(address)
+        with postgres_schema.raising_store_errors(f"{name} cannot be read as a store"), ExitStack() as opened:
             connection = await postgres_schema.connect(address)
             opened.callback(connection.terminate)
             check_readable(name, await postgres_schema.version_of(connection), postgres_schema.MIGRATIONS)
@@ -44,7 +44,7 @@ class PostgresReader:
     async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
         after = max(after, 0)
         events = [Stored(number, event) for number, event in await self._fetch(_READ, after, most)]
-        check_numbers(self.shown, after, events)
+        check_numbers(self._display_name, after, events)
         return events
 
     async def kept(self, name: str) -> bytes | None:
@@ -56,23 +56,23 @@ class PostgresReader:
 
     async def close(self) -> None:
         self._is_closed = True
-        async with self._turn:
+        async with self._connection_lock:
             await postgres_schema.disconnect(self._connection)
 
     def _closed_error(self) -> StoreError:
-        return StoreError(f"The store {self.shown} is closed.")
+        return StoreError(f"The store {self._display_name} is closed.")
 
     async def _fetch(self, query: str, *arguments: str | int | None) -> Any:
         if self._is_closed:
             raise self._closed_error()
-        async with self._turn:
-            with postgres_schema.told_as(f"{self.shown} cannot be read"):
+        async with self._connection_lock:
+            with postgres_schema.raising_store_errors(f"{self._display_name} cannot be read"):
                 try:
                     return await self._connection.fetch(query, *arguments)
                 except Exception as error:
                     if not postgres_schema.is_dropped(error):
                         raise
-                # Reading twice harms nobody.
+                # A read can be repeated.
                 self._connection.terminate()
                 self._connection = await postgres_schema.connect(self._address)
                 return await self._connection.fetch(query, *arguments)

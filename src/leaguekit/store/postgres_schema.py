@@ -1,4 +1,4 @@
-"""The tables of a store on PostgreSQL: connecting to a database, its version, and how it is brought up to date."""
+"""The tables of a PostgreSQL store: connections, versions, and migrations."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from contextlib import contextmanager, suppress
 
 import asyncpg
 
-from leaguekit.store.addresses import shown
+from leaguekit.store.addresses import redact_address
 from leaguekit.store.base import StoreError
 from leaguekit.store.integrity import check_version
 
 CONNECT_SECONDS = 10.0
 DISCONNECT_SECONDS = 2.0
-# How long a statement of a writer may take: more than any commit needs, and a server that is gone is noticed.
+# The time limit of a writer's statement. It is longer than any commit, and detects a server that is gone.
 STATEMENT_SECONDS = 30.0
 
-# The statements that lead from one version to the next, from no tables to version 1 first. Only ever added to.
-# The one row of ``leaguekit`` says who may write: ``epoch`` grows with each writer, and with each connection of one.
+# The statements of each migration; the first one leads from no tables to version 1. Append only.
+# The single row of ``leaguekit`` identifies the writer. Each writer, and each connection of a writer, increments
+# ``epoch``.
 MIGRATIONS: list[Sequence[str]] = [
     (
         "CREATE TABLE leaguekit (version integer NOT NULL, epoch bigint NOT NULL, writer uuid)",
@@ -33,16 +34,16 @@ _SETTINGS = {
     "application_name": "leaguekit",
     "default_transaction_isolation": "read committed",
     "statement_timeout": "0",
-    # A writer whose machine has vanished must not hold up the next one for hours.
+    # A writer whose machine is gone must not block the next one for hours.
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-_WRITING = {"synchronous_commit": "on"}
-_READING = {"default_transaction_read_only": "on"}
+_WRITER_SETTINGS = {"synchronous_commit": "on"}
+_READER_SETTINGS = {"default_transaction_read_only": "on"}
 
-_FOREIGN = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-_OF_THE_CONNECTION = (
+_DATABASE_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+_CONNECTION_ERRORS = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
@@ -50,7 +51,7 @@ _OF_THE_CONNECTION = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-_WHAT_TO_DO: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
+_ADVICE: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
     (asyncpg.InvalidCatalogNameError, "Make the database first (createdb), or name another."),
     (asyncpg.InvalidSchemaNameError, "Make the schema first that search_path names."),
     (
@@ -66,7 +67,7 @@ _WHAT_TO_DO: list[tuple[type[Exception] | tuple[type[Exception], ...], str]] = [
 
 async def connect(address: str, *, to_write: bool = False) -> asyncpg.Connection:
     _check_address(address)
-    settings = _SETTINGS | (_WRITING if to_write else _READING)
+    settings = _SETTINGS | (_WRITER_SETTINGS if to_write else _READER_SETTINGS)
     try:
         connection = await asyncpg.connect(
             address,
@@ -75,18 +76,20 @@ async def connect(address: str, *, to_write: bool = False) -> asyncpg.Connection
             server_settings=settings,
         )
     except ValueError:
-        # What it says may show a part of the password.
+        # The text of the error may contain a part of the password.
         raise _bad_address(address) from None
     encoding = connection.get_settings().server_encoding
     if encoding != "UTF8":
         await connection.close()
-        raise StoreError(f"{shown(address)} has the encoding {encoding}: make a database with the encoding UTF8.")
+        raise StoreError(
+            f"{redact_address(address)} has the encoding {encoding}: make a database with the encoding UTF8."
+        )
     return connection
 
 
 async def disconnect(connection: asyncpg.Connection) -> None:
-    # Nothing is under way: how the connection ends matters to nobody.
-    with suppress(*_FOREIGN):
+    # No statement is running, so an error on closing has no consequence.
+    with suppress(*_DATABASE_ERRORS):
         await connection.close(timeout=DISCONNECT_SECONDS)
 
 
@@ -98,21 +101,22 @@ def _check_address(address: str) -> None:
 
 def _bad_address(address: str) -> StoreError:
     return StoreError(
-        f"{shown(address)} cannot be read as an address: it must be like postgresql://user:password@host/database, "
-        "with each of / ? # @ : % in user and password percent-encoded (@ is %40)."
+        f"{redact_address(address)} cannot be read as an address: it must be like "
+        "postgresql://user:password@host/database, with each of / ? # @ : % in user and password percent-encoded "
+        "(@ is %40)."
     )
 
 
 async def version_of(connection: asyncpg.Connection) -> int:
-    """The version of the tables, 0 if there are none."""
+    """The version of the tables; 0 if there are none."""
     if await connection.fetchval("SELECT to_regclass('leaguekit')") is None:
         return 0
     return int(await connection.fetchval("SELECT version FROM leaguekit"))
 
 
 async def migrate(connection: asyncpg.Connection, store: str) -> None:
-    """Bring the tables up to date, within a transaction of the caller's."""
-    # Two that make the tables at the same time would both find none. The number is only ours.
+    """Apply the missing migrations, within a transaction of the caller."""
+    # The lock prevents two programs from creating the tables at the same time. Its number is arbitrary.
     await connection.execute("SELECT pg_advisory_xact_lock(7237968335219716455)")
     version = await version_of(connection)
     check_version(store, version, len(MIGRATIONS))
@@ -123,21 +127,21 @@ async def migrate(connection: asyncpg.Connection, store: str) -> None:
 
 
 def is_dropped(error: Exception) -> bool:
-    """Whether the connection is at fault, or the server is stopping or starting: another try may succeed."""
-    # asyncpg puts it in several ways, by the moment at which it notices; but a ValueError is about an argument.
-    return isinstance(error, _OF_THE_CONNECTION) and not isinstance(error, ValueError)
+    """Whether the connection failed, or the server is stopping or starting. Then another try may succeed."""
+    # asyncpg raises different errors at different moments. A ValueError is about an argument.
+    return isinstance(error, _CONNECTION_ERRORS) and not isinstance(error, ValueError)
 
 
 @contextmanager
-def told_as(what: str) -> Iterator[None]:
-    """Errors of the connection and of the server become StoreErrors."""
+def raising_store_errors(what: str) -> Iterator[None]:
+    """Turn errors of the connection and of the server into StoreErrors."""
     try:
         yield
-    except _FOREIGN as error:
+    except _DATABASE_ERRORS as error:
         raise store_error(what, error) from error
 
 
 def store_error(what: str, error: Exception) -> StoreError:
-    advice = next((text for kind, text in _WHAT_TO_DO if isinstance(error, kind)), "")
+    advice = next((text for kind, text in _ADVICE if isinstance(error, kind)), "")
     reason = "no answer in time" if isinstance(error, TimeoutError) else str(error).rstrip(".")
     return StoreError(f"{what}: {reason or type(error).__name__}. {advice}".rstrip())

@@ -1,4 +1,4 @@
-"""Tables for spreadsheets: CSV in which what agents wrote stays text."""
+"""CSV for spreadsheets, in which texts of agents are never formulas."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import csv
 import io
 from collections.abc import Sequence
 
-# What a spreadsheet may take for the beginning of a formula, also in full width; blanks may hide it.
+# A spreadsheet may treat a text as a formula if it begins with one of these, also after blanks.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 
 
-def defused(cell: object) -> object:
-    """A cell that no spreadsheet calculates; numbers stay numbers."""
+def escape_formula(cell: object) -> object:
+    """A cell that a spreadsheet does not evaluate. Numbers stay numbers."""
     is_formula = isinstance(cell, str) and (cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA))
     return f"'{cell}" if is_formula else cell
 
 
 def csv_row(cells: Sequence[object]) -> str:
-    """One line of a CSV file, as RFC 4180 has it."""
+    """A line of a CSV file by RFC 4180."""
     line = io.StringIO()
-    csv.writer(line).writerow([defused("" if cell is None else cell) for cell in cells])
+    csv.writer(line).writerow([escape_formula("" if cell is None else cell) for cell in cells])
     return line.getvalue()

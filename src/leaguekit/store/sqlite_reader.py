@@ -1,4 +1,4 @@
-"""Reading a SQLite store: beside its writer, without a lock, and from a disk that may not be written to."""
+"""Reads a SQLite store: without a lock, also while it is written, and also from a read-only disk."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _READ = "SELECT number, event FROM events WHERE number > ? ORDER BY number LIMIT
 
 _T = TypeVar("_T")
 
-# Refuses a store by its name, its version and the migrations that there are.
+# Raises StoreError for a store that is not acceptable, by its name, its version, and the known migrations.
 Check = Callable[[str, int, Sequence[Sequence[str]]], None]
 
 
 class SqliteReader:
-    """A LogReader on one SQLite file. Made by ``open``; belongs to the event loop that opened it."""
+    """A LogReader on one SQLite file. Use ``open`` to create it. It belongs to the event loop that opened it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SqliteReader:
 
     @classmethod
     async def open(cls, path: str | Path) -> SqliteReader:
-        """Open a store that is there; raises StoreError if it is missing, of another version, or no store."""
+        """Open an existing store. Raises StoreError if it is missing, of another version, or not a store."""
         return await asyncio.to_thread(_open_reader, Path(path), asyncio.get_running_loop())
 
     async def read(self, after: int = 0, most: int | None = None) -> list[Stored]:
@@ -78,7 +78,7 @@ class SqliteReader:
     # In the reader's thread
 
     def _read(self, after: int, most: int | None) -> list[Stored]:
-        # To SQLite a negative limit is none.
+        # In SQLite a negative limit means no limit.
         rows = self._connection.execute(_READ, (after, -1 if most is None else most))
         events = [Stored(number, event) for number, event in rows]
         check_numbers(str(self.path), after, events)
@@ -103,7 +103,7 @@ class SqliteReader:
 def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
     path = Path(os.path.realpath(path))
     try:
-        # SQLite says of all of these only that it is unable to open the file.
+        # In all these cases SQLite says only that it is unable to open the file.
         os.close(os.open(path, os.O_RDONLY))
         if path.is_dir():
             raise StoreError(f"{path} is a folder: name the file in it.")
@@ -117,14 +117,15 @@ def _open_reader(path: Path, loop: AbstractEventLoop) -> SqliteReader:
 def connect_readonly(
     path: Path, check: Check = check_readable
 ) -> tuple[sqlite3.Connection, TemporaryDirectory[str] | None]:
-    """A connection, and the folder that it needs. ``check`` is given the version of the tables."""
+    """A read-only connection, and the temporary folder that it needs, if any. ``check`` checks the version."""
     try:
         return _checked(sqlite_schema.connect(path, "ro"), path, check), None
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
-    # A file in WAL mode is read with the help of two files beside it, which cannot be made here. So nobody writes here
-    # either, and the file can be read as it is; unless a writer that was killed has left its last commits beside it.
+    # To read a file in WAL mode, SQLite needs two files beside it. They cannot be created here. So no program writes
+    # here either, and the file can be read as immutable. There is one exception: a writer that was killed may have left
+    # its last commits in the journal. Then the file and its journal are copied.
     journal = path.with_name(f"{path.name}-wal")
     if not journal.exists() or not journal.stat().st_size:
         return _checked(sqlite_schema.connect(path, "ro&immutable=1"), path, check), None
@@ -138,9 +139,7 @@ def connect_readonly(
         raise
 
 
-def _checked(
-    connection: sqlite3.Connection, path: Path, check: Callable[[str, int, Sequence[Sequence[str]]], None]
-) -> sqlite3.Connection:
+def _checked(connection: sqlite3.Connection, path: Path, check: Check) -> sqlite3.Connection:
     try:
         version = sqlite_schema.version_of(connection, path)
         if version == 0:

@@ -1,4 +1,4 @@
-"""The tables of a store on SQLite: connecting to a file, its version, and how it is brought up to date."""
+"""The tables of a SQLite store: connections, versions, and migrations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from leaguekit.store.base import StoreError
 from leaguekit.store.integrity import check_version
 
-# The statements that lead from one version to the next, from an empty file to version 1 first. Only ever added to.
-# Events are JSON texts, and stored as such so that people can query them with SQLite's JSON functions.
+# The statements of each migration; the first one leads from an empty file to version 1. Append only.
+# Events are stored as JSON texts, so that people can query them with SQLite's JSON functions.
 MIGRATIONS: list[Sequence[str]] = [
     (
         "CREATE TABLE leaguekit (version INTEGER NOT NULL)",
@@ -22,8 +22,8 @@ MIGRATIONS: list[Sequence[str]] = [
     (),
 ]
 
-_WHAT_TO_DO = {
-    sqlite3.SQLITE_NOTADB: "It is no SQLite database: name another file.",
+_ADVICE = {
+    sqlite3.SQLITE_NOTADB: "It is not a SQLite database: name another file.",
     sqlite3.SQLITE_CORRUPT: "The file is damaged: restore a copy, or name another file.",
     sqlite3.SQLITE_READONLY: "Make the file and its folder writable for this user, or name another file.",
     sqlite3.SQLITE_CANTOPEN: "Make the file and its folder writable for this user, or name another file.",
@@ -34,8 +34,8 @@ _WHAT_TO_DO = {
 
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    """Connect to a file that is there; ``mode`` as SQLite's addresses have it: rw, ro, or ro&immutable=1."""
-    # Opened in one thread, used in another; never in two at once.
+    """Connect to an existing file. ``mode`` is that of SQLite's URIs: rw, ro, or ro&immutable=1."""
+    # A connection is opened in one thread and used in another, but never in two at the same time.
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
     )
@@ -44,7 +44,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the tables, 0 if there are none; raises StoreError if they are some other program's."""
+    """The version of the tables; 0 if there are none. Raises StoreError if they belong to another program."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return 0
@@ -65,7 +65,7 @@ def last_number(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables up to date, within a transaction of the caller's."""
+    """Apply the missing migrations, within a transaction of the caller."""
     version = version_of(connection, path)
     check_version(str(path), version, len(MIGRATIONS))
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
@@ -76,6 +76,6 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def store_error(what: str, error: Exception) -> StoreError:
     code = getattr(error, "sqlite_errorcode", None)
-    advice = _WHAT_TO_DO.get(code & 0xFF, "") if code is not None else ""
+    advice = _ADVICE.get(code & 0xFF, "") if code is not None else ""
     reason = error.strerror if isinstance(error, OSError) else error
     return StoreError(f"{what}: {reason}. {advice}".rstrip())

@@ -26,12 +26,12 @@ from leaguekit.kit.exchanges import (
     with_changes,
 )
 from leaguekit.kit.incoming import MessagesByName, is_a, value
-from leaguekit.kit.manager.kit_agents import GAME, KitAgent, Role
+from leaguekit.kit.manager.kit_agents import GAME, KitAgent
 from leaguekit.league.settings import Settings
 from leaguekit.league.standings import Table
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.codes import without_codes
-from leaguekit.protocol.ids import match_conversation
+from leaguekit.protocol.ids import Role, match_conversation
 from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST
 

@@ -10,8 +10,8 @@ from leaguekit.kit.checks import Area, Check, Evidence, NotCheckable
 from leaguekit.kit.exchanges import Exchange
 from leaguekit.kit.field_checks import Field, recommended
 from leaguekit.kit.manager.harness import ManagerHarness
-from leaguekit.kit.manager.kit_agents import Role
 from leaguekit.protocol import messages as m
+from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import PING
 

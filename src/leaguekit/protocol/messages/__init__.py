@@ -1,4 +1,7 @@
-"""Every message of league.v2 as a msgspec Struct: the one definition from which all else is made."""
+"""All messages of league.v2 as msgspec Structs. Decoders, schemas and checks are derived from them.
+
+The docstrings of the Structs and the descriptions of their fields are published in the schemas.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,7 @@ ACKNOWLEDGEMENTS: tuple[type[Message], ...] = (
     MatchResultAck,
     GameErrorAck,
 )
-# What the documents leave open, filled by us.
+# Messages that the documents do not define.
 EXTENSIONS: tuple[type[Message], ...] = (
     MatchAssignment,
     MatchAssignmentAck,

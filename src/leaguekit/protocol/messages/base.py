@@ -1,7 +1,7 @@
-"""The envelope that every message carries, and how conditions between fields are stated.
+"""The envelope of every message, and conditions between fields.
 
-Requests need the whole envelope. Answers may leave out ``sender`` and ``conversation_id``, as document 001's do; ours
-carry them. ``message_type`` is the tag by which msgspec tells the Structs apart.
+Requests need the whole envelope. Answers may leave out ``sender`` and ``conversation_id``, as in document 001; our
+answers have them. ``message_type`` is the tag by which msgspec distinguishes the Structs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict
 from msgspec import UNSET, Struct, UnsetType
 
 from leaguekit.protocol import times
-from leaguekit.protocol.fields import ERROR_CODE, ConversationId, Sender, Timestamp, Token, said
+from leaguekit.protocol.fields import ERROR_CODE, ConversationId, Sender, Timestamp, Token, doc
 from leaguekit.protocol.ids import PROTOCOL
 
 
@@ -29,23 +29,23 @@ def envelope(sender: str, now: datetime, conversation_id: str) -> Envelope:
     return {
         "protocol": PROTOCOL,
         "sender": sender,
-        "timestamp": times.written(now),
+        "timestamp": times.format_timestamp(now),
         "conversation_id": conversation_id,
     }
 
 
-Who = said("Who sends this: league_manager, referee:REF01, player:P01", "000-L1372")
-Conversation = said("The conversation that this belongs to", "000-L1374")
-AuthToken = Annotated[Token | UnsetType, said("Proof of who sends this, after registration", "000-L1377")]
+Who = doc("Who sends this: league_manager, referee:REF01, player:P01", "000-L1372")
+Conversation = doc("The conversation that this belongs to", "000-L1374")
+AuthToken = Annotated[Token | UnsetType, doc("Proof of who sends this, after registration", "000-L1377")]
 
 
 class Message(Struct, kw_only=True, tag_field="message_type"):
     """What requests and answers have in common."""
 
     protocol: Annotated[
-        Literal["league.v2"], said("The protocol, always league.v2", "000-L1370", **{ERROR_CODE: "E018"})
+        Literal["league.v2"], doc("The protocol, always league.v2", "000-L1370", **{ERROR_CODE: "E018"})
     ]
-    timestamp: Annotated[Timestamp, said("When this was sent, ISO 8601 in UTC", "000-L1373")]
+    timestamp: Annotated[Timestamp, doc("When this was sent, ISO 8601 in UTC", "000-L1373")]
 
 
 class Request(Message, kw_only=True):
@@ -96,7 +96,7 @@ class Conditional(Struct):
     conditions: ClassVar[tuple[Needs, ...]]
 
     def __post_init__(self) -> None:
-        # A player's round has five of these, so it is all in one function, without generators.
+        # A player decodes five of these per round, so this is one function without generators.
         for any_of, field, value in self.conditions:
             if field is not None and getattr(self, field) != value:
                 continue

@@ -1,7 +1,7 @@
 """The two error messages: LEAGUE_ERROR from the manager, GAME_ERROR from a referee.
 
-Every document asks for another set of fields. What we build carries all of them; what we read needs only what all
-have in common.
+Every document asks for another set of fields. Our messages have all of them. Messages of others need only the common
+fields.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leaguekit.protocol.fields import (
     RoundId,
     Seconds,
     Timestamp,
-    said,
+    doc,
 )
 from leaguekit.protocol.messages.base import AgentAnswer, Envelope, Request
 from leaguekit.protocol.messages.rounds import Acknowledged, AckPlayer, AckReferee
@@ -30,55 +30,55 @@ from leaguekit.protocol.messages.rounds import Acknowledged, AckPlayer, AckRefer
 class RetryInfo(Struct, kw_only=True, omit_defaults=True):
     """Whether and when the same call comes again."""
 
-    retry_count: Annotated[Count | UnsetType, said("Which retry comes next, from 1", "000-L1302")] = UNSET
-    max_retries: Annotated[Count | UnsetType, said("How many there are", "000-L1303")] = UNSET
-    next_retry_at: Annotated[Timestamp | UnsetType, said("When the next one comes", "000-L1304")] = UNSET
-    time_remaining: Annotated[Seconds | UnsetType, said("Seconds left in the window", "000-L1305")] = UNSET
+    retry_count: Annotated[Count | UnsetType, doc("Which retry comes next, from 1", "000-L1302")] = UNSET
+    max_retries: Annotated[Count | UnsetType, doc("How many there are", "000-L1303")] = UNSET
+    next_retry_at: Annotated[Timestamp | UnsetType, doc("When the next one comes", "000-L1304")] = UNSET
+    time_remaining: Annotated[Seconds | UnsetType, doc("Seconds left in the window", "000-L1305")] = UNSET
 
 
 class LeagueError(Request, kw_only=True, tag="LEAGUE_ERROR"):
     """Something is wrong with what an agent sent to the manager."""
 
-    error_code: Annotated[ErrorCode, said("The catalogue's code", "000-L1209")]
-    error_description: Annotated[str, said("The code's name", "000-L1213")]
-    error_name: Annotated[Name | UnsetType, said("The code's name", "003-L0214", examples=["TIMEOUT_ERROR"])] = UNSET
-    original_message_type: Annotated[Name | UnsetType, said("The message that was wrong", "000-L1217")] = UNSET
-    affected_player: Annotated[PlayerId | UnsetType | None, said("The player concerned, if any", "002-L0307b")] = UNSET
-    action_required: Annotated[str | UnsetType, said("What the agent should do", "002-L0308b")] = UNSET
-    retryable: Annotated[bool | UnsetType, said("Whether the same may be sent again", "003-L0219")] = UNSET
-    retry_info: Annotated[RetryInfo | UnsetType, said("When it may be sent again", "002-L0309b")] = UNSET
-    consequence: Annotated[str | UnsetType, said("What follows if it is not", "002-L0313b")] = UNSET
-    context: Annotated[dict[str, Any] | UnsetType, said("What helps to find the mistake", "000-L1220")] = UNSET
+    error_code: Annotated[ErrorCode, doc("The catalogue's code", "000-L1209")]
+    error_description: Annotated[str, doc("The code's name", "000-L1213")]
+    error_name: Annotated[Name | UnsetType, doc("The code's name", "003-L0214", examples=["TIMEOUT_ERROR"])] = UNSET
+    original_message_type: Annotated[Name | UnsetType, doc("The message that was wrong", "000-L1217")] = UNSET
+    affected_player: Annotated[PlayerId | UnsetType | None, doc("The player concerned, if any", "002-L0307b")] = UNSET
+    action_required: Annotated[str | UnsetType, doc("What the agent should do", "002-L0308b")] = UNSET
+    retryable: Annotated[bool | UnsetType, doc("Whether the same may be sent again", "003-L0219")] = UNSET
+    retry_info: Annotated[RetryInfo | UnsetType, doc("When it may be sent again", "002-L0309b")] = UNSET
+    consequence: Annotated[str | UnsetType, doc("What follows if it is not", "002-L0313b")] = UNSET
+    context: Annotated[dict[str, Any] | UnsetType, doc("What helps to find the mistake", "000-L1220")] = UNSET
 
 
 class GameError(Request, kw_only=True, tag="GAME_ERROR"):
     """Something is wrong with what a player did, or did not do, in a match."""
 
-    error_code: Annotated[ErrorCode, said("The catalogue's code", "000-L1294")]
-    error_description: Annotated[str, said("The code's name", "000-L1295")]
-    error_name: Annotated[Name | UnsetType, said("The code's name", "003-L0236", examples=["TIMEOUT_ERROR"])] = UNSET
-    match_id: Annotated[MatchId | UnsetType, said("The match", "000-L1293")] = UNSET
-    affected_player: Annotated[PlayerId | UnsetType | None, said("The player concerned", "000-L1297")] = UNSET
-    player_id: Annotated[PlayerId | UnsetType | None, said("The same by its other name", "003-L0234")] = UNSET
-    action_required: Annotated[str | UnsetType, said("What the player has to do", "000-L1298")] = UNSET
-    retry_info: Annotated[RetryInfo | UnsetType, said("Whether and when the call comes again", "000-L1301")] = UNSET
-    retry_count: Annotated[Count | UnsetType, said("Which retry comes next, from 1", "001-L1583")] = UNSET
-    max_retries: Annotated[Count | UnsetType, said("How many there are", "001-L1584")] = UNSET
-    time_remaining: Annotated[Seconds | UnsetType, said("Seconds left in the window", "000-L0867")] = UNSET
-    retryable: Annotated[bool | UnsetType, said("Whether another answer is taken", "000-L0866")] = UNSET
-    game_state: Annotated[MatchState | UnsetType, said("Where the match stands", "003-L0238")] = UNSET
-    consequence: Annotated[str | UnsetType, said("What follows if it is not mended", "000-L1308")] = UNSET
-    context: Annotated[dict[str, Any] | UnsetType, said("What helps to find the mistake", "000-L1307")] = UNSET
-    league_id: Annotated[LeagueId | UnsetType, said("The league", "003-L0119")] = UNSET
-    round_id: Annotated[RoundId | UnsetType, said("The round", "003-L0120")] = UNSET
+    error_code: Annotated[ErrorCode, doc("The catalogue's code", "000-L1294")]
+    error_description: Annotated[str, doc("The code's name", "000-L1295")]
+    error_name: Annotated[Name | UnsetType, doc("The code's name", "003-L0236", examples=["TIMEOUT_ERROR"])] = UNSET
+    match_id: Annotated[MatchId | UnsetType, doc("The match", "000-L1293")] = UNSET
+    affected_player: Annotated[PlayerId | UnsetType | None, doc("The player concerned", "000-L1297")] = UNSET
+    player_id: Annotated[PlayerId | UnsetType | None, doc("The same by its other name", "003-L0234")] = UNSET
+    action_required: Annotated[str | UnsetType, doc("What the player has to do", "000-L1298")] = UNSET
+    retry_info: Annotated[RetryInfo | UnsetType, doc("Whether and when the call comes again", "000-L1301")] = UNSET
+    retry_count: Annotated[Count | UnsetType, doc("Which retry comes next, from 1", "001-L1583")] = UNSET
+    max_retries: Annotated[Count | UnsetType, doc("How many there are", "001-L1584")] = UNSET
+    time_remaining: Annotated[Seconds | UnsetType, doc("Seconds left in the window", "000-L0867")] = UNSET
+    retryable: Annotated[bool | UnsetType, doc("Whether another answer is taken", "000-L0866")] = UNSET
+    game_state: Annotated[MatchState | UnsetType, doc("Where the match stands", "003-L0238")] = UNSET
+    consequence: Annotated[str | UnsetType, doc("What follows if it is not mended", "000-L1308")] = UNSET
+    context: Annotated[dict[str, Any] | UnsetType, doc("What helps to find the mistake", "000-L1307")] = UNSET
+    league_id: Annotated[LeagueId | UnsetType, doc("The league", "003-L0119")] = UNSET
+    round_id: Annotated[RoundId | UnsetType, doc("The round", "003-L0120")] = UNSET
 
 
 class GameErrorAck(AgentAnswer, kw_only=True, tag="GAME_ERROR_ACK"):
     """A player has heard of the error."""
 
     status: Acknowledged
-    player_id: Annotated[PlayerId, said("The player that acknowledges", "001-L1622")]
-    match_id: Annotated[MatchId, said("The match", "001-L1623")]
+    player_id: Annotated[PlayerId, doc("The player that acknowledges", "001-L1622")]
+    match_id: Annotated[MatchId, doc("The match", "001-L1623")]
 
 
 class LeagueErrorAck(AgentAnswer, kw_only=True, tag="LEAGUE_ERROR_ACK"):
@@ -103,7 +103,7 @@ def league_error(
     affected_player: str | None = None,
     retry_info: RetryInfo | UnsetType = UNSET,
 ) -> LeagueError:
-    """A LEAGUE_ERROR that every document recognises."""
+    """A LEAGUE_ERROR with the fields of every document."""
     return LeagueError(
         **envelope,
         error_code=code,
@@ -140,7 +140,7 @@ def game_error(
     league_id: str | UnsetType = UNSET,
     round_id: int | UnsetType = UNSET,
 ) -> GameError:
-    """A GAME_ERROR that every document recognises: what the retries are stands flat and in ``retry_info``."""
+    """A GAME_ERROR with the fields of every document. The retries are both at the top and in ``retry_info``."""
     return GameError(
         **envelope,
         auth_token=auth_token,

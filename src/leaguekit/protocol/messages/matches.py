@@ -1,4 +1,4 @@
-"""One match on the wire: invitation, choice or move, and the result as the players are told it."""
+"""Messages of a match: invitation, choice or move, and the result that is sent to the players."""
 
 from __future__ import annotations
 
@@ -16,81 +16,81 @@ from leaguekit.protocol.fields import (
     GameType,
     LeagueId,
     MatchId,
+    MatchRole,
     Origin,
     Parity,
     PlayerId,
     ResultStatus,
-    Role,
     RoundId,
     Timestamp,
-    said,
+    doc,
 )
 from leaguekit.protocol.messages.base import AgentAnswer, Conditional, Needs, Request
 from leaguekit.protocol.messages.rounds import Acknowledged
 
 DrawnNumber = Annotated[int, Meta(ge=1, le=10)]
-# Characters of a reason in move_info.
+# The length of a reason in move_info, in characters.
 MAX_REASON = 200
 Reason = Annotated[str, Meta(max_length=MAX_REASON)]
 
-# Our referees send both in every message of a match; the documents ask for them in some.
-LeagueOfMatch = Annotated[LeagueId | UnsetType, said("The league", "003-L0119")]
-RoundOfMatch = Annotated[RoundId | UnsetType, said("The round", "003-L0120")]
+# Our referees send both in every message of a match. The documents ask for them in some messages.
+LeagueOfMatch = Annotated[LeagueId | UnsetType, doc("The league", "003-L0119")]
+RoundOfMatch = Annotated[RoundId | UnsetType, doc("The round", "003-L0120")]
 
 
 class GameInvitation(Request, kw_only=True, tag="GAME_INVITATION"):
     """A referee invites a player to a match."""
 
-    league_id: Annotated[LeagueId, said("The league", "000-L0543")]
-    round_id: Annotated[RoundId, said("The round", "000-L0544")]
-    match_id: Annotated[MatchId, said("The match", "000-L0545")]
-    game_type: Annotated[GameType, said("The game to be played", "000-L0546")]
-    role_in_match: Annotated[Role, said("Which side the player is on", "000-L0548")]
-    opponent_id: Annotated[PlayerId, said("The other player", "000-L0552")]
-    player_id: Annotated[PlayerId | UnsetType, said("The player invited", "000-L1379")] = UNSET
+    league_id: Annotated[LeagueId, doc("The league", "000-L0543")]
+    round_id: Annotated[RoundId, doc("The round", "000-L0544")]
+    match_id: Annotated[MatchId, doc("The match", "000-L0545")]
+    game_type: Annotated[GameType, doc("The game to be played", "000-L0546")]
+    role_in_match: Annotated[MatchRole, doc("Which side the player is on", "000-L0548")]
+    opponent_id: Annotated[PlayerId, doc("The other player", "000-L0552")]
+    player_id: Annotated[PlayerId | UnsetType, doc("The player invited", "000-L1379")] = UNSET
     attempt: Annotated[
-        Attempt | UnsetType, said("Which attempt at the match, for checking the token", "decision 19")
+        Attempt | UnsetType, doc("Which attempt at the match, for checking the token", "decision 19")
     ] = UNSET
 
 
 class GameJoinAck(AgentAnswer, kw_only=True, tag="GAME_JOIN_ACK"):
     """A player comes to the match, or declines."""
 
-    match_id: Annotated[MatchId, said("The match of the invitation", "000-L0608")]
-    player_id: Annotated[PlayerId, said("The player that answers", "000-L0609")]
-    arrival_timestamp: Annotated[Timestamp, said("When the player arrived, by its own clock", "000-L0610")]
-    accept: Annotated[bool, said("true to play; false gives the match away", "000-L0614")]
+    match_id: Annotated[MatchId, doc("The match of the invitation", "000-L0608")]
+    player_id: Annotated[PlayerId, doc("The player that answers", "000-L0609")]
+    arrival_timestamp: Annotated[Timestamp, doc("When the player arrived, by its own clock", "000-L0610")]
+    accept: Annotated[bool, doc("true to play; false gives the match away", "000-L0614")]
 
 
 class OwnRecord(Struct, kw_only=True):
     """A player's own record so far."""
 
-    wins: Annotated[Count, said("Matches won so far", "000-L0785")]
-    losses: Annotated[Count, said("Matches lost so far", "000-L0786")]
-    draws: Annotated[Count, said("Matches drawn so far", "000-L0787")]
-    points: Annotated[Count | UnsetType, said("Points so far", "001-L1075")] = UNSET
+    wins: Annotated[Count, doc("Matches won so far", "000-L0785")]
+    losses: Annotated[Count, doc("Matches lost so far", "000-L0786")]
+    draws: Annotated[Count, doc("Matches drawn so far", "000-L0787")]
+    points: Annotated[Count | UnsetType, doc("Points so far", "001-L1075")] = UNSET
 
 
 class CallContext(Struct, kw_only=True):
     """What a player may know when it decides."""
 
-    opponent_id: Annotated[PlayerId, said("The other player", "000-L0782")]
-    round_id: Annotated[RoundId, said("The round", "000-L0783")]
-    your_standings: Annotated[OwnRecord | UnsetType, said("The player's own record", "000-L0784")] = UNSET
+    opponent_id: Annotated[PlayerId, doc("The other player", "000-L0782")]
+    round_id: Annotated[RoundId, doc("The round", "000-L0783")]
+    your_standings: Annotated[OwnRecord | UnsetType, doc("The player's own record", "000-L0784")] = UNSET
     draw_commitment: Annotated[
         str | UnsetType,
-        said("SHA-256 of the nonce and the number drawn, made before the choices and revealed after", "000-L0781"),
+        doc("SHA-256 of the nonce and the number drawn, made before the choices and revealed after", "000-L0781"),
     ] = UNSET
 
 
 class ChooseParityCall(Request, kw_only=True, tag="CHOOSE_PARITY_CALL"):
     """A referee asks a player for even or odd."""
 
-    match_id: Annotated[MatchId, said("The match", "000-L0777")]
-    player_id: Annotated[PlayerId, said("The player asked", "000-L0778")]
-    game_type: Annotated[GameType, said("The game, even_odd", "000-L0779")]
-    deadline: Annotated[Timestamp, said("When the answer must be there", "000-L0789")]
-    context: Annotated[CallContext | UnsetType, said("What may help to decide", "000-L0781")] = UNSET
+    match_id: Annotated[MatchId, doc("The match", "000-L0777")]
+    player_id: Annotated[PlayerId, doc("The player asked", "000-L0778")]
+    game_type: Annotated[GameType, doc("The game, even_odd", "000-L0779")]
+    deadline: Annotated[Timestamp, doc("When the answer must be there", "000-L0789")]
+    context: Annotated[CallContext | UnsetType, doc("What may help to decide", "000-L0781")] = UNSET
     league_id: LeagueOfMatch = UNSET
     round_id: RoundOfMatch = UNSET
 
@@ -100,23 +100,23 @@ class MoveInfo(Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     origin: Annotated[
         Origin | UnsetType,
-        said("own, retried (the strategy was asked again) or replaced (another legal move was played)", "decision 22"),
+        doc("own, retried (the strategy was asked again) or replaced (another legal move was played)", "decision 22"),
     ] = UNSET
-    reason: Annotated[Reason | UnsetType, said("Why it is not the strategy's own first move", "decision 22")] = UNSET
+    reason: Annotated[Reason | UnsetType, doc("Why it is not the strategy's own first move", "decision 22")] = UNSET
 
 
 StatedInfo = Annotated[
-    MoveInfo | UnsetType, said("Where the move came from, by the player's own statement", "decision 22")
+    MoveInfo | UnsetType, doc("Where the move came from, by the player's own statement", "decision 22")
 ]
 
 
 class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
     """How many moves of a player were own, retried and replaced, by its own statement."""
 
-    own: Annotated[Count, said("Moves that the strategy chose", "decision 22")] = 0
-    retried: Annotated[Count, said("Moves that it chose when it was asked again", "decision 22")] = 0
-    replaced: Annotated[Count, said("Moves that were played in its place", "decision 22")] = 0
-    reason: Annotated[Reason | UnsetType, said("Why the first of them was replaced", "decision 22")] = UNSET
+    own: Annotated[Count, doc("Moves that the strategy chose", "decision 22")] = 0
+    retried: Annotated[Count, doc("Moves that it chose when it was asked again", "decision 22")] = 0
+    replaced: Annotated[Count, doc("Moves that were played in its place", "decision 22")] = 0
+    reason: Annotated[Reason | UnsetType, doc("Why the first of them was replaced", "decision 22")] = UNSET
 
     @property
     def total(self) -> int:
@@ -150,10 +150,10 @@ class MoveOrigins(Struct, kw_only=True, omit_defaults=True):
 class ChooseParityResponse(AgentAnswer, kw_only=True, tag="CHOOSE_PARITY_RESPONSE"):
     """A player chooses even or odd."""
 
-    match_id: Annotated[MatchId, said("The match of the call", "000-L0830")]
-    player_id: Annotated[PlayerId, said("The player that chooses", "000-L0831")]
+    match_id: Annotated[MatchId, doc("The match of the call", "000-L0830")]
+    player_id: Annotated[PlayerId, doc("The player that chooses", "000-L0831")]
     parity_choice: Annotated[
-        ByRule, said("Exactly even or odd", "000-L0832", enum=["even", "odd"], **{ERROR_CODE: "E004"})
+        ByRule, doc("Exactly even or odd", "000-L0832", enum=["even", "odd"], **{ERROR_CODE: "E004"})
     ]
     move_info: StatedInfo = UNSET
 
@@ -161,20 +161,20 @@ class ChooseParityResponse(AgentAnswer, kw_only=True, tag="CHOOSE_PARITY_RESPONS
 class MoveRequest(Struct, kw_only=True):
     """What a player is asked for, in a game other than even/odd."""
 
-    move_type: Annotated[str, Meta(min_length=1), said("The kind of move, named by the game", "003-L0012")]
-    valid_options: Annotated[list[Any], said("The moves that are legal now", "003-L0031")]
-    context: Annotated[dict[str, Any], said("The position, as this player may see it", "000-L0781")]
+    move_type: Annotated[str, Meta(min_length=1), doc("The kind of move, named by the game", "003-L0012")]
+    valid_options: Annotated[list[Any], doc("The moves that are legal now", "003-L0031")]
+    context: Annotated[dict[str, Any], doc("The position, as this player may see it", "000-L0781")]
 
 
 class GameMoveCall(Request, kw_only=True, tag="GAME_MOVE_CALL"):
     """A referee asks a player for a move, in a game other than even/odd (an extension)."""
 
-    match_id: Annotated[MatchId, said("The match", "000-L0777")]
-    player_id: Annotated[PlayerId, said("The player asked", "000-L0778")]
-    game_type: Annotated[GameType, said("The game", "000-L0779")]
-    move_request: Annotated[MoveRequest, said("What is asked for", "003-L0030")]
-    deadline: Annotated[Timestamp, said("When the answer must be there", "000-L0789")]
-    context: Annotated[CallContext | UnsetType, said("What may help to decide", "000-L0781")] = UNSET
+    match_id: Annotated[MatchId, doc("The match", "000-L0777")]
+    player_id: Annotated[PlayerId, doc("The player asked", "000-L0778")]
+    game_type: Annotated[GameType, doc("The game", "000-L0779")]
+    move_request: Annotated[MoveRequest, doc("What is asked for", "003-L0030")]
+    deadline: Annotated[Timestamp, doc("When the answer must be there", "000-L0789")]
+    context: Annotated[CallContext | UnsetType, doc("What may help to decide", "000-L0781")] = UNSET
     league_id: LeagueOfMatch = UNSET
     round_id: RoundOfMatch = UNSET
 
@@ -182,9 +182,9 @@ class GameMoveCall(Request, kw_only=True, tag="GAME_MOVE_CALL"):
 class GameMoveResponse(AgentAnswer, kw_only=True, tag="GAME_MOVE_RESPONSE"):
     """A player moves, in a game other than even/odd (an extension)."""
 
-    match_id: Annotated[MatchId, said("The match of the call", "000-L0830")]
-    player_id: Annotated[PlayerId, said("The player that moves", "000-L0831")]
-    move_data: Annotated[ByRule, said("The move: one of the call's valid_options", "003-L0031")]
+    match_id: Annotated[MatchId, doc("The match of the call", "000-L0830")]
+    player_id: Annotated[PlayerId, doc("The player that moves", "000-L0831")]
+    move_data: Annotated[ByRule, doc("The move: one of the call's valid_options", "003-L0031")]
     move_info: StatedInfo = UNSET
 
 
@@ -193,30 +193,30 @@ class GameResult(Conditional, kw_only=True):
 
     conditions = (Needs(("winner_player_id",), "status", "WIN"),)
 
-    status: Annotated[ResultStatus, said("How the match ended", "000-L0703")]
-    choices: Annotated[dict[PlayerId, Choice | None], said("What each player chose; null for none", "000-L0718")]
-    winner_player_id: Annotated[PlayerId | UnsetType | None, said("The winner; null for none", "000-L0706")] = UNSET
-    drawn_number: Annotated[DrawnNumber | UnsetType | None, said("The number drawn; null if none was", "000-L0710")] = (
+    status: Annotated[ResultStatus, doc("How the match ended", "000-L0703")]
+    choices: Annotated[dict[PlayerId, Choice | None], doc("What each player chose; null for none", "000-L0718")]
+    winner_player_id: Annotated[PlayerId | UnsetType | None, doc("The winner; null for none", "000-L0706")] = UNSET
+    drawn_number: Annotated[DrawnNumber | UnsetType | None, doc("The number drawn; null if none was", "000-L0710")] = (
         UNSET
     )
-    number_parity: Annotated[Parity | UnsetType | None, said("Its parity; null if none was drawn", "000-L0714")] = UNSET
-    reason: Annotated[str | UnsetType, said("The outcome in words", "000-L0723")] = UNSET
-    draw_commitment: Annotated[str | UnsetType, said("What the call's context announced", "000-L0739")] = UNSET
-    draw_nonce: Annotated[str | UnsetType, said("Opens the commitment, so that anyone can check it", "000-L0739")] = (
+    number_parity: Annotated[Parity | UnsetType | None, doc("Its parity; null if none was drawn", "000-L0714")] = UNSET
+    reason: Annotated[str | UnsetType, doc("The outcome in words", "000-L0723")] = UNSET
+    draw_commitment: Annotated[str | UnsetType, doc("What the call's context announced", "000-L0739")] = UNSET
+    draw_nonce: Annotated[str | UnsetType, doc("Opens the commitment, so that anyone can check it", "000-L0739")] = (
         UNSET
     )
     details: Annotated[
-        dict[str, Any] | UnsetType, said("What the game itself reveals, such as the final position", "000-L0738")
+        dict[str, Any] | UnsetType, doc("What the game itself reveals, such as the final position", "000-L0738")
     ] = UNSET
 
 
 class GameOver(Request, kw_only=True, tag="GAME_OVER"):
     """A referee tells both players how the match ended."""
 
-    match_id: Annotated[MatchId, said("The match", "000-L0699")]
-    game_type: Annotated[GameType, said("The game", "000-L0700")]
-    game_result: Annotated[GameResult, said("How it ended", "000-L0702")]
-    reason: Annotated[str | UnsetType, said("The outcome in words, where document 004 looks for it", "004-L0254")] = (
+    match_id: Annotated[MatchId, doc("The match", "000-L0699")]
+    game_type: Annotated[GameType, doc("The game", "000-L0700")]
+    game_result: Annotated[GameResult, doc("How it ended", "000-L0702")]
+    reason: Annotated[str | UnsetType, doc("The outcome in words, where document 004 looks for it", "004-L0254")] = (
         UNSET
     )
     league_id: LeagueOfMatch = UNSET
@@ -227,13 +227,13 @@ class GameOverAck(AgentAnswer, kw_only=True, tag="GAME_OVER_ACK"):
     """A player knows how the match ended."""
 
     status: Acknowledged
-    player_id: Annotated[PlayerId, said("The player that acknowledges", "001-L1273")]
-    match_id: Annotated[MatchId, said("The match", "001-L1274")]
+    player_id: Annotated[PlayerId, doc("The player that acknowledges", "001-L1273")]
+    match_id: Annotated[MatchId, doc("The match", "001-L1274")]
 
 
 class MatchMessageAck(AgentAnswer, kw_only=True, tag="MATCH_MESSAGE_ACK"):
     """A referee has what a player posted by itself (an extension)."""
 
-    status: Annotated[Literal["ACKNOWLEDGED"], said("The message has arrived and counts", "001-L0439")]
-    match_id: Annotated[MatchId, said("The match", "000-L0830")]
-    player_id: Annotated[PlayerId, said("The player whose message it was", "000-L0831")]
+    status: Annotated[Literal["ACKNOWLEDGED"], doc("The message has arrived and counts", "001-L0439")]
+    match_id: Annotated[MatchId, doc("The match", "000-L0830")]
+    player_id: Annotated[PlayerId, doc("The player whose message it was", "000-L0831")]

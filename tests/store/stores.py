@@ -1,4 +1,4 @@
-"""Where a store lies, for tests that hold on each of them: what differs is how one gets at it from outside."""
+"""The kinds of stores, for tests that run on each of them. They differ in how a test accesses them from outside."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from leaguekit.store.opening import open_log, open_reader
 from tests.postgres import execute
 
 
-class Place(Protocol):
+class OpenableStore(Protocol):
     async def open(self) -> EventLog:
-        """Open the store that lies here: again and again the same one."""
+        """Open the store. Each call opens the same one."""
 
 
-class InMemory:
+class MemoryStore:
     def __init__(self) -> None:
         self._disk = MemoryDisk()
 
@@ -33,15 +33,15 @@ class InMemory:
         return MemoryLog(self._disk)
 
 
-class Durable(ABC):
-    """A place that outlives the process, known by its address."""
+class DurableStore(ABC):
+    """A store that outlives the process, known by its address."""
 
     # The module with its migrations, and the name of its table of events.
     schema: ModuleType
     events: str
     # The statements of version 1, which never change again.
     version_1: Sequence[str]
-    # Statements that make it refuse an event with the word poison in it.
+    # Statements that make the store reject an event that contains the word poison.
     poison: Sequence[str]
 
     def __init__(self, address: str | Path) -> None:
@@ -55,7 +55,7 @@ class Durable(ABC):
 
     @abstractmethod
     def execute(self, *statements: str) -> None:
-        """Do something to the tables, as somebody else would."""
+        """Execute statements, as another program would."""
 
     @abstractmethod
     def held(self) -> AbstractAsyncContextManager[None]:
@@ -66,7 +66,7 @@ class Durable(ABC):
         """A list to which each commit of a log is added."""
 
 
-class OnSqlite(Durable):
+class SqliteStore(DurableStore):
     schema = sqlite_schema
     events = "events"
     version_1 = (
@@ -100,7 +100,7 @@ class OnSqlite(Durable):
         return statements
 
 
-class OnPostgres(Durable):
+class PostgresStore(DurableStore):
     schema = postgres_schema
     events = "leaguekit_events"
     version_1 = (

@@ -175,7 +175,7 @@ def test_a_match_of_an_earlier_round_is_played_again_when_its_players_are_free()
     _rematch(play, "R1M1")
     # P01 and P02 are both in the second round's matches.
     assert play.assign() == []
-    assert list(play.league.players["P01"].todo) == ["R1M1", "R2M1", "R3M1"]
+    assert list(play.league.players["P01"].unplayed) == ["R1M1", "R2M1", "R3M1"]
     assert play.record("R2M1") == ["ResultRecorded"]
     assert play.record("R2M2") == ["ResultRecorded", "RoundCompleted"]
     assert play.announce() == ["RoundAnnounced"]

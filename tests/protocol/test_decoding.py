@@ -11,13 +11,13 @@ import pytest
 
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import (
-    MAX_EXPLAINED,
-    MAX_EXTREME,
-    MAX_OPENED,
+    MAX_CONTAINERS,
+    MAX_EXPLAINED_BYTES,
+    MAX_EXTREME_NUMBERS,
     MAX_VIOLATIONS,
     check_text,
     decode,
-    described,
+    describe_schema,
     encode,
     of_type,
     violations,
@@ -295,7 +295,7 @@ def test_of_type_refuses_another_type() -> None:
     ],
 )
 def test_a_rule_is_put_into_words(schema: dict[str, Any], words: str) -> None:
-    assert described(schema) == words
+    assert describe_schema(schema) == words
 
 
 def refused(message: Any) -> InvalidMessage:
@@ -321,7 +321,7 @@ def test_a_violation_behind_many_items_that_are_right_is_found() -> None:
 
 
 def test_of_a_long_message_only_the_first_violation_is_named() -> None:
-    padding = "x" * MAX_EXPLAINED
+    padding = "x" * MAX_EXPLAINED_BYTES
     update = msgspec.to_builtins(samples_of("LEAGUE_STANDINGS_UPDATE")[0]) | {"padding": padding}
     assert [one.path for one in refused(update | {"standings": [1] * 9}).violations] == ["standings[0]"]
     assert [one.path for one in refused(update | {"timestamp": "today"}).violations] == ["(message)"]
@@ -344,9 +344,9 @@ def test_a_token_in_a_long_value_is_not_shown() -> None:
 
 @pytest.mark.parametrize("number", [b"1e308", b"1.5E-310", b"2e+0291"])
 def test_a_text_may_have_only_so_many_numbers_that_take_long_to_decode(number: bytes) -> None:
-    check_text(b"[%b]" % b",".join([*[number] * MAX_EXTREME, *[b"1"] * MAX_EXPLAINED]))
+    check_text(b"[%b]" % b",".join([*[number] * MAX_EXTREME_NUMBERS, *[b"1"] * MAX_EXPLAINED_BYTES]))
     with pytest.raises(ProtocolError, match="more than 100 numbers with exponents of 200 or more"):
-        check_text(b"[%b]" % b",".join([*[number] * (MAX_EXTREME + 1), *[b"1"] * MAX_EXPLAINED]))
+        check_text(b"[%b]" % b",".join([*[number] * (MAX_EXTREME_NUMBERS + 1), *[b"1"] * MAX_EXPLAINED_BYTES]))
 
 
 def test_a_text_may_have_many_ordinary_numbers_and_digests() -> None:
@@ -356,6 +356,6 @@ def test_a_text_may_have_many_ordinary_numbers_and_digests() -> None:
 
 @pytest.mark.parametrize("part", [b"{}", b"[]"])
 def test_a_text_may_have_only_so_many_objects_and_lists(part: bytes) -> None:
-    check_text(b"[%b]" % b",".join([part] * (MAX_OPENED - 1)))
+    check_text(b"[%b]" % b",".join([part] * (MAX_CONTAINERS - 1)))
     with pytest.raises(ProtocolError, match="more than 20,000 objects and lists"):
-        check_text(b"[%b]" % b",".join([part] * MAX_OPENED))
+        check_text(b"[%b]" % b",".join([part] * MAX_CONTAINERS))

@@ -1,4 +1,4 @@
-"""Events as people and programs are told them: every kind in a sentence, and none with a secret."""
+"""Events as sentences and as JSON: every kind has a sentence, and none discloses a secret."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
         "R2M1: lost by P03 (DISQUALIFICATION): cheated",
         "The league is over",
         "P01 understands requests in the form TYPE",
-        "P01 is forgiven what breaks decision 1",
+        "P01 broke rules, which is tolerated: decision 1",
         "The operator gives out S01 to S02",
         "The seat S02 is revoked",
         "Referees come in with a new code",
@@ -105,8 +105,8 @@ def test_outcomes_are_told_with_what_is_known_of_them(
 @pytest.mark.parametrize("endpoints", [False, True])
 def test_nothing_that_opens_anything_is_told_to_programs(endpoints: bool) -> None:
     for lines in (played().log, by_hand().log):
-        teller = EventFormatter(endpoints=endpoints)
-        told = [teller.as_json(event) for event in events(lines)]
+        formatter = EventFormatter(endpoints=endpoints)
+        told = [formatter.as_json(event) for event in events(lines)]
         text = json.dumps([one for one in told if one["event"] != "LeagueCompleted"])
         for line in lines:
             event = json.loads(line)
@@ -129,9 +129,9 @@ def test_the_address_of_a_registration_is_told_with_endpoints_and_its_sender_nev
 
 def test_the_seed_is_told_with_the_leagues_end_and_not_before() -> None:
     *before, last = events(played().log)
-    teller = EventFormatter()
-    assert "5e5e" not in json.dumps([teller.as_json(event) for event in before])
-    assert teller.as_json(last)["seed_hex"] == "5e" * 32
-    teller = EventFormatter()
-    assert "5e5e" not in "".join(teller.as_text(event) for event in before)
-    assert teller.as_text(last) == f"The league is over; its seed was {'5e' * 32}"
+    formatter = EventFormatter()
+    assert "5e5e" not in json.dumps([formatter.as_json(event) for event in before])
+    assert formatter.as_json(last)["seed_hex"] == "5e" * 32
+    formatter = EventFormatter()
+    assert "5e5e" not in "".join(formatter.as_text(event) for event in before)
+    assert formatter.as_text(last) == f"The league is over; its seed was {'5e' * 32}"

@@ -1,4 +1,4 @@
-"""What agents are forgiven is kept in little room, told with results, and changes none."""
+"""Tolerated rule breaches: they take little space, come with results, and change none of them."""
 
 from __future__ import annotations
 

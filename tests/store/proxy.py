@@ -1,4 +1,4 @@
-"""A way to a PostgreSQL server that can be cut, at the moment that a test wants."""
+"""A proxy in front of a PostgreSQL server. A test can cut its connections at any moment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 
-class Cable:
-    """Listens on a port of this machine and passes everything on to the server's socket, and back."""
+class DatabaseProxy:
+    """Listens on a local port, and forwards all data to the socket of the server and back."""
 
     def __init__(self, url: str) -> None:
         found = re.fullmatch(r"postgresql://postgres@/(\w+)\?host=([^&]+)&(search_path=\w+)", url)
@@ -18,34 +18,34 @@ class Cable:
         self._database, folder, self._options = found.groups()
         self._socket = Path(folder, ".s.PGSQL.5432")
         self._writers: list[StreamWriter] = []
-        # What is lost is heard of here, and goes no further.
+        # Whether data is dropped instead of being forwarded. ``lost`` is set then.
         self.loses_requests = False
         self.loses_answers = False
         self.lost = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._plug_in, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self.url = f"postgresql://postgres:s3cret@127.0.0.1:{port}/{self._database}?{self._options}&sslmode=disable"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.unplug()
+        self.close_all()
 
-    def unplug(self) -> None:
-        """Cut every connection, and let nobody in any more."""
+    def close_all(self) -> None:
+        """Cut all connections, and accept no new ones."""
         self._server.close()
         self.cut()
 
     def cut(self) -> None:
-        """Cut every connection; new ones may come. Nothing is lost any more."""
+        """Cut all connections, accept new ones, and drop no more data."""
         self.loses_requests = self.loses_answers = False
         self.lost.clear()
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
 
-    async def _plug_in(self, near_reader: StreamReader, near_writer: StreamWriter) -> None:
+    async def _accept(self, near_reader: StreamReader, near_writer: StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_unix_connection(self._socket)
         self._writers += [near_writer, far_writer]
         await asyncio.gather(

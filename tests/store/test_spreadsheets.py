@@ -7,20 +7,20 @@ import io
 
 import pytest
 
-from leaguekit.store.spreadsheets import csv_row, defused
+from leaguekit.store.spreadsheets import csv_row, escape_formula
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠"])
 @pytest.mark.parametrize("blank", ["", " ", "\u00a0", "\t", "\r", "\n"])
 def test_a_text_that_begins_like_a_formula_begins_with_an_apostrophe(sign: str, blank: str) -> None:
     text = f"{blank}{sign}HYPERLINK(0)"
-    assert defused(text) == f"'{text}"
-    assert defused(f"{blank}Alice") == (f"'{blank}Alice" if blank in ("\t", "\r", "\n") else f"{blank}Alice")
+    assert escape_formula(text) == f"'{text}"
+    assert escape_formula(f"{blank}Alice") == (f"'{blank}Alice" if blank in ("\t", "\r", "\n") else f"{blank}Alice")
 
 
 @pytest.mark.parametrize("cell", ["Alice", "", "'", "a=b", "P01", "2 + 2", "Zoë", -3, 0, 1.5, None, True])
 def test_other_cells_stay_as_they_are(cell: object) -> None:
-    assert defused(cell) is cell
+    assert escape_formula(cell) is cell
 
 
 @pytest.mark.parametrize("text", ['a"b', "a,b", "a\nb", "a\rb", '"', "李雷", "a;b"])
