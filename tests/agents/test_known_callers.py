@@ -23,8 +23,8 @@ from leaguekit.transport.token_buckets import TokenBuckets
 from tests.agents.leagues import Hall
 from tests.agents.leagues import in_virtual_time as in_a_hall
 from tests.agents.scene import OTHER, PARITY, REFEREE_URL, Scene, derived, in_virtual_time, player_token, silent
-from tests.gateway.lobby import GATEWAY_URL, Relayed, gateway_in, sit
 from tests.gateway.test_seats import technical_losses
+from tests.gateway.virtual_gateway import GATEWAY_URL, RelayedPlayer, opened_gateway, play_in_seat
 from tests.referee.test_match_runner import _choice, _message
 from tests.transport.running import of_requests
 
@@ -94,18 +94,18 @@ async def test_a_league_is_played_while_strangers_at_everybodys_address_are_refu
 
 @in_a_hall
 async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_refused(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", referees=1)
         code, seat = await gateway.join(None, "Ada", "127.0.0.1")
         by_code = gateway.caller(b'{"code":"%b"}' % code.encode(), HERE)
         assert by_code == gateway.caller(b"{}", HERE._replace(query=f"seat={code}"))
         assert by_code is not None
         assert gateway.caller(b'{"code":"AAAA-BBBB-CCCC-DDDD"}', HERE) is None
-        relayed = Relayed(hall, "Bob")
+        relayed = RelayedPlayer(hall, "Bob")
         await relayed.start()
         limit_strangers(hall.network, GATEWAY_URL, gateway.handle, gateway.caller, player_refusal)
         assert await status_of_ping(hall.network, GATEWAY_URL) == 429
-        sitting = asyncio.create_task(sit(seat))
+        sitting = asyncio.create_task(play_in_seat(seat))
         await hall.operate("start")
         await hall.end()
         await sitting

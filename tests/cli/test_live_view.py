@@ -14,7 +14,7 @@ from leaguekit.cli import screen as screens
 from leaguekit.cli.live_view import news_text, render_league
 from leaguekit.cli.screen import Cell, Screen, render_line, right_aligned, supports_screen
 from leaguekit.cli.tables import LTR_MARK, shorten, table, width, with_ltr_mark
-from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
+from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow, Who
 
 NOW = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NAMES = [
@@ -99,7 +99,7 @@ def live(players: int = 6, playing: int = 2, results: int = 3, news: int = 4, **
             for number in range(1, playing + 1)
         },
         results={
-            f"R1M{number}": MatchLine(
+            f"R1M{number}": MatchRow(
                 match_id=f"R1M{number}",
                 round_id=1,
                 a=who(number),
@@ -113,7 +113,7 @@ def live(players: int = 6, playing: int = 2, results: int = 3, news: int = 4, **
         },
         agents={},
         news={
-            str(number): News(number=number, at=at(0), event="RoundAnnounced", text=f"Round {number} is announced")
+            str(number): NewsItem(number=number, at=at(0), event="RoundAnnounced", text=f"Round {number} is announced")
             for number in range(1, news + 1)
         },
     )
@@ -188,9 +188,9 @@ def visible(state: Live, columns: int, lines: int, *notes: str, monkeypatch: pyt
 
 
 def test_news_name_players_and_say_a_name_once() -> None:
-    other_news = News(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
+    other_news = NewsItem(number=9, at=at(0), event="PlayerWithdrawn", text="P01 withdraws: ill")
     assert news_text(other_news, live()) == "Alice (P01) withdraws: ill"
-    came = News(number=9, at=at(0), event="PlayerRegistered", text="P01 is registered: Alice")
+    came = NewsItem(number=9, at=at(0), event="PlayerRegistered", text="P01 is registered: Alice")
     assert news_text(came, live()) == "P01 is registered: Alice"
 
 

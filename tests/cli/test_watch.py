@@ -21,7 +21,7 @@ import pytest
 
 from leaguekit.cli import stream
 from leaguekit.cli.stream import Follower, StreamError, StreamEvent, apply_event, events_url, read_stream
-from leaguekit.web.api_types import Change, Gone, Live, Parts
+from leaguekit.web.api_types import Change, ChangedItems, Live, RemovedKeys
 from tests.cli.conftest import CommandResult
 from tests.cli.test_live_view import league, live, row
 from tests.programs import Program
@@ -60,15 +60,17 @@ def test_changes_are_put_into_the_state_and_what_is_gone_is_taken_out() -> None:
     change = Change(
         seq=9,
         now="2026-01-01T10:00:05Z",
-        set=Parts(league=league(round=3), standings={"P02": row(2, points=1), "P09": row(9)}),
-        drop=Gone(playing=["R2M1", "R9M9"]),
+        set=ChangedItems(league=league(round=3), standings={"P02": row(2, points=1), "P09": row(9)}),
+        drop=RemovedKeys(playing=["R2M1", "R9M9"]),
     )
     after = apply_event(state, StreamEvent("change", msgspec.json.encode(change).decode()))
     assert after is not None
     assert (after.seq, after.now, after.league.round) == (9, "2026-01-01T10:00:05Z", 3)
     assert (after.standings["P02"].points, after.standings["P01"]) == (1, row(1))
     assert (list(after.playing), len(after.standings)) == (["R2M2"], 7)
-    only = apply_event(after, StreamEvent("change", msgspec.json.encode(Change(seq=10, now="", set=Parts())).decode()))
+    only = apply_event(
+        after, StreamEvent("change", msgspec.json.encode(Change(seq=10, now="", set=ChangedItems())).decode())
+    )
     assert only is not None
     assert only.league.round == 3
 
@@ -188,7 +190,7 @@ def test_silence_and_floods_end_a_stream(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_stream_that_breaks_off_is_taken_up_again_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "RECONNECT_SECONDS", 0.0)
     requests: list[bytes] = []
-    change = Change(seq=9, now="2026-01-01T10:00:05Z", set=Parts(league=league(round=4)))
+    change = Change(seq=9, now="2026-01-01T10:00:05Z", set=ChangedItems(league=league(round=4)))
 
     async def script(request: bytes, writer: asyncio.StreamWriter) -> None:
         requests.append(request)

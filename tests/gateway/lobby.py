@@ -26,7 +26,7 @@ def first_legal(asked: Asked) -> Any:
     return asked.valid_options[0]
 
 
-async def sit(seat: Seat, think: Think = first_legal) -> None:
+async def play_in_seat(seat: Seat, think: Think = first_legal) -> None:
     """Play in a seat, as its owner does, until the league is over."""
     while (state := await seat.wait(20.0)).status != "over":
         if state.asked is not None:
@@ -34,7 +34,7 @@ async def sit(seat: Seat, think: Think = first_legal) -> None:
 
 
 @asynccontextmanager
-async def gateway_in(hall: Hall) -> AsyncIterator[Gateway]:
+async def opened_gateway(hall: Hall) -> AsyncIterator[Gateway]:
     """A gateway that is open."""
     gateway = Gateway(hall.world("gateway"), MANAGER_URL, GATEWAY_URL)
     hall.network.listen(GATEWAY_URL, gateway.handle)
@@ -46,7 +46,7 @@ async def gateway_in(hall: Hall) -> AsyncIterator[Gateway]:
         await gateway.close()
 
 
-class Relayed:
+class RelayedPlayer:
     """A player that is called through a gateway, and can be cut off from it."""
 
     def __init__(self, hall: Hall, name: str, strategy: Strategy = at_random, root: Path | None = None) -> None:

@@ -34,7 +34,7 @@ ARGUMENTS = [
 ]
 
 
-class Lounge(NamedTuple):
+class ServedGateway(NamedTuple):
     """A gateway that is served."""
 
     gateway: Gateway
@@ -53,7 +53,7 @@ class Lounge(NamedTuple):
 
 
 @asynccontextmanager
-async def lounge(manager_url: str, root: Path) -> AsyncIterator[Lounge]:
+async def served_gateway(manager_url: str, root: Path) -> AsyncIterator[ServedGateway]:
     """A gateway beside the manager there."""
     sock = listen("127.0.0.1", 0)
     base = f"http://127.0.0.1:{sock.getsockname()[1]}"
@@ -63,7 +63,7 @@ async def lounge(manager_url: str, root: Path) -> AsyncIterator[Lounge]:
     await server.start()
     await gateway.open()
     try:
-        yield Lounge(gateway, base, caller, server)
+        yield ServedGateway(gateway, base, caller, server)
     finally:
         await gateway.close()
         await server.stop(1.0)

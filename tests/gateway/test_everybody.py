@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 
 from examples.plain_mcp.player import server as plain_player
-from tests.gateway.lounge import page_at, play_by_mcp, play_in_page
+from tests.gateway.served_gateway import page_at, play_by_mcp, play_in_page
 from tests.llm_stand_in import StandIn, forget_settings
 from tests.programs import Program, league
 from tests.transport.mcp.houses import mcp_server

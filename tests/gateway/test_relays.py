@@ -12,18 +12,18 @@ from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.registration import SETTLING_SECONDS
 from leaguekit.gateway.gateway import COMING_BACK_SECONDS
 from leaguekit.gateway.relays import (
-    FREE_CALLS,
     GRACE_SECONDS,
+    GUARANTEED_CALLS,
     MAX_BYTES,
-    MAX_BYTES_AN_ADDRESS,
+    MAX_BYTES_PER_ADDRESS,
     MAX_CALLS,
-    MAX_CALLS_A_TOKEN,
-    MAX_CALLS_OF_STRANGERS,
-    MAX_FURTHER_CALLS_AN_ADDRESS,
-    MAX_RELAYS_AN_ADDRESS,
-    STRANGERS_AT_ONCE,
+    MAX_CALLS_PER_TOKEN,
+    MAX_EXTRA_CALLS_PER_ADDRESS,
+    MAX_RELAYS_PER_ADDRESS,
+    MAX_UNKNOWN_CALLS,
+    UNKNOWN_CALLS_BURST,
     Relays,
-    TooManyStrangers,
+    TooManyUnknownCalls,
 )
 from leaguekit.player.caller_checks import CallerVerifier
 from leaguekit.player.context import Context
@@ -36,8 +36,8 @@ from leaguekit.transport.base import NoAnswer, Peer, Unreachable
 from leaguekit.transport.memory import MemoryCaller
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from tests.agents.leagues import MANAGER_URL, Hall, in_virtual_time
-from tests.gateway.lobby import GATEWAY_URL, HERE, Relayed, gateway_in
 from tests.gateway.test_seats import technical_losses
+from tests.gateway.virtual_gateway import GATEWAY_URL, HERE, RelayedPlayer, opened_gateway
 
 SECRET = "s" * 2 * SECRET_BYTES
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
@@ -50,9 +50,9 @@ def relays() -> Relays:
 
 @in_virtual_time
 async def test_relayed_players_play_a_whole_league(tmp_path: Path) -> None:
-    async with Hall(tmp_path, game_type="tic_tac_toe") as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path, game_type="tic_tac_toe") as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", referees=1)
-        players = [Relayed(hall, name) for name in ("Ada", "Bob")]
+        players = [RelayedPlayer(hall, name) for name in ("Ada", "Bob")]
         for player in players:
             await player.start()
         assert len(gateway.relays) == 2
@@ -67,9 +67,9 @@ async def test_relayed_players_play_a_whole_league(tmp_path: Path) -> None:
 
 @in_virtual_time
 async def test_a_relay_that_was_cut_off_comes_back_to_the_same_place_and_loses_nothing(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall):
+    async with Hall(tmp_path) as hall, opened_gateway(hall):
         await hall.fill("random", referees=1)
-        player = Relayed(hall, "Ada")
+        player = RelayedPlayer(hall, "Ada")
 
         async def cut_while_thinking(ctx: Context) -> str:
             player.cut()
@@ -88,8 +88,8 @@ async def test_a_relay_that_was_cut_off_comes_back_to_the_same_place_and_loses_n
 
 @in_virtual_time
 async def test_while_its_relay_is_away_a_player_cannot_be_reached(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
-        player = Relayed(hall, "Ada")
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
+        player = RelayedPlayer(hall, "Ada")
         await player.start()
         caller = MemoryCaller(hall.network)
         assert json.loads((await caller.post(player.endpoint, PING, 5.0)).body)["result"]["player_id"] == "P01"
@@ -111,11 +111,11 @@ async def test_while_its_relay_is_away_a_player_cannot_be_reached(tmp_path: Path
 async def test_a_gateway_that_is_started_again_is_found_by_its_relays(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         await hall.fill("random", referees=1)
-        player = Relayed(hall, "Ada")
-        async with gateway_in(hall):
+        player = RelayedPlayer(hall, "Ada")
+        async with opened_gateway(hall):
             await player.start()
         await asyncio.sleep(3.0)
-        async with gateway_in(hall):
+        async with opened_gateway(hall):
             await asyncio.sleep(6.0)
             await hall.operate("start")
             await hall.end()
@@ -174,9 +174,9 @@ async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> 
     await asyncio.sleep(0)
     # Beyond two for each relay, the address has so many in all.
     refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
-    assert len(refused) == 8 * MAX_CALLS - (8 * FREE_CALLS + MAX_FURTHER_CALLS_AN_ADDRESS)
+    assert len(refused) == 8 * MAX_CALLS - (8 * GUARANTEED_CALLS + MAX_EXTRA_CALLS_PER_ADDRESS)
     # Every other relay still has its own, and those of other addresses have more.
-    for place, more in ((places[8], FREE_CALLS), (places[9], MAX_CALLS)):
+    for place, more in ((places[8], GUARANTEED_CALLS), (places[9], MAX_CALLS)):
         further = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MAX_CALLS)]
         await asyncio.sleep(0)
         assert sum(not call.done() for call in further) == more
@@ -197,7 +197,7 @@ async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None
     await asyncio.sleep(0)
     with pytest.raises(NoAnswer):
         await house.forward(place, CALL)
-    for number in range(MAX_RELAYS_AN_ADDRESS - 1):
+    for number in range(MAX_RELAYS_PER_ADDRESS - 1):
         await house.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
         calls.append(asyncio.ensure_future(house.forward(endpoint_id("relay", secret), CALL)))
     await asyncio.sleep(0)
@@ -252,7 +252,7 @@ async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first
 @in_virtual_time
 async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS", 4)
-    monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS_AN_ADDRESS", 3)
+    monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS_PER_ADDRESS", 3)
     house = relays()
     await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     await answer_a_call(house, SECRET)
@@ -278,7 +278,7 @@ async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatc
 
 @in_virtual_time
 async def test_what_is_no_question_of_a_relay_is_refused(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         for params in (b"{}", b'{"secret": 1}', b"[]"):
             body = b'{"jsonrpc":"2.0","method":"relay_take","params":%b,"id":1}' % params
             assert "error" in json.loads(await gateway.handle(body, Peer(HERE)) or b"")
@@ -291,16 +291,16 @@ async def test_a_gateway_that_is_killed_ten_times_in_eleven_seconds_costs_no_rel
 ) -> None:
     async with Hall(tmp_path) as hall:
         await hall.fill(referees=1)
-        async with gateway_in(hall):
-            players = [Relayed(hall, name) for name in ("Ada", "Bob", "Eve", "Dan", "Fay", "Gus")]
+        async with opened_gateway(hall):
+            players = [RelayedPlayer(hall, name) for name in ("Ada", "Bob", "Eve", "Dan", "Fay", "Gus")]
             for player in players:
                 await player.start()
             await hall.operate("start")
         for _ in range(10):
             await asyncio.sleep(down)
-            async with gateway_in(hall):
+            async with opened_gateway(hall):
                 await asyncio.sleep(1.1 - down)
-        async with gateway_in(hall):
+        async with opened_gateway(hall):
             await hall.end()
         assert technical_losses(hall) == 0
         for player in players:
@@ -309,7 +309,7 @@ async def test_a_gateway_that_is_killed_ten_times_in_eleven_seconds_costs_no_rel
 
 @in_virtual_time
 async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_one_does_not(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         loop = asyncio.get_running_loop()
         caller, url = MemoryCaller(hall.network), f"{GATEWAY_URL}?at={endpoint_id('relay', SECRET)}"
         early = [asyncio.ensure_future(caller.post(url, CALL, 10.0)) for _ in range(2)]
@@ -373,8 +373,8 @@ def test_a_gateway_recognises_the_manager_and_the_referees_of_a_player_by_their_
 
 @in_virtual_time
 async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
-        player = Relayed(hall, "Ada")
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
+        player = RelayedPlayer(hall, "Ada")
         agent = await player.start()
         me = agent.identity
         assert me is not None
@@ -399,13 +399,13 @@ async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_
     await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     wrong = [shown(f"drv-{number}") for number in range(30)] + [CALL] * 5
     strangers = await waiting(house, *wrong)
-    assert of(None, strangers) == MAX_CALLS_OF_STRANGERS
-    assert of(TooManyStrangers, strangers) == len(wrong) - MAX_CALLS_OF_STRANGERS
+    assert of(None, strangers) == MAX_UNKNOWN_CALLS
+    assert of(TooManyUnknownCalls, strangers) == len(wrong) - MAX_UNKNOWN_CALLS
     calls = await waiting(house, *[shown(MANAGERS)] * 10)
-    assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS_A_TOKEN, 10 - MAX_CALLS_A_TOKEN)
+    assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS_PER_TOKEN, 10 - MAX_CALLS_PER_TOKEN)
     calls += (more := await waiting(house, *[referees(f"R{number}M1") for number in range(1, 40)]))
     # No more in all than the relay has places.
-    assert of(None, more) == MAX_CALLS - MAX_CALLS_A_TOKEN
+    assert of(None, more) == MAX_CALLS - MAX_CALLS_PER_TOKEN
     house.close()
     await asyncio.gather(*calls, *strangers, return_exceptions=True)
     for waits in (house._calls, house._calls_of_tokens, house._strangers, house._further_calls):
@@ -423,7 +423,7 @@ async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
             house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
             taken += 1
         await asyncio.gather(*calls, return_exceptions=True)
-    assert taken == STRANGERS_AT_ONCE
+    assert taken == UNKNOWN_CALLS_BURST
     house.close()
 
 
@@ -481,7 +481,7 @@ async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_t
     body, small = b"x" * (MAX_BYTES // 2), b"x" * FREE_BYTES
     calls = [asyncio.ensure_future(house.forward(endpoint_id("relay", secret), body)) for secret in secrets[:39]]
     await asyncio.sleep(0)
-    assert of(NoAnswer, calls) == 39 - MAX_BYTES_AN_ADDRESS // len(body)
+    assert of(NoAnswer, calls) == 39 - MAX_BYTES_PER_ADDRESS // len(body)
     for secret, waits in ((secrets[0], small), (secrets[39], body)):
         calls.append(asyncio.ensure_future(house.forward(endpoint_id("relay", secret), waits)))
         await asyncio.sleep(0)

@@ -13,14 +13,14 @@ import pytest
 
 from leaguekit.agents.registration import WRITE_AGAIN_SECONDS
 from leaguekit.gateway import gateway as gateway_module
-from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow
-from leaguekit.gateway.seats import NotTaken, Seat
+from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow
+from leaguekit.gateway.seats import MoveRefused, Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.store.base import StoreError
 from leaguekit.store.disk import Disk
 from leaguekit.transport.base import HttpAnswer, NoAnswer, Peer
 from tests.agents.leagues import LEAGUE, MANAGER_URL, Hall, in_virtual_time
-from tests.gateway.lobby import GATEWAY_URL, HERE, first_legal, gateway_in, sit
+from tests.gateway.virtual_gateway import GATEWAY_URL, HERE, first_legal, opened_gateway, play_in_seat
 
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
@@ -37,10 +37,10 @@ def technical_losses(hall: Hall) -> int:
 def test_owners_of_seats_play_a_whole_league_of_every_game(tmp_path: Path, game: str) -> None:
     @in_virtual_time
     async def played() -> None:
-        async with Hall(tmp_path, game_type=game) as hall, gateway_in(hall) as gateway:
+        async with Hall(tmp_path, game_type=game) as hall, opened_gateway(hall) as gateway:
             await hall.fill("random", referees=1)
             seats = await seated(gateway, "Ada", "Bob")
-            owners = [asyncio.create_task(sit(seat)) for seat in seats]
+            owners = [asyncio.create_task(play_in_seat(seat)) for seat in seats]
             await hall.operate("start")
             await hall.end()
             await asyncio.gather(*owners)
@@ -66,10 +66,10 @@ async def test_while_the_hosts_own_gateway_does_not_answer_the_league_waits_and_
         await asyncio.sleep(3_600)
         return None
 
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         hall.manager.conductor.outages.gateways = frozenset([GATEWAY_URL])
         await hall.fill("random", "random", "random", "random", referees=1)
-        owners = [asyncio.create_task(sit(seat)) for seat in await seated(gateway, "Ada", "Bob")]
+        owners = [asyncio.create_task(play_in_seat(seat)) for seat in await seated(gateway, "Ada", "Bob")]
         await hall.operate("start")
         hall.network.close(GATEWAY_URL)
         if how == "stopped":
@@ -86,7 +86,7 @@ async def test_while_the_hosts_own_gateway_does_not_answer_the_league_waits_and_
 
 @in_virtual_time
 async def test_a_move_is_made_just_before_the_time_limit_if_none_comes(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", referees=1)
         (seat,) = await seated(gateway, "Sleeper")
         await hall.operate("start")
@@ -108,7 +108,7 @@ async def test_a_move_is_made_just_before_the_time_limit_if_none_comes(tmp_path:
 
 @in_virtual_time
 async def test_whoever_sits_in_a_seat_that_is_out_of_the_league_hears_of_its_end(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", "random", referees=1)
         seats = await seated(gateway, "Early", "Late")
         await hall.operate("withdraw", player_id=seats[0].agent.player_id, reason="changed its mind")
@@ -120,7 +120,7 @@ async def test_whoever_sits_in_a_seat_that_is_out_of_the_league_hears_of_its_end
 
 @in_virtual_time
 async def test_what_the_owner_is_asked_is_what_the_referee_asks(tmp_path: Path) -> None:
-    async with Hall(tmp_path, game_type="tic_tac_toe") as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path, game_type="tic_tac_toe") as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", referees=1)
         (seat,) = await seated(gateway, "Ada")
         assert (await seat.wait(20.0)).status == "waiting"
@@ -134,21 +134,21 @@ async def test_what_the_owner_is_asked_is_what_the_referee_asks(tmp_path: Path) 
         assert "three in a line" in asked.rules
         assert len(asked.position["board"]) == 9
         assert asked.valid_options
-        with pytest.raises(NotTaken, match="99 is no legal move"):
+        with pytest.raises(MoveRefused, match="99 is no legal move"):
             seat.submit(asked.turn, 99)
-        with pytest.raises(NotTaken, match=f"over or never was; the turn now is {asked.turn}"):
+        with pytest.raises(MoveRefused, match=f"over or never was; the turn now is {asked.turn}"):
             seat.submit("R1M1-7", asked.valid_options[0])
         # Who can only write text means the cell that is written so.
         assert seat.submit(asked.turn, str(asked.valid_options[0])) == asked.valid_options[0]
-        with pytest.raises(NotTaken, match="over or never was"):
+        with pytest.raises(MoveRefused, match="over or never was"):
             seat.submit(asked.turn, asked.valid_options[0])
-        await sit(seat)
+        await play_in_seat(seat)
         await hall.end()
 
 
 @in_virtual_time
 async def test_a_seat_code_of_the_managers_is_the_identity(tmp_path: Path) -> None:
-    async with Hall(tmp_path, require_seat=True) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path, require_seat=True) as hall, opened_gateway(hall) as gateway:
         code = (await hall.operate("seats_new", count=1))["seats"][0]["code"]
         with pytest.raises(NotAllowed, match="wants a seat code"):
             await gateway.join(None, "Ada", HERE)
@@ -167,7 +167,7 @@ async def test_a_seat_code_of_the_managers_is_the_identity(tmp_path: Path) -> No
 
 @in_virtual_time
 async def test_a_name_opens_nobodys_seat(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         code, seat = await gateway.join(None, "Ada", HERE)
         with pytest.raises(NotAllowed, match="called 'Ada'"):
             await gateway.join(None, "Ada", HERE)
@@ -188,7 +188,7 @@ async def test_many_wrong_codes_keep_nobody_at_their_address_from_a_seat_and_lea
 ) -> None:
     async with Hall(tmp_path) as hall:
         (code,) = [one["code"] for one in (await hall.operate("seats_new", count=1))["seats"]]
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             for number in range(300):
                 with pytest.raises(NotAllowed, match="No seat here"):
                     await gateway.seat(f"0000-0000-0000-{number:04}", HERE)
@@ -204,7 +204,7 @@ async def test_many_wrong_codes_keep_nobody_at_their_address_from_a_seat_and_lea
 async def test_one_address_takes_two_hundred_seats_and_no_more(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         (code,) = [one["code"] for one in (await hall.operate("seats_new", count=1))["seats"]]
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             for number in range(MAX_PER_ADDRESS):
                 await gateway.join(None, f"Eve {number}", f"2001:db8::{number:x}")
             words = "seats are taken from 2001:db8::/64, and no more may be. Ask the league's operator for a seat"
@@ -213,7 +213,7 @@ async def test_one_address_takes_two_hundred_seats_and_no_more(tmp_path: Path) -
             await gateway.join(None, "Ada", "10.0.0.9")
             await gateway.join(code, "Bob", "2001:db8::ffff")
         # It is known after a restart, too.
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             with pytest.raises(NotAllowed, match=f"201 {words}"):
                 await gateway.join(None, "Eve", "2001:db8::ffff")
             assert len(gateway.seats) == MAX_PER_ADDRESS + 2
@@ -224,7 +224,7 @@ async def test_seats_that_were_not_taken_are_not_counted_and_codes_are_tried_by_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gateway_module, "MAX_PER_ADDRESS", 2)
-    async with Hall(tmp_path, require_seat=True) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path, require_seat=True) as hall, opened_gateway(hall) as gateway:
         for _ in range(4):
             with pytest.raises(NotAllowed, match="wants a seat code"):
                 await gateway.join(None, "Eve", "10.0.0.9")
@@ -237,7 +237,7 @@ async def test_seats_that_were_not_taken_are_not_counted_and_codes_are_tried_by_
 @in_virtual_time
 async def test_a_gateway_has_a_number_of_seats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_module, "MAX_SEATS", 2)
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await seated(gateway, "Ada", "Bob")
         with pytest.raises(NotAllowed, match="All 2 seats of this gateway are taken"):
             await gateway.join(None, "Cyd", HERE)
@@ -247,23 +247,23 @@ async def test_a_gateway_has_a_number_of_seats(tmp_path: Path, monkeypatch: pyte
 async def test_a_gateway_that_is_started_again_takes_its_seats_up_in_the_middle_of_a_match(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         await hall.fill("random", referees=1)
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             code, seat = await gateway.join(None, "Ada", HERE)
             await hall.operate("start")
             before = (await seat.wait(60.0)).asked
         kept = tmp_path / "agents" / LEAGUE / "gateway" / "seats.json"
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         await asyncio.sleep(1.0)
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             seat = await gateway.seat(code, HERE)
             now = (await seat.wait(60.0)).asked
             assert before is not None
             assert now is not None
             # The same question, or one that only looks like it: a move for that of before must not go to this.
             assert before.match_id == now.match_id
-            with pytest.raises(NotTaken, match="is over or never was"):
+            with pytest.raises(MoveRefused, match="is over or never was"):
                 seat.submit(before.turn, before.valid_options[0])
-            await sit(seat)
+            await play_in_seat(seat)
             await hall.end()
             assert seat.agent.player_id == "P02"
             assert technical_losses(hall) == 0
@@ -307,7 +307,7 @@ async def test_a_seat_that_could_not_be_written_down_is_written_later_or_at_the_
         assert kept.exists() == (seconds > WRITE_AGAIN_SECONDS)
         hall.network.close(GATEWAY_URL)
         await gateway.close()
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             assert (await gateway.seat(code, HERE)).name == "Ada"
 
 
@@ -315,14 +315,14 @@ async def test_a_seat_that_could_not_be_written_down_is_written_later_or_at_the_
 async def test_a_gateway_that_cannot_read_its_seats_waits_until_it_can(tmp_path: Path) -> None:
     disk = FailingDisk()
     async with Hall(tmp_path) as hall:
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             code, _ = await gateway.join(None, "Ada", HERE)
         gateway = Gateway(replace(hall.world("gateway"), files=disk), MANAGER_URL, GATEWAY_URL)
         hall.network.listen(GATEWAY_URL, gateway.handle)
         disk.fails = True
         told: list[str] = []
         opening = asyncio.create_task(gateway.open(told.append))
-        with pytest.raises(NotNow):
+        with pytest.raises(NotAllowedNow):
             await gateway.join(None, "Bob", HERE)
         disk.fails = False
         await opening
@@ -336,27 +336,27 @@ async def test_a_gateway_that_cannot_read_its_seats_waits_until_it_can(tmp_path:
 async def test_who_hangs_up_while_joining_and_comes_back_is_kept_for_the_next_run(tmp_path: Path) -> None:
     async with Hall(tmp_path, require_seat=True) as hall:
         code = (await hall.operate("seats_new", count=1))["seats"][0]["code"]
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             joining = asyncio.create_task(gateway.join(code, "Ada", HERE))
             await asyncio.sleep(0)
             assert gateway.seats
             joining.cancel()
             _, seat = await gateway.join(code, None, HERE)
             assert seat.agent.player_id == "P01"
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             assert (await gateway.seat(code, HERE)).name == "Ada"
 
 
 @in_virtual_time
 async def test_while_the_manager_is_not_there_nobody_hears_that_a_seat_is_not(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             code, _ = await gateway.join(None, "Ada", HERE)
         hall.network.close(MANAGER_URL)
         gateway = Gateway(hall.world("gateway"), MANAGER_URL, GATEWAY_URL)
         opening = asyncio.create_task(gateway.open())
         for number in range(60):
-            with pytest.raises(NotNow, match="does not answer"):
+            with pytest.raises(NotAllowedNow, match="does not answer"):
                 await (gateway.seat(code, HERE) if number % 2 else gateway.join(code, "Ada", HERE))
         hall.network.listen(MANAGER_URL, hall.manager.handle)
         await opening
@@ -376,7 +376,7 @@ async def test_a_gateway_asks_for_its_league_until_it_is_told_and_has_its_seats(
         return HttpAnswer(status or 0, b"{}")
 
     async with Hall(tmp_path) as hall:
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             code, _ = await gateway.join(None, "Ada", HERE)
         hall.network.close(MANAGER_URL)
         hall.network.listen(MANAGER_URL, busy)
@@ -384,7 +384,7 @@ async def test_a_gateway_asks_for_its_league_until_it_is_told_and_has_its_seats(
         told: list[str] = []
         opening = asyncio.create_task(gateway.open(told.append))
         await asyncio.sleep(60)
-        with pytest.raises(NotNow, match="does not answer"):
+        with pytest.raises(NotAllowedNow, match="does not answer"):
             await gateway.join(None, "Bob", HERE)
         with pytest.raises(NoAnswer):
             await gateway.handle(PING, Peer(HERE))
@@ -410,14 +410,14 @@ async def test_a_gateway_works_beside_a_manager_that_knows_no_ping(tmp_path: Pat
     async with Hall(tmp_path) as hall:
         hall.network.close(MANAGER_URL)
         hall.network.listen(MANAGER_URL, knows_no_ping)
-        async with gateway_in(hall) as gateway:
+        async with opened_gateway(hall) as gateway:
             (seat,) = await seated(gateway, "Ada")
             assert seat.agent.player_id == "P01"
 
 
 @in_virtual_time
 async def test_nobody_is_at_a_place_that_nobody_has_taken(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         with pytest.raises(NoAnswer):
             await gateway.handle(PING, Peer(HERE, "at=0123"))
         pong = json.loads(await gateway.handle(PING, Peer(HERE)) or b"")
@@ -428,7 +428,7 @@ async def test_nobody_is_at_a_place_that_nobody_has_taken(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_a_league_that_is_over_takes_nobody_and_a_silent_manager_is_told_of(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("random", "random", referees=1)
         await hall.operate("start")
         with pytest.raises(NotAllowed, match="already started"):
@@ -442,12 +442,12 @@ async def test_a_league_that_is_over_takes_nobody_and_a_silent_manager_is_told_o
 
 @in_virtual_time
 async def test_anybody_may_know_the_table_once_somebody_is_there(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("always_odd", referees=1)
         assert (await gateway.table(HERE)).standings == []
         (seat,) = await seated(gateway, "Ada")
         await hall.operate("start")
-        await sit(seat, first_legal)
+        await play_in_seat(seat, first_legal)
         await hall.end()
         await asyncio.sleep(1.1)
         table = await gateway.table(HERE)
@@ -461,7 +461,7 @@ async def test_anybody_may_know_the_table_once_somebody_is_there(tmp_path: Path)
 
 @in_virtual_time
 async def test_the_table_is_told_though_the_first_seat_has_no_good_token(tmp_path: Path) -> None:
-    async with Hall(tmp_path) as hall, gateway_in(hall) as gateway:
+    async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         first, _ = await seated(gateway, "Ada", "Bob")
         await hall.operate("token_rotate", agent_id=first.agent.player_id)
         assert {row.display_name for row in (await gateway.table(HERE)).standings} == {"Ada", "Bob"}

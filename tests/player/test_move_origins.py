@@ -22,7 +22,7 @@ from leaguekit.protocol.messages import MoveOrigins
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import Hall, Json, in_virtual_time, url_of
 from tests.played import Played, Transcripts
-from tests.web.visitors import get
+from tests.web.dashboard_clients import get
 
 SECRET = "my reason is at http://10.1.2.3:9999/ai"
 REPLACED = "the strategy raised ValueError('my reason is at …')"

@@ -17,9 +17,9 @@ from mcp import Client
 from leaguekit.cli.program import raise_file_limit
 from leaguekit.gateway import gateway as houses
 from leaguekit.gateway import mcp_surface
-from leaguekit.gateway.gateway import MAX_WAITS_A_SEAT, TooMany
+from leaguekit.gateway.gateway import MAX_WAITS_PER_SEAT, TooManyWaiting
 from leaguekit.manager import admission
-from tests.gateway.lounge import Lounge, lounge
+from tests.gateway.served_gateway import ServedGateway, served_gateway
 from tests.stress import slots
 from tests.stress.lines import Line, Seen, post
 from tests.transport.mcp.houses import House
@@ -33,7 +33,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 60))
 
 
-def port_of(place: Lounge) -> int:
+def port_of(place: ServedGateway) -> int:
     return int(place.base.rpartition(":")[2])
 
 
@@ -46,7 +46,7 @@ def test_a_thousand_requests_that_wait_keep_no_other_away(tmp_path: Path, attack
     async def attacked() -> None:
         async with (
             House(tmp_path) as house,
-            lounge(house.url, tmp_path) as place,
+            served_gateway(house.url, tmp_path) as place,
             slots.hanging_endpoint() as hanging,
             slots.under(attack, slots.Target(house.port, port_of(place), hanging)) as port,
         ):
@@ -74,14 +74,14 @@ async def _poll(port: int, code: str, version: int) -> tuple[asyncio.StreamReade
 
 def test_a_seat_has_so_many_polls_at_a_time_and_one_that_is_closed_makes_room(tmp_path: Path) -> None:
     async def polled() -> None:
-        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place, AsyncExitStack() as stack:
+        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place, AsyncExitStack() as stack:
             port, waits = port_of(place), place.gateway._waits_of_seats
             code, version = await slots.joined(port, "Ada")
             (seat,) = place.gateway.seats.values()
-            held = [await _poll(port, code, version) for _ in range(MAX_WAITS_A_SEAT)]
+            held = [await _poll(port, code, version) for _ in range(MAX_WAITS_PER_SEAT)]
             for _, writer in held:
                 stack.callback(writer.close)
-            while waits[seat] < MAX_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
+            while waits[seat] < MAX_WAITS_PER_SEAT:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             reader, writer = await _poll(port, code, version)
             stack.callback(writer.close)
@@ -94,11 +94,11 @@ def test_a_seat_has_so_many_polls_at_a_time_and_one_that_is_closed_makes_room(tm
                 assert refused.is_error
                 assert "Too many requests wait" in refused.content[0].text
             held[0][1].close()
-            while waits[seat] == MAX_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
+            while waits[seat] == MAX_WAITS_PER_SEAT:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
             further = await _poll(port, code, version)
             stack.callback(further[1].close)
-            while waits[seat] < MAX_WAITS_A_SEAT:  # noqa: ASYNC110 - there is no event for that
+            while waits[seat] < MAX_WAITS_PER_SEAT:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
 
     run(polled())
@@ -108,7 +108,7 @@ def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(mcp_surface, "PROGRESS_SECONDS", 0.05)
 
     async def waited() -> None:
-        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place:
+        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             code, _ = await slots.joined(port_of(place), "Ada")
             (seat,) = place.gateway.seats.values()
             held = place.server._endpoint.slots
@@ -131,19 +131,19 @@ def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: 
 def test_every_seat_has_one_poll_however_many_others_have_from_the_same_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(houses, "MAX_FURTHER_WAITS_AN_ADDRESS", 2)
+    monkeypatch.setattr(houses, "MAX_EXTRA_WAITS_PER_ADDRESS", 2)
 
     async def polled() -> None:
-        async with House(tmp_path) as house, lounge(house.url, tmp_path) as place, AsyncExitStack() as stack:
+        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place, AsyncExitStack() as stack:
             gateway = place.gateway
             seats = [(await gateway.join(None, name, "10.0.0.1"))[1] for name in ("Ada", "Bob", "Eve")]
             for seat in seats:
-                stack.enter_context(gateway.waiting_for_news(seat, "10.0.0.1", None))
+                stack.enter_context(gateway.counted_wait(seat, "10.0.0.1", None))
             for seat in seats[:2]:
-                stack.enter_context(gateway.waiting_for_news(seat, "10.0.0.1", None))
-            with pytest.raises(TooMany), gateway.waiting_for_news(seats[2], "10.0.0.1", None):
+                stack.enter_context(gateway.counted_wait(seat, "10.0.0.1", None))
+            with pytest.raises(TooManyWaiting), gateway.counted_wait(seats[2], "10.0.0.1", None):
                 pass
-            with gateway.waiting_for_news(seats[2], "10.0.0.2", None):
+            with gateway.counted_wait(seats[2], "10.0.0.2", None):
                 pass
 
     run(polled())

@@ -21,7 +21,7 @@ from leaguekit.player.strategies import at_random
 from leaguekit.protocol import tokens
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
-from tests.gateway.lounge import Lounge, lounge
+from tests.gateway.served_gateway import ServedGateway, served_gateway
 from tests.stress import strangers
 from tests.stress.lines import Line, Seen, post
 from tests.transport.mcp.houses import House
@@ -45,7 +45,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 @asynccontextmanager
-async def relayed(house: House, at: Lounge, root: Path) -> AsyncIterator[Place]:
+async def relayed(house: House, at: ServedGateway, root: Path) -> AsyncIterator[Place]:
     """A player behind a relay."""
     world = World(HttpCaller(AddressPolicy.local()), root)
     line = RelayClient(world, at.url, "Rita")
@@ -64,7 +64,7 @@ async def relayed(house: House, at: Lounge, root: Path) -> AsyncIterator[Place]:
 
 
 @asynccontextmanager
-async def seated(house: House, at: Lounge, root: Path) -> AsyncIterator[Place]:
+async def seated(house: House, at: ServedGateway, root: Path) -> AsyncIterator[Place]:
     """A player in a seat."""
     _, seat = await at.gateway.join(None, "Rita", strangers.HERE)
     place = next(place for place, one in at.gateway.seats.items() if one is seat)
@@ -111,7 +111,7 @@ def test_a_flood_of_strangers_costs_a_player_at_a_gateway_no_call(
     async def flooded() -> None:
         async with (
             House(tmp_path) as house,
-            lounge(house.url, tmp_path) as at,
+            served_gateway(house.url, tmp_path) as at,
             kind(house, at, tmp_path) as place,
             strangers.flooding(place.port, place.path, flood),
         ):

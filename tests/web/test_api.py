@@ -27,7 +27,7 @@ from leaguekit.web.projection import KEYED, Projection, change
 from tests.agents.leagues import BEGAN, Hall, HeldLog, in_virtual_time, url_of
 from tests.league.play import Play, whole, won
 from tests.played import FOUR, Transcripts
-from tests.web.visitors import Got, clumsy, get, shown
+from tests.web.dashboard_clients import Got, clumsy, get, shown
 
 EXAMPLES = Path(__file__).parent / "examples"
 BY_PATH = {described.path: described for described in API}

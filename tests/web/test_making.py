@@ -19,12 +19,12 @@ from leaguekit.league.figures import figures
 from leaguekit.league.state import League
 from leaguekit.web import app
 from leaguekit.web.app import MAX_MAKING_EACH, Dashboard
-from leaguekit.web.pages import NotThere
-from leaguekit.web.shared_work import Pace, Shared
+from leaguekit.web.pages import NotFound
+from leaguekit.web.shared_work import Shared, TimeShareLimiter
 from tests.agents.leagues import Hall, in_virtual_time
+from tests.web.dashboard_clients import get
 from tests.web.test_api import Visit
 from tests.web.test_serving import PATIENCE, House
-from tests.web.visitors import get
 
 GET = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n"
 
@@ -209,7 +209,7 @@ def test_work_that_fails_just_when_its_client_leaves_is_not_logged(
 ) -> None:
     async def fails() -> None:
         await asyncio.sleep(0)
-        raise NotThere
+        raise NotFound
 
     async def main() -> None:
         leaving = asyncio.Event()
@@ -226,7 +226,7 @@ def test_work_that_fails_just_when_its_client_leaves_is_not_logged(
                 client.cancel()
             else:
                 leaving.set()
-            with contextlib.suppress(NotThere, ClientDisconnect, asyncio.CancelledError):
+            with contextlib.suppress(NotFound, ClientDisconnect, asyncio.CancelledError):
                 await client
             await asyncio.sleep(0)
             gc.collect()
@@ -237,7 +237,7 @@ def test_work_that_fails_just_when_its_client_leaves_is_not_logged(
 
 @in_virtual_time
 async def test_work_takes_no_more_than_its_part_of_the_time(tmp_path: Path) -> None:
-    pace, loop, began = Pace(0.25), asyncio.get_running_loop(), []
+    pace, loop, began = TimeShareLimiter(0.25), asyncio.get_running_loop(), []
 
     async def work() -> None:
         await pace.turn()

@@ -14,7 +14,7 @@ from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.app import API, Dashboard
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, in_virtual_time, url_of
 from tests.played import Transcripts
-from tests.web.visitors import Spectator, get
+from tests.web.dashboard_clients import Spectator, get
 
 SEED = "5e" * 32
 
@@ -32,7 +32,7 @@ class Ears:
         self.dashboard = Dashboard(self.hall.manager)
         self.spectator = Spectator()
         await self.dashboard.opened()
-        await self.dashboard.watchers.join(self.spectator, "192.0.2.1")
+        await self.dashboard.broadcaster.join(self.spectator, "192.0.2.1")
 
     async def look_around(self) -> None:
         """Ask for everything there is."""

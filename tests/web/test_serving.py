@@ -21,7 +21,7 @@ from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.server.connection import HttpConnection
 from leaguekit.transport.server.server import listen
 from leaguekit.web.app import Dashboard
-from tests.web.visitors import Got, Json, events, shown, unchunked
+from tests.web.dashboard_clients import Got, Json, events, shown, unchunked
 
 PATIENCE = 10
 
@@ -159,7 +159,7 @@ def test_spectators_take_no_agents_place_and_stopping_does_not_wait_for_them(tmp
             crowd = [await house.watch() for _ in range(20)]
             for one in crowd:
                 await one.until(1)
-            assert len(house.made[0].watchers) == 20
+            assert len(house.made[0].broadcaster) == 20
             assert slots._count == 0
             assert (await house.get("/health")).status == 200
             loop = asyncio.get_running_loop()
@@ -192,7 +192,7 @@ def test_a_connection_that_streams_no_longer_counts_and_ends_when_told_to(tmp_pa
         async with House(tmp_path) as house:
             watching = await house.watch()
             await watching.until(1)
-            (line,) = house.made[0].watchers._lines
+            (line,) = house.made[0].broadcaster._lines
             assert isinstance(line, HttpConnection)
             assert line.unsent() == 0
             line.end()

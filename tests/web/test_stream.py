@@ -16,7 +16,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.web import stream
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import Hall, HeldLog, in_virtual_time
-from tests.web.visitors import Json, Spectator, get
+from tests.web.dashboard_clients import Json, Spectator, get
 
 FOUR = ("always_even", "always_odd", "random", "random")
 
@@ -29,7 +29,7 @@ async def opened(hall: Hall) -> Dashboard:
 
 async def joined(dashboard: Dashboard, **more: Any) -> Spectator:
     spectator = Spectator(**more)
-    await dashboard.watchers.join(spectator, "192.0.2.1", compressed=spectator.compressed)
+    await dashboard.broadcaster.join(spectator, "192.0.2.1", compressed=spectator.compressed)
     return spectator
 
 
@@ -87,16 +87,16 @@ class Crowd:
         self.random = Random(seed)
         self.pages = [Spectator() for _ in range(4)]
 
-    async def come_and_go(self, watchers: stream.Watchers) -> None:
+    async def come_and_go(self, broadcaster: stream.Broadcaster) -> None:
         with contextlib.suppress(StoreError):
             while True:
                 await asyncio.sleep(self.random.uniform(0, 0.4))
                 page = self.random.choice(self.pages)
                 what = self.random.choice(("go", "come", "dawdle", "take"))
                 if what in ("go", "come"):
-                    watchers.leave(page)
+                    broadcaster.leave(page)
                 if what == "come":
-                    await watchers.join(page, "192.0.2.1")
+                    await broadcaster.join(page, "192.0.2.1")
                 if what == "dawdle":
                     page.slow = True
                 if what == "take":
@@ -106,11 +106,11 @@ class Crowd:
         """What makes players slow."""
         await asyncio.sleep(self.random.uniform(0, 0.3))
 
-    async def come_to_rest(self, watchers: stream.Watchers) -> None:
+    async def come_to_rest(self, broadcaster: stream.Broadcaster) -> None:
         for page in self.pages:
             page.take()
-            if page not in watchers._lines:
-                await watchers.join(page, "192.0.2.1")
+            if page not in broadcaster._lines:
+                await broadcaster.join(page, "192.0.2.1")
         await at_rest()
 
 
@@ -121,7 +121,7 @@ async def test_pages_that_come_and_go_and_dawdle_end_in_the_same_state(tmp_path:
     crowd = Crowd(seed)
     async with Hall(tmp_path, announce_lead=0.5) as hall:
         dashboard = await opened(hall)
-        going = asyncio.create_task(crowd.come_and_go(dashboard.watchers))
+        going = asyncio.create_task(crowd.come_and_go(dashboard.broadcaster))
         await hall.referee()
         for _ in range(5):
             await hall.player("random", gate=crowd.dawdle)
@@ -131,10 +131,10 @@ async def test_pages_that_come_and_go_and_dawdle_end_in_the_same_state(tmp_path:
         await hall.crash()
         await hall.restart()
         dashboard = await opened(hall)
-        going = asyncio.create_task(crowd.come_and_go(dashboard.watchers))
+        going = asyncio.create_task(crowd.come_and_go(dashboard.broadcaster))
         await hall.end()
         going.cancel()
-        await crowd.come_to_rest(dashboard.watchers)
+        await crowd.come_to_rest(dashboard.broadcaster)
         expected = await now_shown(dashboard)
         assert expected["league"]["state"] == "LEAGUE_COMPLETED"
         for page in crowd.pages:
@@ -187,7 +187,7 @@ async def test_streams_end_when_the_log_cannot_be_written(tmp_path: Path) -> Non
         await hall.post("operator", {"command": "pause", "admin_token": "adm-the-operators-own"})
         await at_rest()
         assert spectator.has_ended
-        assert len(dashboard.watchers) == 0
+        assert len(dashboard.broadcaster) == 0
         assert spectator.shows["league"]["paused"] is False
         answer = await get(dashboard, "/api/live")
         assert (answer.status, answer.json) == (
@@ -222,9 +222,9 @@ async def test_a_quiet_stream_has_heartbeats_and_costs_nothing_when_nobody_watch
         await asyncio.sleep(10 * stream.HEARTBEAT)
         assert spectator.text.splitlines().count(":") in range(8, 12)
         assert len(spectator.events) == 1
-        dashboard.watchers.leave(spectator)
+        dashboard.broadcaster.leave(spectator)
         await at_rest()
-        assert dashboard.watchers._publishing is None
+        assert dashboard.broadcaster._publishing is None
 
 
 @in_virtual_time
@@ -233,16 +233,16 @@ async def test_when_there_is_no_room_the_address_with_the_most_spectators_gives_
 ) -> None:
     monkeypatch.setattr(stream, "max_descriptors", lambda: 20)
     async with Hall(tmp_path) as hall:
-        watchers = (await opened(hall)).watchers
+        broadcaster = (await opened(hall)).broadcaster
         school = [Spectator() for _ in range(5)]
         for one in school:
-            assert watchers.has_room("192.0.2.1")
-            await watchers.join(one, "192.0.2.1")
-        assert not watchers.has_room("192.0.2.1")
-        assert watchers.has_room("198.51.100.1")
+            assert broadcaster.has_room("192.0.2.1")
+            await broadcaster.join(one, "192.0.2.1")
+        assert not broadcaster.has_room("192.0.2.1")
+        assert broadcaster.has_room("198.51.100.1")
         assert [one.has_ended for one in school] == [True, False, False, False, False]
-        await watchers.join(Spectator(), "198.51.100.1")
-        assert len(watchers) == 5
+        await broadcaster.join(Spectator(), "198.51.100.1")
+        assert len(broadcaster) == 5
 
 
 @in_virtual_time

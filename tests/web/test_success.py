@@ -12,7 +12,7 @@ from leaguekit.league.statistics import player_stats
 from leaguekit.protocol.messages import RequestCounts
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import LEAGUE, Hall, in_virtual_time, url_of
-from tests.web.visitors import Json, clumsy, get
+from tests.web.dashboard_clients import Json, clumsy, get
 
 
 async def metrics(hall: Hall) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from leaguekit.cli.tables import pluralize, with_ltr_mark
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
-from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchLine, News, StandingRow, Who
+from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow, Who
 
 # A terminal with at least this number of columns shows two columns beside each other.
 MIN_TWO_COLUMN_WIDTH = 100
@@ -172,7 +172,7 @@ def _activity(live: Live, now: datetime, start: int, end: int, available: int) -
     return lines[:available]
 
 
-def news_text(one: News, live: Live) -> str:
+def news_text(one: NewsItem, live: Live) -> str:
     """The text of a news item, with the names of the players that are in the table."""
     if one.event == "PlayerRegistered":
         # The text has id and name already.
@@ -197,7 +197,7 @@ def _match_cells(one: InPlay, now: datetime, start: int, end: int) -> list[Cell]
     ]
 
 
-def _result_text(match: MatchLine) -> str:
+def _result_text(match: MatchRow) -> str:
     if match.winner is None:
         return f"{_name(match.a)} – {_name(match.b)}, no winner: {match.reason}"
     won, lost = (match.a, match.b) if match.winner == match.a.id else (match.b, match.a)

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
-    from leaguekit.web.report import Course, Report
+    from leaguekit.web.report import Period, Report
 
     reading = _LeagueReader()
     await stores.feed_events(reader, reading.take)
@@ -57,7 +57,7 @@ async def _report(reader: LogReader, out: Path, *, as_json: bool) -> int:
     files = {name: "".join(map(csv_row, rows(found))) for name, rows in tables.items()}
     files["results.csv"] = "".join(map(csv_row, _results(reading.listing)))
     files["figures.json"] = f"{json_line(msgspec.to_builtins(found))}\n"
-    report = Report(reading.listing.league, found, Course(reading.since, reading.until), files)
+    report = Report(reading.listing.league, found, Period(reading.since, reading.until), files)
     try:
         _write(out, files)
         with (out / PAGE).open("w", encoding="utf-8", newline="") as file:

@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.rate_limits import RateLimiter, too_many
 from leaguekit.agents.serving import first
-from leaguekit.gateway.gateway import Gateway, NotAllowed, NotNow, TooMany
-from leaguekit.gateway.seats import NotTaken, Seat
+from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow, TooManyWaiting
+from leaguekit.gateway.seats import MoveRefused, Seat
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.transport.base import TOO_OFTEN, Peer
 from leaguekit.transport.server.connection import connection_of
@@ -115,7 +115,7 @@ class _Browsers:
         seat, version = await self._seat(request), request.query_params.get("version", "")
         if not re.fullmatch("[0-9]{1,15}", version):
             return seat.state()
-        with self._gateway.waiting_for_news(seat, _host(request), connection_of(request.scope)):
+        with self._gateway.counted_wait(seat, _host(request), connection_of(request.scope)):
             await first(seat.wait(WAIT_SECONDS, int(version)), _gone(request))
             return seat.state()
 
@@ -123,7 +123,7 @@ class _Browsers:
         seat, asked = await self._seat(request), await _body(request, Moving)
         try:
             return {"move": seat.submit(asked.turn, asked.move)}
-        except NotTaken as refused:
+        except MoveRefused as refused:
             raise _Wrong(409, str(refused)) from None
 
     async def _seat(self, request: Request) -> Seat:
@@ -153,10 +153,10 @@ def _answered(answer: Answering) -> Callable[[Request], Awaitable[Response]]:
             body = msgspec.json.encode(await answer(request))
         except _Wrong as wrong:
             return _problem(str(wrong), wrong.status)
-        except TooMany as refused:
+        except TooManyWaiting as refused:
             return _problem(str(refused), TOO_OFTEN, {"retry-after": "1"})
         except NotAllowed as refused:
-            return _problem(str(refused), 503 if isinstance(refused, NotNow) else 403)
+            return _problem(str(refused), 503 if isinstance(refused, NotAllowedNow) else 403)
         return Response(body, headers={"content-type": "application/json", "cache-control": "no-store"})
 
     return answered

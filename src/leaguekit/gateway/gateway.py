@@ -33,7 +33,7 @@ from leaguekit.agents.registration import (
     pause_after,
 )
 from leaguekit.agents.world import World
-from leaguekit.gateway.relays import MAX_CALLS_A_TOKEN, Relays, TooManyStrangers, ping_in
+from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
 from leaguekit.league.settings import MAX_PER_ADDRESS
 from leaguekit.player.player import RegistrationRefused
@@ -65,22 +65,22 @@ JOIN_SECONDS = 20.0
 # As many players as a league takes by default.
 MAX_SEATS = 1_000
 # How long a person who asks for a seat waits until it is known which seats are taken.
-OPEN_SECONDS = 20.0
+MAX_OPENING_SECONDS = 20.0
 # The table is asked for once for all who look within that time.
 FRESH_SECONDS = 1.0
 # Requests that wait for a seat's news. Every seat may have one, and further ones are counted by address too.
-MAX_WAITS_A_SEAT = 8
-MAX_FURTHER_WAITS, MAX_FURTHER_WAITS_AN_ADDRESS = 500, 100
+MAX_WAITS_PER_SEAT = 8
+MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS = 500, 100
 # Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
-MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_AN_ADDRESS = 600, 300
-MAX_CALLS, MAX_CALLS_A_SEAT = 2_000, 32
+MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_PER_ADDRESS = 600, 300
+MAX_CALLS, MAX_CALLS_PER_SEAT = 2_000, 32
 # The same of callers whose token a seat takes. Nobody else takes their places.
-MAX_CALLS_OF_KNOWN = 2_000
+MAX_KNOWN_CALLS = 2_000
 # Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
-MAX_CALLS_OF_UNKNOWN = 1_000
+MAX_CALLS_TO_UNKNOWN = 1_000
 COMING_BACK_SECONDS = 30.0
 
-SILENT = "The league's manager does not answer. Try again in a while."
+MANAGER_SILENT = "The league's manager does not answer. Try again in a while."
 CODE_HELPS = "Ask the league's operator for a seat code."
 CODE_WANTED = "This league wants a seat code of everybody: ask its operator for yours."
 
@@ -91,11 +91,11 @@ class NotAllowed(Exception):
     """Whoever asks may not, or cannot now; the text says why and what to do."""
 
 
-class NotNow(NotAllowed):
+class NotAllowedNow(NotAllowed):
     """Whoever asks may, but must ask again later."""
 
 
-class TooMany(NotNow):
+class TooManyWaiting(NotAllowedNow):
     """As many of the same kind wait as may."""
 
 
@@ -142,12 +142,12 @@ class Gateway:
         self._coming_back: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._table: tuple[float, asyncio.Future[Table]] | None = None
-        self._waits_of_seats = WaitLimits(sys.maxsize, MAX_WAITS_A_SEAT)
-        self._further_waits = WaitLimits(MAX_FURTHER_WAITS, MAX_FURTHER_WAITS_AN_ADDRESS)
-        self._waits_for_manager = WaitLimits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_AN_ADDRESS)
-        self._calls = WaitLimits(MAX_CALLS, MAX_CALLS_A_SEAT)
-        self._calls_of_known = WaitLimits(MAX_CALLS_OF_KNOWN, MAX_CALLS_A_TOKEN)
-        self._calls_of_unknown = WaitLimits(MAX_CALLS_OF_UNKNOWN, MAX_CALLS_OF_UNKNOWN // 2)
+        self._waits_of_seats = WaitLimits(sys.maxsize, MAX_WAITS_PER_SEAT)
+        self._further_waits = WaitLimits(MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS)
+        self._waits_for_manager = WaitLimits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_PER_ADDRESS)
+        self._calls = WaitLimits(MAX_CALLS, MAX_CALLS_PER_SEAT)
+        self._calls_of_known = WaitLimits(MAX_KNOWN_CALLS, MAX_CALLS_PER_TOKEN)
+        self._calls_of_unknown = WaitLimits(MAX_CALLS_TO_UNKNOWN, MAX_CALLS_TO_UNKNOWN // 2)
         self._began = 0.0
 
     async def open(self, tell: Callable[[str], None] = log.info) -> None:
@@ -197,7 +197,7 @@ class Gateway:
         body = request.body
         place = dict(parse_qsl(peer.query)).get(AT)
         if place is None:
-            if not self._has_seats and ping_in(body) is not None:
+            if not self._has_seats and ping_id(body) is not None:
                 # The manager must not believe that whoever has a seat could be called.
                 raise NoAnswer
             return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
@@ -207,7 +207,7 @@ class Gateway:
                     await self._wait_for(place)
             if (seat := self.seats.get(place)) is None:
                 return await self.relays.forward(place, body)
-            if ping_in(body) is not None:
+            if ping_id(body) is not None:
                 # It waits for nothing, and so is not counted.
                 return await seat.agent.answer(request, peer)
             known = seat.agent.caller(body[:FREE_BYTES], peer)
@@ -215,7 +215,7 @@ class Gateway:
                 return await seat.answer(request, peer)
         except WaitLimitReached:
             raise NoAnswer from None
-        except TooManyStrangers as many:
+        except TooManyUnknownCalls as many:
             return await refuse_too_many(request, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
 
     async def _wait_for(self, place: str) -> None:
@@ -259,7 +259,7 @@ class Gateway:
         known = f"{TAKE}, {GIVE}, {PING}"
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
 
-    async def _wait_for_seats(self, seconds: float = OPEN_SECONDS) -> None:
+    async def _wait_for_seats(self, seconds: float = MAX_OPENING_SECONDS) -> None:
         if not self._opened.is_set():
             await in_a_task()
             with contextlib.suppress(TimeoutError):
@@ -269,7 +269,7 @@ class Gateway:
     # What owners of seats ask
 
     @contextmanager
-    def waiting_for_news(self, seat: Seat, host: str, line: ConnectionControl | None) -> Iterator[None]:
+    def counted_wait(self, seat: Seat, host: str, line: ConnectionControl | None) -> Iterator[None]:
         """Count a request that waits for a seat's news; its connection is released. Raises TooMany."""
         is_first = not self._waits_of_seats[seat]
         try:
@@ -282,7 +282,7 @@ class Gateway:
                     line.release()
                 yield
         except WaitLimitReached:
-            raise TooMany("Too many requests wait for this seat's news already. Use one at a time.") from None
+            raise TooManyWaiting("Too many requests wait for this seat's news already. Use one at a time.") from None
 
     @contextmanager
     def _waiting_for_manager(self, host: str) -> Iterator[None]:
@@ -290,7 +290,7 @@ class Gateway:
             with self._waits_for_manager.one(address_block(host)):
                 yield
         except WaitLimitReached:
-            raise TooMany("Too many requests wait for the league's manager. Try again in a while.") from None
+            raise TooManyWaiting("Too many requests wait for the league's manager. Try again in a while.") from None
 
     async def _check_seats(self, host: str) -> None:
         """Until the manager has said which league this is, nobody's seat is known here, nor unknown."""
@@ -298,7 +298,7 @@ class Gateway:
             with self._waiting_for_manager(host):
                 await self._wait_for_seats()
         if not self._has_seats:
-            raise NotNow(SILENT)
+            raise NotAllowedNow(MANAGER_SILENT)
 
     async def join(self, code: str | None, name: str | None, host: str) -> tuple[str, Seat]:
         """Take a seat, or come back to it: its code, and the seat. Raises NotAllowed."""
@@ -332,7 +332,7 @@ class Gateway:
             self._addresses.pop(place, None)
             await seat.close()
             # With a code of the manager's the same person may come again, and ask whether it was registered.
-            if not (isinstance(refused, NotNow) and kept.is_the_managers):
+            if not (isinstance(refused, NotAllowedNow) and kept.is_the_managers):
                 await self._world.blocking(shutil.rmtree, self._folder() / place, True)
             raise
         self._kept[place] = kept
@@ -407,7 +407,7 @@ class Gateway:
             is_code_wanted = refused.code == "E058" and codes.without_codes(seat.manager_url) == seat.manager_url
             raise NotAllowed(CODE_WANTED if is_code_wanted else str(refused)) from None
         except TimeoutError:
-            raise NotNow(SILENT) from None
+            raise NotAllowedNow(MANAGER_SILENT) from None
 
     async def _come_back(self, seat: Seat) -> None:
         with contextlib.suppress(RegistrationRefused):

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from leaguekit.gateway.gateway import Gateway, NotAllowed, Table, TooMany
-from leaguekit.gateway.seats import NotTaken, Seat, SeatState
+from leaguekit.gateway.gateway import Gateway, NotAllowed, Table, TooManyWaiting
+from leaguekit.gateway.seats import MoveRefused, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Refused, Surface, Visit
 from leaguekit.transport.mcp.typed import Nothing, typed_tool
@@ -70,7 +70,7 @@ class Moved(Struct, kw_only=True):
     say: str
 
 
-def gateway_surface(gateway: Gateway) -> Surface:
+def gateway_mcp_surface(gateway: Gateway) -> Surface:
     """What a gateway offers by MCP."""
     tools = _Tools(gateway)
     return Surface(
@@ -144,16 +144,16 @@ class _Tools:
     async def wait(self, given: Waiting, visit: Visit) -> Struct:
         seat = await self._seat(given.code, visit)
         try:
-            with self._gateway.waiting_for_news(seat, visit.peer.host, visit.line):
+            with self._gateway.counted_wait(seat, visit.peer.host, visit.line):
                 return await self._wait(seat, given, visit)
-        except TooMany as refused:
+        except TooManyWaiting as refused:
             raise Refused(str(refused)) from None
 
     async def _wait(self, seat: Seat, given: Waiting, visit: Visit) -> Struct:
         began = asyncio.get_running_loop().time()
         while (waited := asyncio.get_running_loop().time() - began) < given.seconds:
             state = await seat.wait(min(PROGRESS_SECONDS, given.seconds - waited))
-            if seat.has_news() or (visit.line is not None and visit.line.has_gone()):
+            if seat.has_changed() or (visit.line is not None and visit.line.has_gone()):
                 return state
             waited = asyncio.get_running_loop().time() - began
             await visit.progress(min(waited, given.seconds), given.seconds, "No move is wanted yet.")
@@ -163,7 +163,7 @@ class _Tools:
         seat = await self._seat(given.code, visit)
         try:
             move = seat.submit(given.turn, given.move)
-        except NotTaken as refused:
+        except MoveRefused as refused:
             raise Refused(str(refused)) from None
         return Moved(move=move, say="Your move is made. Call wait_for_turn to hear of what follows.")
 

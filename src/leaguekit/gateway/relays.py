@@ -50,18 +50,18 @@ GRACE_SECONDS = 3.0
 MAX_SECONDS = 900.0
 # When there are as many as may be, those give way that have answered no call, the oldest first.
 MAX_RELAYS = 2_000
-MAX_RELAYS_AN_ADDRESS = 200
+MAX_RELAYS_PER_ADDRESS = 200
 # Of one relay, and of those the calls that show the same token.
-MAX_CALLS, MAX_CALLS_A_TOKEN = 32, 8
+MAX_CALLS, MAX_CALLS_PER_TOKEN = 32, 8
 # Calls that every relay may have at the same time, and further ones of all relays together and of those of an address.
-FREE_CALLS = 2
-MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_AN_ADDRESS = 1_000, 200
+GUARANTEED_CALLS = 2
+MAX_EXTRA_CALLS, MAX_EXTRA_CALLS_PER_ADDRESS = 1_000, 200
 # Calls of strangers to one relay: at the same time, in a second, and at once after a pause. The same for pings.
-MAX_CALLS_OF_STRANGERS = 2
-STRANGERS_A_SECOND, STRANGERS_AT_ONCE = 20.0, 40.0
+MAX_UNKNOWN_CALLS = 2
+UNKNOWN_CALLS_PER_SECOND, UNKNOWN_CALLS_BURST = 20.0, 40.0
 # Bodies that wait: those of one relay, and the large ones of all relays of an address and of all relays.
 MAX_BYTES = 2_097_152
-MAX_BYTES_AN_ADDRESS, MAX_BYTES_OF_ALL = 33_554_432, 134_217_728
+MAX_BYTES_PER_ADDRESS, MAX_TOTAL_BYTES = 33_554_432, 134_217_728
 # How long the answer to a ping is waited for.
 PONG_SECONDS = 10.0
 
@@ -81,7 +81,7 @@ class _Pong(Struct):
 _ping = msgspec.json.Decoder(_Ping)
 
 
-class TooManyStrangers(Exception):
+class TooManyUnknownCalls(Exception):
     """As many calls that show no token of a relay's callers wait or came as may; ``seconds`` until the next may."""
 
     def __init__(self, seconds: float) -> None:
@@ -131,12 +131,12 @@ class Relays:
         # Set when the relay at a place has come.
         self._awaited: dict[str, set[asyncio.Event]] = {}
         self._calls = WaitLimits(sys.maxsize, MAX_CALLS)
-        self._calls_of_tokens = WaitLimits(sys.maxsize, MAX_CALLS_A_TOKEN)
+        self._calls_of_tokens = WaitLimits(sys.maxsize, MAX_CALLS_PER_TOKEN)
         self._pings = WaitLimits(sys.maxsize, MAX_CALLS)
-        self._further_calls = WaitLimits(MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_AN_ADDRESS)
-        self._strangers = WaitLimits(sys.maxsize, MAX_CALLS_OF_STRANGERS)
+        self._further_calls = WaitLimits(MAX_EXTRA_CALLS, MAX_EXTRA_CALLS_PER_ADDRESS)
+        self._strangers = WaitLimits(sys.maxsize, MAX_UNKNOWN_CALLS)
         self._rates = TokenBuckets(
-            STRANGERS_A_SECOND, STRANGERS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time()
+            UNKNOWN_CALLS_PER_SECOND, UNKNOWN_CALLS_BURST, clock=lambda: asyncio.get_running_loop().time()
         )
         # Of large bodies that wait, by the relay's address.
         self._bytes: Counter[str] = Counter()
@@ -180,7 +180,7 @@ class Relays:
         relay = self._relays.get(place)
         if relay is None:
             raise NoAnswer
-        if (call_id := ping_in(body)) is not None:
+        if (call_id := ping_id(body)) is not None:
             pong = await self._pong(relay, place)
             return None if pong is None else _with_id(pong, call_id)
         try:
@@ -195,12 +195,12 @@ class Relays:
         known = relay.caller(body[:FREE_BYTES])
         if relay.callers is not None and known is None:
             if seconds := self._rates.take(place):
-                raise TooManyStrangers(seconds)
+                raise TooManyUnknownCalls(seconds)
             try:
                 with self._strangers.one(relay):
                     yield
             except WaitLimitReached:
-                raise TooManyStrangers(1.0) from None
+                raise TooManyUnknownCalls(1.0) from None
             return
         with (
             nullcontext() if known is None else self._calls_of_tokens.one((relay, known.id)),
@@ -211,7 +211,7 @@ class Relays:
 
     @contextmanager
     def _one(self, waits: WaitLimits, relay: _Relay) -> Iterator[None]:
-        is_free = waits[relay] < FREE_CALLS
+        is_free = waits[relay] < GUARANTEED_CALLS
         with waits.one(relay), nullcontext() if is_free else self._further_calls.one(relay.address):
             yield
 
@@ -222,7 +222,7 @@ class Relays:
         if size <= FREE_BYTES:
             yield
             return
-        if size + self._bytes[relay.address] > MAX_BYTES_AN_ADDRESS or size + self._bytes.total() > MAX_BYTES_OF_ALL:
+        if size + self._bytes[relay.address] > MAX_BYTES_PER_ADDRESS or size + self._bytes.total() > MAX_TOTAL_BYTES:
             raise WaitLimitReached
         self._bytes[relay.address] += size
         try:
@@ -335,7 +335,7 @@ class Relays:
     def _relay(self, place: str, host: str) -> _Relay:
         relay, address = self._relays.get(place), address_block(host)
         if relay is None:
-            if self._addresses[address] >= MAX_RELAYS_AN_ADDRESS:
+            if self._addresses[address] >= MAX_RELAYS_PER_ADDRESS:
                 self._make_room(address)
             elif len(self._relays) >= MAX_RELAYS:
                 self._make_room(None)
@@ -375,7 +375,7 @@ class Relays:
 _PING = request("ping", b"{}", 1)
 
 
-def ping_in(body: bytes) -> int | str | None:
+def ping_id(body: bytes) -> int | str | None:
     """The id of a ping; None for anything else."""
     if len(body) > FREE_BYTES:
         return None

@@ -67,7 +67,7 @@ class SeatState(Struct, frozen=True, kw_only=True):
     rank: Annotated[int | None, Meta(description="In the final table, once the league is over")] = None
 
 
-class NotTaken(Exception):
+class MoveRefused(Exception):
     """A move is not taken; the text says why."""
 
 
@@ -168,14 +168,14 @@ class Seat:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while not self.has_news(version) and (rest := deadline - loop.time()) > 0:
+        while not self.has_changed(version) and (rest := deadline - loop.time()) > 0:
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(rest):
                     await self._changed.wait()
         return self.state()
 
-    def has_news(self, version: int | None = None) -> bool:
+    def has_changed(self, version: int | None = None) -> bool:
         """Whether there is nothing to wait for."""
         if self._closing.is_set():
             return True
@@ -189,14 +189,14 @@ class Seat:
         if turn is None or turn.move.done():
             newest = next(reversed(self._turns), None)
             now = "no move is wanted now" if newest is None else f"the turn now is {newest}"
-            raise NotTaken(f"The turn {turn_id[:80]!r} is over or never was; {now}.")
+            raise MoveRefused(f"The turn {turn_id[:80]!r} is over or never was; {now}.")
         options = turn.ctx.valid_options
         decision = validate_result(StrategyResult(move), turn.ctx, options)
         if decision.fault is not None:
             # Who has only text to write with means the option that is written so.
             named = [option for option in options if _written(option) == move or str(option) == move]
             if len(named) != 1:
-                raise NotTaken(f"{_written(move)} is no legal move; these are: {_written(options)}.")
+                raise MoveRefused(f"{_written(move)} is no legal move; these are: {_written(options)}.")
             decision = decision._replace(move=named[0])
         turn.move.set_result(decision.move)
         return decision.move

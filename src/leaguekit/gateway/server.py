@@ -8,22 +8,22 @@ from collections.abc import Iterable
 from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.agents.server import UNKNOWN, limited_mcp_app, names_of, too_large_answer
 from leaguekit.gateway.app import gateway_app
-from leaguekit.gateway.gateway import MAX_CALLS, MAX_CALLS_OF_KNOWN, MAX_CALLS_OF_UNKNOWN, Gateway
-from leaguekit.gateway.mcp_surface import gateway_surface
-from leaguekit.gateway.relays import FREE_CALLS, MAX_CALLS_OF_STRANGERS, MAX_FURTHER_CALLS, MAX_RELAYS
+from leaguekit.gateway.gateway import MAX_CALLS, MAX_CALLS_TO_UNKNOWN, MAX_KNOWN_CALLS, Gateway
+from leaguekit.gateway.mcp_surface import gateway_mcp_surface
+from leaguekit.gateway.relays import GUARANTEED_CALLS, MAX_EXTRA_CALLS, MAX_RELAYS, MAX_UNKNOWN_CALLS
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.server.server import Limits, Server
 
 # A relay's question for calls waits here, and so do the calls for relays and for seats, and pings of relays.
-MAX_REQUESTS_A_RELAY = 1 + FREE_CALLS + FREE_CALLS + MAX_CALLS_OF_STRANGERS
+MAX_REQUESTS_PER_RELAY = 1 + GUARANTEED_CALLS + GUARANTEED_CALLS + MAX_UNKNOWN_CALLS
 MAX_REQUESTS = (
     MAX_CALLS
-    + MAX_CALLS_OF_KNOWN
-    + MAX_CALLS_OF_UNKNOWN
-    + MAX_REQUESTS_A_RELAY * MAX_RELAYS
-    + MAX_FURTHER_CALLS
+    + MAX_KNOWN_CALLS
+    + MAX_CALLS_TO_UNKNOWN
+    + MAX_REQUESTS_PER_RELAY * MAX_RELAYS
+    + MAX_EXTRA_CALLS
     + Limits().requests
 )
 
@@ -40,7 +40,7 @@ def gateway_server(
         too_large=too_large_answer(player_refusal, most, f", and {MAX_BYTES:,} {UNKNOWN}"),
         admits=gateway.admits,
         app=gateway_app(gateway, allowances),
-        mcp=limited_mcp_app(lambda: gateway_surface(gateway), allowances, most),
+        mcp=limited_mcp_app(lambda: gateway_mcp_surface(gateway), allowances, most),
         names=[*names_of(gateway.endpoint), *names],
         endpoint=gateway.endpoint,
         proxies=proxies,

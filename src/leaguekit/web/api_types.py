@@ -101,7 +101,7 @@ class StandingRow(Shape):
     ] = None
 
 
-class MatchLine(Shape):
+class MatchRow(Shape):
     """A match in a list; from ``winner`` on only once it has ended."""
 
     match_id: str
@@ -138,7 +138,7 @@ class InPlay(Shape):
     arrived: Annotated[list[str], told("Who has come to the match")] = []
 
 
-class AgentLine(Shape):
+class AgentListRow(Shape):
     """An agent in a list."""
 
     id: str
@@ -149,7 +149,7 @@ class AgentLine(Shape):
     playing: Annotated[list[str], told("The matches that it plays, or has in hand, now")] = []
 
 
-class News(Shape):
+class NewsItem(Shape):
     """An event in words."""
 
     number: int
@@ -175,23 +175,23 @@ class Live(Shape):
     league: LeagueView
     standings: Annotated[dict[str, StandingRow], told("By player")]
     playing: Annotated[dict[str, InPlay], told("By match")]
-    results: Annotated[dict[str, MatchLine], told("By match; the latest by ended_at")]
-    agents: Annotated[dict[str, AgentLine], told("By id: all referees, and the players in the standings shown")]
-    news: Annotated[dict[str, News], told("By number")]
+    results: Annotated[dict[str, MatchRow], told("By match; the latest by ended_at")]
+    agents: Annotated[dict[str, AgentListRow], told("By id: all referees, and the players in the standings shown")]
+    news: Annotated[dict[str, NewsItem], told("By number")]
 
 
-class Parts(Shape, omit_defaults=True):
+class ChangedItems(Shape, omit_defaults=True):
     """Items of ``Live`` that are new or changed; ``league`` whole."""
 
     league: LeagueView | None = None
     standings: dict[str, StandingRow] = {}
     playing: dict[str, InPlay] = {}
-    results: dict[str, MatchLine] = {}
-    agents: dict[str, AgentLine] = {}
-    news: dict[str, News] = {}
+    results: dict[str, MatchRow] = {}
+    agents: dict[str, AgentListRow] = {}
+    news: dict[str, NewsItem] = {}
 
 
-class Gone(Shape, omit_defaults=True):
+class RemovedKeys(Shape, omit_defaults=True):
     """Keys of ``Live`` that are no longer there."""
 
     standings: list[str] = []
@@ -206,8 +206,8 @@ class Change(Shape, omit_defaults=True):
 
     seq: Seq
     now: str
-    set: Parts
-    drop: Gone | UnsetType = UNSET
+    set: ChangedItems
+    drop: RemovedKeys | UnsetType = UNSET
 
 
 class Problem(Shape):

@@ -34,12 +34,12 @@ from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.web import api_types, page_types, pages
 from leaguekit.web.files import File, page_files
 from leaguekit.web.matches import match_page
+from leaguekit.web.metrics_exporter import LoopLag, exposition
 from leaguekit.web.openapi import Described, Parameter, document
-from leaguekit.web.operations import LoopLag, exposition
-from leaguekit.web.projection import Projection, news_of
+from leaguekit.web.projection import Projection, news_item
 from leaguekit.web.prometheus import CONTENT_TYPE
-from leaguekit.web.shared_work import Busy, Pace, Shared
-from leaguekit.web.stream import HEAD, PAUSE, SHARE, Watchers
+from leaguekit.web.shared_work import Busy, Shared, TimeShareLimiter
+from leaguekit.web.stream import HEAD, PAUSE, SHARE, Broadcaster
 from leaguekit.web.success_metrics import metrics
 
 log = logging.getLogger(__name__)
@@ -118,7 +118,7 @@ async def _news(dashboard: Dashboard, asked: dict[str, Any]) -> api_types.Shape:
     after = max(0, number - limit) if asked["after"] is None else asked["after"]
     await dashboard.manager.ledger.settled()
     stored = await dashboard.manager.ledger.log.read(after, limit)
-    told = [news_of(one.number, e.decode(one.event)) for one in stored]
+    told = [news_item(one.number, e.decode(one.event)) for one in stored]
     return page_types.NewsPage(seq=number, after=after, news=told)
 
 
@@ -208,16 +208,16 @@ class Dashboard:
     def __init__(self, manager: Manager) -> None:
         self.manager = manager
         self.shown = Projection(manager.ledger.league, manager.conductor)
-        self.watchers = Watchers(manager.world, manager.ledger, self.shown, manager.conductor.progress)
+        self.broadcaster = Broadcaster(manager.world, manager.ledger, self.shown, manager.conductor.progress)
         self.lag = LoopLag()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._answers: dict[str, Answer] = {}
         self._kept_bytes = 0
         self._making: dict[str, Shared[Answer]] = {}
-        self._making_pace = Pace(ANSWERS_PART)
+        self._making_pace = TimeShareLimiter(ANSWERS_PART)
         self._figures: KeptFigures | None = None
         self._computing: Shared[None] | None = None
-        self._computing_pace = Pace(FIGURES_PART)
+        self._computing_pace = TimeShareLimiter(FIGURES_PART)
         self._one_computation = asyncio.Lock()
         self._exposition: tuple[float, bytes] = (0.0, b"")
         self._is_closed = False
@@ -297,7 +297,7 @@ class Dashboard:
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         line = scope.get("extensions", {}).get(LINE, {}).get(LINE)
         address = address_block(scope["client"][0] if scope["client"] else "")
-        if line is None or not self.watchers.has_room(address):
+        if line is None or not self.broadcaster.has_room(address):
             return _problem("Too many are watching. Try again later, or ask /api/live now and then.", 503)
         compressed = "gzip" in Request(scope).headers.get("accept-encoding", "")
         head = [*HEAD, (b"content-encoding", b"gzip")] if compressed else HEAD
@@ -305,11 +305,11 @@ class Dashboard:
         line.become_stream()
         self._requests["/events", 200] += 1
         try:
-            await self.watchers.join(line, address, compressed=compressed)
+            await self.broadcaster.join(line, address, compressed=compressed)
             while (await receive())["type"] != "http.disconnect":
                 pass
         finally:
-            self.watchers.leave(line)
+            self.broadcaster.leave(line)
         return None
 
     async def _exposed(self) -> Response:
@@ -317,7 +317,7 @@ class Dashboard:
         until, text = self._exposition
         if (now := asyncio.get_running_loop().time()) >= until:
             began = perf_counter()
-            text = exposition(self.manager, self.shown, self.watchers, self._requests, self.lag)
+            text = exposition(self.manager, self.shown, self.broadcaster, self._requests, self.lag)
             self._exposition = (now + (perf_counter() - began) / ANSWERS_PART, text)
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
@@ -332,7 +332,7 @@ class Dashboard:
             answer = await self._answered(described, asked, request, receive)
         except BadParameter as error:
             return described.path, _problem(str(error), 400)
-        except pages.NotThere as error:
+        except pages.NotFound as error:
             return described.path, _problem(str(error), 404)
         except Busy as error:
             return described.path, _problem(str(error), 503, **{"retry-after": "1"})

@@ -12,7 +12,7 @@ from leaguekit.manager.metrics import Histogram
 from leaguekit.protocol import times
 from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.plain_text import remove_addresses
-from leaguekit.web.page_types import ErrorLine, Times
+from leaguekit.web.page_types import ErrorRow, Times
 
 # Seconds: players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
@@ -49,10 +49,10 @@ class Tally:
         """Whether it has answered every kind of request well, and its latest match too."""
         return self.good["joined"] > 0 and self.good["moved"] > 0 and self.broken_since is None
 
-    def error_lines(self) -> list[ErrorLine]:
+    def error_rows(self) -> list[ErrorRow]:
         """Its errors, the most frequent first."""
         return [
-            ErrorLine(
+            ErrorRow(
                 code=code,
                 name=CATALOGUE[code].name,
                 count=error.count,
@@ -92,7 +92,7 @@ class Tally:
             self.broken_since = None
 
 
-class Tallies(dict[str, Tally]):
+class EvidenceCountsByPlayer(dict[str, Tally]):
     """The tallies of all players, by id."""
 
     def of(self, player_id: str) -> Tally:

@@ -19,10 +19,10 @@ from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDe
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
-from leaguekit.web import lines
+from leaguekit.web import rows
 from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
-from leaguekit.web.pages import NotThere
-from leaguekit.web.projection import Projection, news_of
+from leaguekit.web.pages import NotFound
+from leaguekit.web.projection import Projection, news_item
 
 # A match that was voided and played again and again has more events than anybody reads.
 MAX_NEWS = 50
@@ -60,12 +60,12 @@ async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress:
     match = league.matches.get(match_id)
     if match is None:
         there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
-        raise NotThere(f"There is no match {match_id[:50]} in this league; {there_are}.")
+        raise NotFound(f"There is no match {match_id[:50]} in this league; {there_are}.")
     page = MatchPage(
         seq=shown.number,
-        match=lines.match_line(league, match),
+        match=rows.match_row(league, match),
         game_type=league.settings.game_type,
-        in_play=lines.in_play(league, match, progress) if match.in_play else None,
+        in_play=rows.in_play(league, match, progress) if match.in_play else None,
         voids=match.voids,
         flags=remove_addresses(list(league.flags.get(match_id, ()))),
         evidence=None,
@@ -80,7 +80,7 @@ async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress:
     # The latest of these events may not have been written yet.
     await ledger.settled()
     events = [(number, await _event(reader, number)) for number in numbers]
-    page.news = [news_of(number, event) for number, event in events]
+    page.news = [news_item(number, event) for number, event in events]
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
         transcript = await _transcript(reader, match_id)
@@ -89,7 +89,7 @@ async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress:
             details = recorded.result.details
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
             page.draw = _draw(details)
-            page.moves = {name: lines.moves(origins) for name, origins in (details.move_origins or {}).items()}
+            page.moves = {name: rows.moves(origins) for name, origins in (details.move_origins or {}).items()}
             page.verification = _verified(shown, match, recorded, transcript)
     return page
 

@@ -8,11 +8,11 @@ from msgspec import field
 
 from leaguekit.league.figures import Mark
 from leaguekit.web.api_types import (
-    AgentLine,
+    AgentListRow,
     InPlay,
     LeagueView,
-    MatchLine,
-    News,
+    MatchRow,
+    NewsItem,
     Seq,
     Shape,
     StandingRow,
@@ -42,7 +42,7 @@ class StandingsPage(Shape):
     rows: list[StandingRow]
 
 
-class RoundLine(Shape):
+class RoundRow(Shape):
     """A round: how many matches, and how those that ended did."""
 
     round_id: int
@@ -61,18 +61,18 @@ class RoundsPage(Shape):
     seq: Seq
     total: int
     offset: int
-    rounds: list[RoundLine]
+    rounds: list[RoundRow]
 
 
 class RoundPage(Shape):
     """One round and part of its matches."""
 
     seq: Seq
-    round: RoundLine
+    round: RoundRow
     rests: Annotated[list[Who], told("Who has no match in it")]
     total: int
     offset: int
-    matches: list[MatchLine]
+    matches: list[MatchRow]
 
 
 class Cell(Shape, array_like=True):
@@ -86,7 +86,7 @@ class Cell(Shape, array_like=True):
     mark: Mark | None
 
 
-class RankedWho(Who):
+class RankedAgent(Who):
     """A player and its rank as people write it."""
 
     shown_rank: str = ""
@@ -99,12 +99,12 @@ class CrossTable(Shape):
     total: int
     offset: int
     columns_offset: int
-    rows: list[RankedWho]
+    rows: list[RankedAgent]
     columns: list[Who]
     cells: Annotated[list[list[Cell]], told("For each row its matches against players in the columns")]
 
 
-class PointsLine(Shape):
+class PointsRow(Shape):
     """A player's points after each round."""
 
     id: str
@@ -119,7 +119,7 @@ class PointsPage(Shape):
     total: int
     offset: int
     rounds: int
-    players: list[PointsLine]
+    players: list[PointsRow]
 
 
 class Times(Shape):
@@ -132,7 +132,7 @@ class Times(Shape):
     counts: list[int]
 
 
-class TimesLine(Shape):
+class AnswerTimesRow(Shape):
     """A player's answer times."""
 
     id: str
@@ -149,7 +149,7 @@ class TimesPage(Shape):
     all: Times
     total: int
     offset: int
-    players: list[TimesLine]
+    players: list[AnswerTimesRow]
 
 
 class Message(Shape):
@@ -204,7 +204,7 @@ class MatchPage(Shape):
     """All that is known of one match. What was said in it is shown once it has ended."""
 
     seq: Seq
-    match: MatchLine
+    match: MatchRow
     game_type: str
     in_play: InPlay | None
     voids: Annotated[int, told("Attempts that came to nothing")]
@@ -214,7 +214,7 @@ class MatchPage(Shape):
     verification: Verification | None
     steps: Annotated[list[Step], told("The game from its beginning, position by position")]
     messages: Annotated[list[Message], told("Empty if the referee handed no transcript in")]
-    news: list[News]
+    news: list[NewsItem]
     moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )
@@ -233,7 +233,7 @@ class Counts(Shape):
     missed: Annotated[int, told("Notices of the manager that it left unanswered")]
 
 
-class ErrorLine(Shape):
+class ErrorRow(Shape):
     """A kind of error that an agent made."""
 
     code: str
@@ -246,7 +246,7 @@ class ErrorLine(Shape):
     last_match: str | None
 
 
-class ViolationLine(Shape):
+class ViolationRow(Shape):
     """How an agent departs from the letter of the protocol and is hosted all the same (profile open)."""
 
     rule: Annotated[str, told("Its place in the documents")]
@@ -260,7 +260,7 @@ class AgentPage(Shape):
     """All that is known of one agent."""
 
     seq: Seq
-    agent: AgentLine
+    agent: AgentListRow
     version: str | None
     registered_at: str
     out_reason: str | None
@@ -268,14 +268,14 @@ class AgentPage(Shape):
     counts: Counts | None
     times: Times | None
     times_bounds: list[float]
-    errors: list[ErrorLine]
-    violations: list[ViolationLine]
+    errors: list[ErrorRow]
+    violations: list[ViolationRow]
     to_fix: Annotated[list[str], told("What its author should do, the most urgent first")]
     total_to_come: int
-    to_come: Annotated[list[MatchLine], told("The next matches")]
+    to_come: Annotated[list[MatchRow], told("The next matches")]
     total_played: int
     offset: int
-    played: Annotated[list[MatchLine], told("Matches that have ended, the latest first")]
+    played: Annotated[list[MatchRow], told("Matches that have ended, the latest first")]
     moves: Annotated[Moves | None, told("Of all its matches that were reported; null if it states nothing")] = None
 
 
@@ -285,7 +285,7 @@ class AgentsPage(Shape):
     seq: Seq
     total: int
     offset: int
-    agents: list[AgentLine]
+    agents: list[AgentListRow]
     moves: Annotated[dict[str, Moves], told("By player; one that states nothing is not in it")] = field(
         default_factory=dict
     )
@@ -296,10 +296,10 @@ class NewsPage(Shape):
 
     seq: Seq
     after: int
-    news: list[News]
+    news: list[NewsItem]
 
 
-class RatingLine(Shape):
+class RatingRow(Shape):
     """A player's rating in points above the league's average, with its 95 % interval; null for who has played nothing.
 
     400 points more are ten wins for each loss.
@@ -326,7 +326,7 @@ class FiguresPage(Shape):
     alike_chance: Annotated[float | None, told("How likely equally strong players would differ as much")]
     total: int
     offset: int
-    players: list[RatingLine]
+    players: list[RatingRow]
 
 
 class Metric(Shape):

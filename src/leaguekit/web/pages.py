@@ -16,29 +16,29 @@ from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
-from leaguekit.web import lines
+from leaguekit.web import rows
 from leaguekit.web.api_types import StandingRow, Who
 from leaguekit.web.evidence_counts import BOUNDS, Tally, times_of, together
 from leaguekit.web.page_types import (
     AgentPage,
     AgentsPage,
+    AnswerTimesRow,
     Cell,
     Counts,
     CrossTable,
     FiguresPage,
     LeaguePage,
     NewsPage,
-    PointsLine,
     PointsPage,
-    RankedWho,
-    RatingLine,
-    RoundLine,
+    PointsRow,
+    RankedAgent,
+    RatingRow,
     RoundPage,
+    RoundRow,
     RoundsPage,
     StandingsPage,
-    TimesLine,
     TimesPage,
-    ViolationLine,
+    ViolationRow,
 )
 from leaguekit.web.projection import Projection
 
@@ -49,7 +49,7 @@ MAX_MATCHES = 200
 NEXT = 20
 
 
-class NotThere(Exception):
+class NotFound(Exception):
     """What was asked for does not exist; the text says what does."""
 
 
@@ -87,23 +87,23 @@ def round_(shown: Projection, round_id: int, offset: int, limit: int) -> RoundPa
     state = shown.league
     if not 1 <= round_id <= len(state.rounds):
         there_are = f"there are 1 to {len(state.rounds)}" if state.rounds else "there is no schedule yet"
-        raise NotThere(f"There is no round {round_id}; {there_are}.")
+        raise NotFound(f"There is no round {round_id}; {there_are}.")
     names = state.rounds[round_id - 1].matches
     plays = {player for name in names for player in state.matches[name].players}
     rests = [name for name in state.table.rows if name not in plays]
     return RoundPage(
         seq=shown.number,
         round=_round(shown, round_id),
-        rests=[lines.who(state, name) for name in rests[:MAX_ROWS]],
+        rests=[rows.who(state, name) for name in rests[:MAX_ROWS]],
         total=len(names),
         offset=offset,
-        matches=[lines.match_line(state, state.matches[name]) for name in names[offset : offset + limit]],
+        matches=[rows.match_row(state, state.matches[name]) for name in names[offset : offset + limit]],
     )
 
 
-def _round(shown: Projection, round_id: int) -> RoundLine:
+def _round(shown: Projection, round_id: int) -> RoundRow:
     found = shown.league.rounds[round_id - 1]
-    return RoundLine(
+    return RoundRow(
         round_id=found.id,
         matches=len(found.matches),
         played=len(found.matches) - found.remaining,
@@ -118,7 +118,7 @@ def _round(shown: Projection, round_id: int) -> RoundLine:
 def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
     state = shown.league
     rows = [
-        RankedWho(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
+        RankedAgent(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
         for row in shown.placed_rows()[offset : offset + limit]
     ]
     columns = _ranked(state, columns_offset, limit)
@@ -152,7 +152,7 @@ def points(shown: Projection, offset: int, limit: int) -> PointsPage:
         offset=offset,
         rounds=state.current_round,
         players=[
-            PointsLine(id=one.id, name=one.name, points=points_after_rounds(state, one.id))
+            PointsRow(id=one.id, name=one.name, points=points_after_rounds(state, one.id))
             for one in _ranked(state, offset, limit)
         ],
     )
@@ -168,7 +168,7 @@ def figures(number: int, found: Figures) -> FiguresPage:
         total=len(found.lines),
         offset=0,
         players=[
-            RatingLine(
+            RatingRow(
                 rank=line.rank,
                 id=line.player_id,
                 name=line.display_name,
@@ -197,7 +197,7 @@ def times(shown: Projection, offset: int, limit: int) -> TimesPage:
         total=len(shown.league.table.rows),
         offset=offset,
         players=[
-            TimesLine(id=one.id, name=one.name, times=times_of(tallies.of(one.id).times))
+            AnswerTimesRow(id=one.id, name=one.name, times=times_of(tallies.of(one.id).times))
             for one in _ranked(shown.league, offset, limit)
         ],
     )
@@ -210,9 +210,9 @@ def agents(shown: Projection, offset: int, limit: int) -> AgentsPage:
         seq=shown.number,
         total=len(everybody),
         offset=offset,
-        agents=[lines.agent_line(agent) for agent in everybody[offset : offset + limit]],
+        agents=[rows.agent_row(agent) for agent in everybody[offset : offset + limit]],
         moves={
-            agent.id: lines.moves(state.move_origins[agent.id])
+            agent.id: rows.moves(state.move_origins[agent.id])
             for agent in everybody[offset : offset + limit]
             if agent.id in state.move_origins
         },
@@ -223,30 +223,30 @@ def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPag
     state = shown.league
     found = state.agent(agent_id)
     if found is None:
-        raise NotThere(f"There is no agent {agent_id[:50]} in this league; /api/agents lists them.")
+        raise NotFound(f"There is no agent {agent_id[:50]} in this league; /api/agents lists them.")
     is_player = isinstance(found, Player)
     tally = shown.tallies.of(agent_id) if is_player else Tally()
     played, to_come = _matches_of(state, found)
     violations = _violations(state, agent_id)
     return AgentPage(
         seq=shown.number,
-        agent=lines.agent_line(found),
+        agent=rows.agent_row(found),
         version=found.meta.version or None,
         registered_at=found.registered.at,
         out_reason=found.out_reason or None if isinstance(found, Player) else None,
         record=_record(shown, agent_id),
         counts=_counts(state.requests.get(agent_id, RequestCounts()), tally.missed) if is_player else None,
-        moves=None if (origins := state.move_origins.get(agent_id)) is None else lines.moves(origins),
+        moves=None if (origins := state.move_origins.get(agent_id)) is None else rows.moves(origins),
         times=times_of(tally.times) if is_player else None,
         times_bounds=list(BOUNDS),
-        errors=tally.error_lines(),
+        errors=tally.error_rows(),
         violations=violations,
         to_fix=[*_moves_to_fix(origins), *_to_fix(found, tally, violations)],
         total_to_come=len(to_come),
-        to_come=[lines.match_line(state, match) for match in to_come[:NEXT]],
+        to_come=[rows.match_row(state, match) for match in to_come[:NEXT]],
         total_played=len(played),
         offset=offset,
-        played=[lines.match_line(state, match) for match in played[offset : offset + limit]],
+        played=[rows.match_row(state, match) for match in played[offset : offset + limit]],
     )
 
 
@@ -267,9 +267,9 @@ def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], li
     return sorted(ended, key=lambda match: match_numbers(match.id), reverse=True), to_come
 
 
-def _violations(state: League, agent_id: str) -> list[ViolationLine]:
+def _violations(state: League, agent_id: str) -> list[ViolationRow]:
     return [
-        ViolationLine(
+        ViolationRow(
             rule=rule,
             count=breach.count,
             came=remove_addresses(redact(breach.came)),
@@ -287,14 +287,14 @@ def _counts(requests: RequestCounts, missed: int) -> Counts:
 def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:
     if origins is None or not origins.replaced:
         return []
-    told = lines.moves(origins)
+    told = rows.moves(origins)
     why = f": {told.reason}" if told.reason else "."
     return [
         f"{origins.replaced} of {origins.total} moves were replaced by other legal moves, by its own statement{why}"
     ]
 
 
-def _to_fix(found: Player | Referee, tally: Tally, violations: list[ViolationLine]) -> list[str]:
+def _to_fix(found: Player | Referee, tally: Tally, violations: list[ViolationRow]) -> list[str]:
     """What an agent's author should do."""
     advice = []
     if isinstance(found, Referee) and found.lost:
@@ -306,7 +306,7 @@ def _to_fix(found: Player | Referee, tally: Tally, violations: list[ViolationLin
         )
     if tally.broken_since is not None:
         advice.append("Its latest match had wrong answers in it; they cost a technical loss if none is right in time.")
-    advice += [f"{line.meaning} ({line.code}, {_times(line.count)}) {line.remedy}" for line in tally.error_lines()]
+    advice += [f"{line.meaning} ({line.code}, {_times(line.count)}) {line.remedy}" for line in tally.error_rows()]
     if tally.missed:
         notices = "1 notice" if tally.missed == 1 else f"{tally.missed} notices"
         advice.append(f"It left {notices} of the manager unanswered: acknowledge every message.")
@@ -319,4 +319,4 @@ def _times(count: int) -> str:
 
 
 def _ranked(state: League, offset: int, limit: int) -> list[Who]:
-    return [lines.who(state, name) for name in islice(state.table.standings(), offset, offset + limit)]
+    return [rows.who(state, name) for name in islice(state.table.standings(), offset, offset + limit)]

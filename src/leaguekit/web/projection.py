@@ -25,9 +25,9 @@ from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.protocol.plain_text import remove_addresses
-from leaguekit.web import lines
-from leaguekit.web.api_types import Champion, Change, Gone, LeagueView, Live, News, Parts, StandingRow
-from leaguekit.web.evidence_counts import Tallies
+from leaguekit.web import rows
+from leaguekit.web.api_types import Champion, Change, ChangedItems, LeagueView, Live, NewsItem, RemovedKeys, StandingRow
+from leaguekit.web.evidence_counts import EvidenceCountsByPlayer
 
 # What is streamed is bounded, whatever the league's size; pages have the rest.
 MAX_STANDINGS = 100
@@ -54,10 +54,10 @@ _BY_OPERATOR = (
 _NO_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken)
 
 
-def news_of(number: int, event: e.Event) -> News:
+def news_item(number: int, event: e.Event) -> NewsItem:
     """An event in words that give no address away."""
     agent = getattr(event, "player_id", None) or getattr(event, "referee_id", None) or getattr(event, "agent_id", None)
-    return News(
+    return NewsItem(
         number=number,
         at=event.at,
         event=type(event).__name__,
@@ -68,7 +68,7 @@ def news_of(number: int, event: e.Event) -> News:
     )
 
 
-class Conducted(Protocol):
+class ConductorStatus(Protocol):
     """What is known of a league in play beside its events: how its matches stand, and when it is to start."""
 
     progress: dict[str, MatchProgress]
@@ -82,16 +82,16 @@ class Conducted(Protocol):
 class Projection:
     """What is public of a league. ``take`` every event after the league has taken it, from the first on."""
 
-    def __init__(self, league: League, conductor: Conducted | None = None) -> None:
+    def __init__(self, league: League, conductor: ConductorStatus | None = None) -> None:
         self.league = league
         self.number = 0
-        self.tallies = Tallies()
+        self.tallies = EvidenceCountsByPlayer()
         self.announced_at: dict[int, str] = {}
         self._conductor = conductor
         self._at: dict[type[e.Event], str] = {}
         self._latest: deque[str] = deque(maxlen=LATEST)
-        self._news: deque[News] = deque(maxlen=LATEST)
-        self.operations: deque[News] = deque(maxlen=MAX_OPERATIONS)
+        self._news: deque[NewsItem] = deque(maxlen=LATEST)
+        self.operations: deque[NewsItem] = deque(maxlen=MAX_OPERATIONS)
         self._stories: dict[str, tuple[int, ...]] = {}
         # The table as it was when all rounds before the latest one were over.
         self._before: Table | None = None
@@ -113,7 +113,7 @@ class Projection:
         if (match_id := getattr(event, "match_id", None)) is not None:
             self._stories[match_id] = (*self._stories.get(match_id, ()), number)
         if not isinstance(event, _NO_NEWS):
-            news = news_of(number, event)
+            news = news_item(number, event)
             self._news.append(news)
             if news.by_operator:
                 self.operations.append(news)
@@ -158,7 +158,7 @@ class Projection:
     def standings(self, offset: int = 0, limit: int = MAX_STANDINGS) -> list[StandingRow]:
         """Part of the table, with movement."""
         before, rows = self.ranks_before(), self.placed_rows()[offset : offset + limit]
-        return [lines.standing_row(self.league, row, before.get(row.player_id)) for row in rows]
+        return [rows.standing_row(self.league, row, before.get(row.player_id)) for row in rows]
 
     def placed_rows(self) -> list[PlacedRow]:
         """The whole table; made once after each change."""
@@ -249,11 +249,11 @@ class Projection:
             league=self.league_view(),
             standings=standings,
             playing={
-                name: lines.in_play(league, league.matches[name], progress.get(name))
+                name: rows.in_play(league, league.matches[name], progress.get(name))
                 for name in islice(playing, MAX_PLAYING)
             },
-            results={name: lines.match_line(league, league.matches[name]) for name in self._latest},
-            agents={agent.id: lines.agent_line(agent) for agent in agents},
+            results={name: rows.match_row(league, league.matches[name]) for name in self._latest},
+            agents={agent.id: rows.agent_row(agent) for agent in agents},
             news={str(one.number): one for one in self._news},
         )
 
@@ -265,13 +265,13 @@ def _precisely(moment: datetime) -> str:
 
 def change(before: Live, after: Live) -> Change | None:
     """What has to be done to one state to make it the other; None if nothing."""
-    parts, gone = Parts(), Gone()
+    parts, gone = ChangedItems(), RemovedKeys()
     if after.league != before.league:
         parts.league = after.league
     for name in KEYED:
         old, new = getattr(before, name), getattr(after, name)
         setattr(parts, name, {key: item for key, item in new.items() if old.get(key) != item})
         setattr(gone, name, [key for key in old if key not in new])
-    if parts == Parts() and gone == Gone():
+    if parts == ChangedItems() and gone == RemovedKeys():
         return None
-    return Change(seq=after.seq, now=after.now, set=parts, drop=UNSET if gone == Gone() else gone)
+    return Change(seq=after.seq, now=after.now, set=parts, drop=UNSET if gone == RemovedKeys() else gone)

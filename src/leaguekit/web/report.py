@@ -18,14 +18,14 @@ from leaguekit.league.ties import first_place, score_text
 from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
-from leaguekit.web.api_types import MatchLine
+from leaguekit.web.api_types import MatchRow
 from leaguekit.web.charts import COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
-from leaguekit.web.lines import match_line
 from leaguekit.web.markup import name, text, told
 from leaguekit.web.matches import message, steps
 from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
+from leaguekit.web.rows import match_row
 
 # Of all replays together, in characters. Those of 50 players' 1,225 matches take 1.2 million; beyond 100 players a page
 # with all of them would be too much for a phone.
@@ -63,7 +63,7 @@ _TIE_COLUMNS = (
 )
 
 
-class Course(NamedTuple):
+class Period(NamedTuple):
     """When a league was created, and when the last thing happened in it."""
 
     since: str
@@ -81,7 +81,7 @@ class ReportedMatch(NamedTuple):
 class Report:
     """Makes the page, match by match: a long league does not lie in memory with all that was said in it."""
 
-    def __init__(self, league: League, figures: Figures, course: Course, files: Iterable[str]) -> None:
+    def __init__(self, league: League, figures: Figures, course: Period, files: Iterable[str]) -> None:
         self._league, self._figures, self._course, self._files = league, figures, course, list(files)
         self._names = {line.player_id: line.display_name for line in figures.lines}
         # The tie-breaks that were needed and have no column otherwise.
@@ -222,7 +222,7 @@ class Report:
             )
 
     def _match(self, one: ReportedMatch) -> str:
-        line = match_line(self._league, one.match)
+        line = match_row(self._league, one.match)
         sides = " – ".join(
             f"<span{' class=winner' if who.id == line.winner else ''}>{name(who.name)} "
             f'<span class="id">{who.id}</span></span>'
@@ -232,7 +232,7 @@ class Report:
         cells = (line.match_id, sides, score, self._story(one, line))
         return f'<tr id="{line.match_id}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
 
-    def _story(self, one: ReportedMatch, line: MatchLine) -> str:
+    def _story(self, one: ReportedMatch, line: MatchRow) -> str:
         """Why it ended so, who else had a hand in it, its drawing or its moves, and its replay."""
         if one.match.outcome is None:
             return f'<span class="soft">{_UNPLAYED[line.status]}</span>'

@@ -51,7 +51,7 @@ class Shared(Generic[T]):
         self._task.cancel()
 
 
-class Pace:
+class TimeShareLimiter:
     """Begins work one after the other, and takes at most a part of the time for it."""
 
     def __init__(self, part: float) -> None:

@@ -30,7 +30,7 @@ SHARE = 0.04
 HEARTBEAT = 15.0
 # How soon a page comes back that has lost its stream, in milliseconds.
 COMES_BACK = 1_000
-MAX_WATCHERS = 1_000
+MAX_SPECTATORS = 1_000
 # The share of this program's descriptors that they may take: agents must be able to connect, too.
 WATCHERS_SHARE = 0.25
 HEAD = [
@@ -83,7 +83,7 @@ _HEARTBEAT = framed(b":\n\n")
 _RETRY = framed(b"retry: %d\n\n" % COMES_BACK)
 
 
-class Watchers:
+class Broadcaster:
     """All who watch one league."""
 
     def __init__(self, world: World, ledger: Ledger, shown: Projection, progress: Mapping[str, MatchProgress]) -> None:
@@ -108,7 +108,7 @@ class Watchers:
 
     def has_room(self, address: str) -> bool:
         """Whether one more may watch; if need be, of those from the address with the most the oldest must go."""
-        if len(self._lines) < min(MAX_WATCHERS, max_descriptors() * WATCHERS_SHARE):
+        if len(self._lines) < min(MAX_SPECTATORS, max_descriptors() * WATCHERS_SHARE):
             return True
         largest, count = self._held.most_common(1)[0]
         if count <= self._held[address] + 1:

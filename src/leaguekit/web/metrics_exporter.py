@@ -12,7 +12,7 @@ from leaguekit.manager.metrics import Histogram
 from leaguekit.web.evidence_counts import together
 from leaguekit.web.projection import Projection
 from leaguekit.web.prometheus import Exposition, Labels
-from leaguekit.web.stream import Watchers
+from leaguekit.web.stream import Broadcaster
 
 LAG_PAUSE = 0.5
 
@@ -39,7 +39,7 @@ class LoopLag:
 
 
 def exposition(
-    manager: Manager, shown: Projection, watchers: Watchers, requests: Counter[tuple[str, int]], lag: LoopLag
+    manager: Manager, shown: Projection, broadcaster: Broadcaster, requests: Counter[tuple[str, int]], lag: LoopLag
 ) -> bytes:
     """The text of /metrics."""
     league, meters, text = shown.league, manager.meters, Exposition()
@@ -106,8 +106,8 @@ def exposition(
         [({}, manager.conductor.standings_delays)],
     )
     text.histogram("league_loop_lag_seconds", "How late timers are, since the first look here", [({}, lag.seen)])
-    text.gauge("league_spectators", "Open event streams", [({}, len(watchers))])
-    text.counter("league_stream_bytes_total", "Bytes of changes sent to spectators", [({}, watchers.sent_bytes)])
+    text.gauge("league_spectators", "Open event streams", [({}, len(broadcaster))])
+    text.counter("league_stream_bytes_total", "Bytes of changes sent to spectators", [({}, broadcaster.sent_bytes)])
     return text.text()
 
 

@@ -16,7 +16,7 @@ from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
-from leaguekit.web.api_types import AgentLine, DecidedBy, InPlay, MatchLine, MatchStatus, StandingRow, Who
+from leaguekit.web.api_types import AgentListRow, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow, Who
 from leaguekit.web.page_types import Moves
 
 
@@ -52,16 +52,16 @@ def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> Sta
     )
 
 
-def agent_line(agent: Player | Referee) -> AgentLine:
+def agent_row(agent: Player | Referee) -> AgentListRow:
     if isinstance(agent, Referee):
-        return AgentLine(
+        return AgentListRow(
             id=agent.id,
             role="referee",
             name=agent.meta.display_name,
             state=agent.state,
             playing=list(agent.assigned_matches),
         )
-    return AgentLine(
+    return AgentListRow(
         id=agent.id,
         role="player",
         name=agent.meta.display_name,
@@ -88,8 +88,8 @@ def in_play(league: League, match: Match, progress: MatchProgress | None) -> InP
     return line
 
 
-def match_line(league: League, match: Match) -> MatchLine:
-    line = MatchLine(
+def match_row(league: League, match: Match) -> MatchRow:
+    line = MatchRow(
         match_id=match.id,
         round_id=match.round_id,
         a=who(league, match.a),
