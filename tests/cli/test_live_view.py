@@ -14,7 +14,7 @@ from leaguekit.cli import screen as screens
 from leaguekit.cli.live_view import news_text, render_league
 from leaguekit.cli.screen import Cell, Screen, render_line, right_aligned, supports_screen
 from leaguekit.cli.tables import LTR_MARK, shorten, table, width, with_ltr_mark
-from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow, Who
+from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow
 
 NOW = datetime(2026, 1, 1, 10, tzinfo=UTC)
 NAMES = [
@@ -56,8 +56,8 @@ def league(**changes: Any) -> LeagueView:
     return LeagueView(**fields | changes)
 
 
-def who(number: int) -> Who:
-    return Who(id=f"P{number:02d}", name=NAMES[(number - 1) % len(NAMES)])
+def who(number: int) -> AgentName:
+    return AgentName(id=f"P{number:02d}", name=NAMES[(number - 1) % len(NAMES)])
 
 
 def row(number: int, **changes: Any) -> StandingRow:

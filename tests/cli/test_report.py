@@ -20,7 +20,7 @@ from leaguekit.protocol.messages import MatchTranscript, PlayerMeta, TranscriptE
 from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.store.sqlite import SqliteLog
 from leaguekit.web import report
-from leaguekit.web.markup import told
+from leaguekit.web.markup import insert_names
 from tests.cli.conftest import CommandResult
 from tests.league.play import Play, drawn, failed, player_meta, won
 from tests.played import Played, by_hand, played, troubled
@@ -107,7 +107,7 @@ def test_it_has_the_table_the_cross_table_every_match_and_the_figures(command: C
     names = {line.player_id: str(line.display_name) for line in figures.lines}
     written = (tmp_path / "report" / "index.html").read_text()
     for sentence in figures.sentences:
-        assert f"<p>{told(sentence, names)}</p>" in written
+        assert f"<p>{insert_names(sentence, names)}</p>" in written
     assert f"<bdi>{names['P02']}</bdi> (P02) withdrew" in written
     assert "Decided by the operator: wrong." in page.text
     assert "Decided by the manager: cheated." in page.text

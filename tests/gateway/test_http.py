@@ -1,4 +1,4 @@
-"""The gateway over real HTTP: the official MCP client, a browser, other programs, and who must not get in."""
+"""The gateway over real HTTP: the official MCP client, a browser, other programs, and intruders."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeyp
             assert told == sorted(told)
             for wrong in ({"code": code, "seconds": 46}, {"code": "0000-0000-0000-0000"}, {}):
                 assert (await client.call_tool("wait_for_turn", wrong)).is_error
-            # Set up once with the code in its URL, a client need not be told it.
+            # A client that has the code in its URL does not need it in its calls.
         async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             code, _ = await place.gateway.join(None, "Other", "127.0.0.1")
             async with Client(f"{place.url}?seat={code}") as client:
@@ -132,7 +132,7 @@ def test_a_seat_is_open_to_its_code_alone(tmp_path: Path) -> None:
             assert "default-src 'none'" in await _get(place.base, "/")
             assert "--paper" in await _get(place.base, "/static/colours.css")
             assert (await _get(place.base, "/static/../gateway.py")).startswith("HTTP/1.1 404")
-            # Nobody is there: no answer at all, so that whoever called tries again.
+            # There is no recipient, so there is no answer at all, and the caller tries again.
             with pytest.raises(Unreachable):
                 await place.caller.post(f"{place.url}?at=0123", b"{}", 5.0)
 
@@ -172,7 +172,7 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
                 await page.get_by_text("You are number").wait_for()
                 assert await page.locator("#matches tr").count() == 2
                 await page.locator("#standings tr", has_text="<b>Eve</b>").wait_for()
-                # Whoever loads the page again is still in the seat.
+                # After loading the page again, the person still has the seat.
                 await page.reload()
                 await page.get_by_text("You are number").wait_for()
             await house.over

@@ -44,7 +44,7 @@ PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 CALL = b'{"jsonrpc":"2.0","method":"get_player_state","id":1}'
 
 
-def relays() -> Relays:
+def new_relays() -> Relays:
     return Relays(lambda place: f"{GATEWAY_URL}?at={place}", bytes)
 
 
@@ -131,121 +131,121 @@ async def test_who_gives_the_url_of_no_gateway_is_told_so(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_a_call_that_got_lost_is_given_again_and_one_that_is_had_is_not() -> None:
-    house = relays()
+    relays = new_relays()
     place = endpoint_id("relay", SECRET)
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
-    calling = asyncio.ensure_future(house.forward(place, CALL))
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    calling = asyncio.ensure_future(relays.forward(place, CALL))
     await asyncio.sleep(0)
-    (first,) = (await house.take(RelayTakeRequest(secret=SECRET), HERE)).calls
-    (again,) = (await house.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+    (first,) = (await relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+    (again,) = (await relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
     assert first == again
-    assert (await house.take(RelayTakeRequest(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
-    assert house.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"yes")).in_time
-    assert not house.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"no")).in_time
+    assert (await relays.take(RelayTakeRequest(secret=SECRET, has=[first.number], seconds=1.0), HERE)).calls == []
+    assert relays.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"yes")).in_time
+    assert not relays.give(RelayGiveRequest(secret=SECRET, number=first.number, body=b"no")).in_time
     assert await calling == b"yes"
-    house.close()
+    relays.close()
 
 
 @in_virtual_time
 async def test_only_who_has_the_secret_takes_or_answers_calls() -> None:
-    house = relays()
+    relays = new_relays()
     place = endpoint_id("relay", SECRET)
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
-    calling = asyncio.ensure_future(house.forward(place, CALL))
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    calling = asyncio.ensure_future(relays.forward(place, CALL))
     await asyncio.sleep(0)
     for secret in (SECRET.upper(), place * 2):
-        assert (await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls == []
-        assert not house.give(RelayGiveRequest(secret=secret, number=0, body=b"mine")).in_time
+        assert (await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls == []
+        assert not relays.give(RelayGiveRequest(secret=secret, number=0, body=b"mine")).in_time
     with pytest.raises(ProtocolError):
-        await house.take(RelayTakeRequest(secret="short"), HERE)
-    house.close()
+        await relays.take(RelayTakeRequest(secret="short"), HERE)
+    relays.close()
     with pytest.raises(NoAnswer):
         await calling
 
 
 @in_virtual_time
 async def test_the_relays_of_one_address_cannot_use_up_the_calls_of_others() -> None:
-    house = relays()
+    relays = new_relays()
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(10)]
     places = [endpoint_id("relay", secret) for secret in secrets]
     for secret in secrets:
-        await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
-    calls = [asyncio.ensure_future(house.forward(place, CALL)) for place in places[:8] for _ in range(MAX_CALLS)]
+        await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if secret != secrets[-1] else "10.0.0.9")
+    calls = [asyncio.ensure_future(relays.forward(place, CALL)) for place in places[:8] for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)
-    # Beyond two for each relay, the address has so many in all.
+    # Beyond two for each relay, the number of calls to all relays of an address is limited.
     refused = [call for call in calls if call.done() and isinstance(call.exception(), NoAnswer)]
     assert len(refused) == 8 * MAX_CALLS - (8 * GUARANTEED_CALLS + MAX_EXTRA_CALLS_PER_ADDRESS)
     # Every other relay still has its own, and those of other addresses have more.
     for place, more in ((places[8], GUARANTEED_CALLS), (places[9], MAX_CALLS)):
-        further = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MAX_CALLS)]
+        further = [asyncio.ensure_future(relays.forward(place, CALL)) for _ in range(MAX_CALLS)]
         await asyncio.sleep(0)
         assert sum(not call.done() for call in further) == more
         calls += further
-    house.close()
+    relays.close()
     await asyncio.gather(*calls, return_exceptions=True)
-    assert (house._further_calls._total, house._further_calls._counts) == (0, {})
+    assert (relays._extra_calls._total, relays._extra_calls._counts) == (0, {})
 
 
 @in_virtual_time
 async def test_a_relay_takes_no_more_of_a_gateway_than_there_is_for_it() -> None:
-    house = relays()
+    relays = new_relays()
     place = endpoint_id("relay", SECRET)
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     with pytest.raises(NoAnswer):
-        await house.forward(place, b"x" * (MAX_BYTES + 1))
-    calls = [asyncio.ensure_future(house.forward(place, CALL)) for _ in range(MAX_CALLS)]
+        await relays.forward(place, b"x" * (MAX_BYTES + 1))
+    calls = [asyncio.ensure_future(relays.forward(place, CALL)) for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)
     with pytest.raises(NoAnswer):
-        await house.forward(place, CALL)
+        await relays.forward(place, CALL)
     for number in range(MAX_RELAYS_PER_ADDRESS - 1):
-        await house.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
-        calls.append(asyncio.ensure_future(house.forward(endpoint_id("relay", secret), CALL)))
+        await relays.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        calls.append(asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), CALL)))
     await asyncio.sleep(0)
     with pytest.raises(ProtocolError, match="Too many players"):
-        await house.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
-    await house.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
-    # Who does not come back has gone, and whoever waits for it hears that.
+        await relays.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), HERE)
+    await relays.take(RelayTakeRequest(secret="t" * 2 * SECRET_BYTES, seconds=0.0), "10.0.0.9")
+    # A player that does not come back has gone, and its callers get no answer.
     await asyncio.sleep(GRACE_SECONDS + 1)
-    assert len(house) == 0
+    assert len(relays) == 0
     assert all(isinstance(one, NoAnswer) for one in await asyncio.gather(*calls, return_exceptions=True))
 
 
-async def answer_a_call(house: Relays, secret: str) -> None:
-    calling = asyncio.ensure_future(house.forward(endpoint_id("relay", secret), PING))
+async def answer_a_call(relays: Relays, secret: str) -> None:
+    calling = asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), PING))
     await asyncio.sleep(0)
-    (passed,) = (await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls
-    assert house.give(RelayGiveRequest(secret=secret, number=passed.number, body=b"{}")).in_time
+    (passed,) = (await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)).calls
+    assert relays.give(RelayGiveRequest(secret=secret, number=passed.number, body=b"{}")).in_time
     await calling
 
 
-@pytest.mark.parametrize("limit", ["MAX_RELAYS_AN_ADDRESS", "MAX_RELAYS"])
+@pytest.mark.parametrize("limit", ["MAX_RELAYS_PER_ADDRESS", "MAX_RELAYS"])
 @in_virtual_time
 async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first(
     monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     monkeypatch.setattr(f"leaguekit.gateway.relays.{limit}", 4)
-    house = relays()
+    relays = new_relays()
     secrets = [letter * 2 * SECRET_BYTES for letter in "abcdefg"]
     known, called, *idle, first, second, third = secrets
     for secret in (known, called):
-        await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)
-    await answer_a_call(house, known)
-    call = asyncio.ensure_future(house.forward(endpoint_id("relay", called), CALL))
-    waiting = [asyncio.ensure_future(house.take(RelayTakeRequest(secret=secret), HERE)) for secret in idle]
+        await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE)
+    await answer_a_call(relays, known)
+    call = asyncio.ensure_future(relays.forward(endpoint_id("relay", called), CALL))
+    waiting = [asyncio.ensure_future(relays.take(RelayTakeRequest(secret=secret), HERE)) for secret in idle]
     await asyncio.sleep(0)
-    assert len(house) == 4
-    await house.take(RelayTakeRequest(secret=first, seconds=0.0), HERE)
+    assert len(relays) == 4
+    await relays.take(RelayTakeRequest(secret=first, seconds=0.0), HERE)
     # It is refused, so that it does not ask again at once.
     with pytest.raises(ProtocolError, match="Too many players"):
         await waiting[0]
     assert not waiting[1].done()
-    await answer_a_call(house, first)
-    await house.take(RelayTakeRequest(secret=second, seconds=0.0), HERE)
-    await answer_a_call(house, second)
-    assert [house.is_one(secret) for secret in secrets] == [True, True, False, False, True, True, False]
+    await answer_a_call(relays, first)
+    await relays.take(RelayTakeRequest(secret=second, seconds=0.0), HERE)
+    await answer_a_call(relays, second)
+    assert [relays.has_secret(secret) for secret in secrets] == [True, True, False, False, True, True, False]
     with pytest.raises(ProtocolError, match="Too many players"):
-        await house.take(RelayTakeRequest(secret=third, seconds=0.0), HERE)
-    house.close()
+        await relays.take(RelayTakeRequest(secret=third, seconds=0.0), HERE)
+    relays.close()
     await asyncio.gather(call, *waiting, return_exceptions=True)
 
 
@@ -253,27 +253,27 @@ async def test_relays_that_were_never_called_give_way_to_others_the_oldest_first
 async def test_a_known_relay_that_was_away_finds_a_place_and_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS", 4)
     monkeypatch.setattr("leaguekit.gateway.relays.MAX_RELAYS_PER_ADDRESS", 3)
-    house = relays()
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
-    await answer_a_call(house, SECRET)
+    relays = new_relays()
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await answer_a_call(relays, SECRET)
     await asyncio.sleep(GRACE_SECONDS + 1)
-    assert len(house) == 0
+    assert len(relays) == 0
 
     async def flood(began: int) -> None:
         for number in range(began, began + 6):
-            await house.take(RelayTakeRequest(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
+            await relays.take(RelayTakeRequest(secret=f"{number:0{2 * SECRET_BYTES}}", seconds=0.0), HERE)
 
     await flood(0)
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
     await flood(6)
-    assert house.is_one(SECRET)
-    # Only so many are remembered.
+    assert relays.has_secret(SECRET)
+    # The number of remembered relays is limited.
     for number in range(20, 25):
-        await house.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
-        await answer_a_call(house, secret)
+        await relays.take(RelayTakeRequest(secret=(secret := f"{number:0{2 * SECRET_BYTES}}"), seconds=0.0), HERE)
+        await answer_a_call(relays, secret)
         await asyncio.sleep(GRACE_SECONDS + 1)
-    assert len(house._known_gone) == 4
-    house.close()
+    assert len(relays._answered_before) == 4
+    relays.close()
 
 
 @in_virtual_time
@@ -324,7 +324,7 @@ async def test_a_young_gateway_waits_a_little_for_one_who_comes_back_and_an_old_
             with pytest.raises(Unreachable):
                 await caller.post(f"{GATEWAY_URL}?at=0123", PING, 10.0)
             assert loop.time() - began == pytest.approx(waits, abs=0.1)
-        assert not gateway.relays._awaited
+        assert not gateway.relays._waiters
 
 
 # Whose calls a relayed player takes
@@ -344,9 +344,9 @@ def referees(match_id: str, attempt: int = 1) -> bytes:
     return shown(tokens.referee_to_player(KEY, "league", match_id, attempt, "REF01"), match_id)
 
 
-async def waiting(house: Relays, *bodies: bytes) -> list[asyncio.Future[bytes | None]]:
+async def waiting(relays: Relays, *bodies: bytes) -> list[asyncio.Future[bytes | None]]:
     """Calls of a relay that are begun; those that may not wait are done."""
-    calls = [asyncio.ensure_future(house.forward(endpoint_id("relay", SECRET), body)) for body in bodies]
+    calls = [asyncio.ensure_future(relays.forward(endpoint_id("relay", SECRET), body)) for body in bodies]
     await asyncio.sleep(0)
     return calls
 
@@ -395,112 +395,112 @@ async def test_a_player_says_by_what_its_callers_are_known_once_it_is_registered
 
 @in_virtual_time
 async def test_strangers_have_a_share_of_a_relay_and_every_token_of_its_callers_another() -> None:
-    house = relays()
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    relays = new_relays()
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     wrong = [shown(f"drv-{number}") for number in range(30)] + [CALL] * 5
-    strangers = await waiting(house, *wrong)
+    strangers = await waiting(relays, *wrong)
     assert of(None, strangers) == MAX_UNKNOWN_CALLS
     assert of(TooManyUnknownCalls, strangers) == len(wrong) - MAX_UNKNOWN_CALLS
-    calls = await waiting(house, *[shown(MANAGERS)] * 10)
+    calls = await waiting(relays, *[shown(MANAGERS)] * 10)
     assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS_PER_TOKEN, 10 - MAX_CALLS_PER_TOKEN)
-    calls += (more := await waiting(house, *[referees(f"R{number}M1") for number in range(1, 40)]))
+    calls += (more := await waiting(relays, *[referees(f"R{number}M1") for number in range(1, 40)]))
     # No more in all than the relay has places.
     assert of(None, more) == MAX_CALLS - MAX_CALLS_PER_TOKEN
-    house.close()
+    relays.close()
     await asyncio.gather(*calls, *strangers, return_exceptions=True)
-    for waits in (house._calls, house._calls_of_tokens, house._strangers, house._further_calls):
+    for waits in (relays._calls, relays._calls_by_token, relays._unknown_calls, relays._extra_calls):
         assert (waits._total, waits._counts) == (0, {})
 
 
 @in_virtual_time
 async def test_strangers_cannot_keep_a_relayed_player_busy() -> None:
-    house = relays()
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    relays = new_relays()
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     taken = 0
     for _ in range(100):
-        calls = await waiting(house, CALL)
-        for passed in (await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)).calls:
-            house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
+        calls = await waiting(relays, CALL)
+        for passed in (await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)).calls:
+            relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"{}"))
             taken += 1
         await asyncio.gather(*calls, return_exceptions=True)
     assert taken == UNKNOWN_CALLS_BURST
-    house.close()
+    relays.close()
 
 
 @in_virtual_time
 async def test_all_who_ping_a_relay_at_the_same_time_get_the_answer_to_one_ping() -> None:
-    house = relays()
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
+    relays = new_relays()
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0, callers=CALLERS), HERE)
     place = endpoint_id("relay", SECRET)
     pings = [PING.replace(b"1}", b"%d}" % number) for number in range(1, MAX_CALLS + 1)]
-    calls = await waiting(house, *pings)
+    calls = await waiting(relays, *pings)
     # More do not wait, and there is no earlier answer to give them.
-    assert of(NoAnswer, await waiting(house, PING)) == 1
-    (passed,) = (await house.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
+    assert of(NoAnswer, await waiting(relays, PING)) == 1
+    (passed,) = (await relays.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
     assert json.loads(passed.body)["method"] == "ping"
     pong = {"jsonrpc": "2.0", "id": json.loads(passed.body)["id"], "result": {"player_id": "P01"}}
-    house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
+    relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=json.dumps(pong).encode()))
     answers = [json.loads(answer or b"") for answer in await asyncio.gather(*calls)]
     assert answers == [pong | {"id": number} for number in range(1, MAX_CALLS + 1)]
     # Now there is one.
-    calls = await waiting(house, *pings)
-    assert json.loads(await house.forward(place, PING) or b"") == pong | {"id": 1}
-    (passed,) = (await house.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
-    house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"no JSON"))
+    calls = await waiting(relays, *pings)
+    assert json.loads(await relays.forward(place, PING) or b"") == pong | {"id": 1}
+    (passed,) = (await relays.take(RelayTakeRequest(secret=SECRET, callers=CALLERS), HERE)).calls
+    relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=b"no JSON"))
     assert await asyncio.gather(*calls) == [b"no JSON"] * MAX_CALLS
     # A player that answers nothing any more is not there.
-    await house.take(RelayTakeRequest(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
-    calls = await waiting(house, *pings)
+    await relays.take(RelayTakeRequest(secret=SECRET, callers=CALLERS, seconds=0.0), HERE)
+    calls = await waiting(relays, *pings)
     await asyncio.sleep(GRACE_SECONDS + 0.1)
     assert of(NoAnswer, calls) == MAX_CALLS
-    assert not house._relays
+    assert not relays._relays
 
 
 @in_virtual_time
 async def test_a_ping_that_a_relayed_player_takes_and_does_not_answer_ends() -> None:
-    house = relays()
-    await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
-    calls = await waiting(house, PING)
-    (passed,) = (await house.take(RelayTakeRequest(secret=SECRET), HERE)).calls
+    relays = new_relays()
+    await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+    calls = await waiting(relays, PING)
+    (passed,) = (await relays.take(RelayTakeRequest(secret=SECRET), HERE)).calls
     for _ in range(2):
-        await house.take(RelayTakeRequest(secret=SECRET, has=[passed.number]), HERE)
+        await relays.take(RelayTakeRequest(secret=SECRET, has=[passed.number]), HERE)
     assert of(NoAnswer, calls) == 1
     # Without a body there is no answer, either.
-    calls = await waiting(house, PING)
-    house.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=None))
+    calls = await waiting(relays, PING)
+    relays.give(RelayGiveRequest(secret=SECRET, number=passed.number, body=None))
     assert await asyncio.gather(*calls) == [None]
-    house.close()
+    relays.close()
 
 
 @in_virtual_time
 async def test_large_bodies_that_wait_for_relays_are_counted_by_the_address_of_the_relays() -> None:
-    house = relays()
+    relays = new_relays()
     secrets = [f"{number:0{2 * SECRET_BYTES}}" for number in range(40)]
     for number, secret in enumerate(secrets):
-        await house.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
+        await relays.take(RelayTakeRequest(secret=secret, seconds=0.0), HERE if number < 39 else "10.0.0.9")
     body, small = b"x" * (MAX_BYTES // 2), b"x" * FREE_BYTES
-    calls = [asyncio.ensure_future(house.forward(endpoint_id("relay", secret), body)) for secret in secrets[:39]]
+    calls = [asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), body)) for secret in secrets[:39]]
     await asyncio.sleep(0)
     assert of(NoAnswer, calls) == 39 - MAX_BYTES_PER_ADDRESS // len(body)
     for secret, waits in ((secrets[0], small), (secrets[39], body)):
-        calls.append(asyncio.ensure_future(house.forward(endpoint_id("relay", secret), waits)))
+        calls.append(asyncio.ensure_future(relays.forward(endpoint_id("relay", secret), waits)))
         await asyncio.sleep(0)
         assert not calls[-1].done()
-    house.close()
+    relays.close()
     await asyncio.gather(*calls, return_exceptions=True)
-    assert not house._bytes
+    assert not relays._bytes
 
 
 def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() -> None:
     async def called() -> None:
-        house = relays()
-        await house.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
+        relays = new_relays()
+        await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
         place = endpoint_id("relay", SECRET)
-        assert house.admits(place, b"x" * FREE_BYTES)
-        assert house.caller(place, shown("any"), HERE) == Known("manager", HERE)
-        calls = await waiting(house, *[shown("any")] * (MAX_CALLS + 1))
+        assert relays.admits(place, b"x" * FREE_BYTES)
+        assert relays.caller(place, shown("any"), HERE) == Known("manager", HERE)
+        calls = await waiting(relays, *[shown("any")] * (MAX_CALLS + 1))
         assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS, 1)
-        house.close()
+        relays.close()
         await asyncio.gather(*calls, return_exceptions=True)
 
     asyncio.run(called())

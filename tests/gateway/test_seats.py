@@ -134,11 +134,11 @@ async def test_what_the_owner_is_asked_is_what_the_referee_asks(tmp_path: Path) 
         assert "three in a line" in asked.rules
         assert len(asked.position["board"]) == 9
         assert asked.valid_options
-        with pytest.raises(MoveRefused, match="99 is no legal move"):
+        with pytest.raises(MoveRefused, match="99 is not a legal move"):
             seat.submit(asked.turn, 99)
         with pytest.raises(MoveRefused, match=f"over or never was; the turn now is {asked.turn}"):
             seat.submit("R1M1-7", asked.valid_options[0])
-        # Who can only write text means the cell that is written so.
+        # A text means the cell that is written like it.
         assert seat.submit(asked.turn, str(asked.valid_options[0])) == asked.valid_options[0]
         with pytest.raises(MoveRefused, match="over or never was"):
             seat.submit(asked.turn, asked.valid_options[0])
@@ -175,7 +175,7 @@ async def test_a_name_opens_nobodys_seat(tmp_path: Path) -> None:
             await gateway.seat("Ada", HERE)
         assert [*gateway.seats.values()] == [seat]
         assert await gateway.seat(code, HERE) is seat
-        # Where it is called is no secret, and does not lead to the code.
+        # The URL of a seat is not a secret, and the code cannot be found from it.
         endpoint = hall.league.players["P01"].meta.contact_endpoint
         assert endpoint.startswith(f"{GATEWAY_URL}?at=")
         with pytest.raises(NotAllowed):
@@ -444,19 +444,19 @@ async def test_a_league_that_is_over_takes_nobody_and_a_silent_manager_is_told_o
 async def test_anybody_may_know_the_table_once_somebody_is_there(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         await hall.fill("always_odd", referees=1)
-        assert (await gateway.table(HERE)).standings == []
+        assert (await gateway.standings(HERE)).standings == []
         (seat,) = await seated(gateway, "Ada")
         await hall.operate("start")
         await play_in_seat(seat, first_legal)
         await hall.end()
         await asyncio.sleep(1.1)
-        table = await gateway.table(HERE)
+        table = await gateway.standings(HERE)
         assert table.league_id == LEAGUE
         assert table.seats == 1
         assert {row.display_name for row in table.standings} == {"Player 1", "Ada"}
         hall.network.close(MANAGER_URL)
         await asyncio.sleep(1.1)
-        assert (await gateway.table(HERE)).standings == seat.agent.standings
+        assert (await gateway.standings(HERE)).standings == seat.agent.standings
 
 
 @in_virtual_time
@@ -464,4 +464,4 @@ async def test_the_table_is_told_though_the_first_seat_has_no_good_token(tmp_pat
     async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
         first, _ = await seated(gateway, "Ada", "Bob")
         await hall.operate("token_rotate", agent_id=first.agent.player_id)
-        assert {row.display_name for row in (await gateway.table(HERE)).standings} == {"Ada", "Bob"}
+        assert {row.display_name for row in (await gateway.standings(HERE)).standings} == {"Ada", "Bob"}

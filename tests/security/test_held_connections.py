@@ -59,7 +59,7 @@ def test_a_thousand_requests_that_wait_keep_no_other_away(tmp_path: Path, attack
             (seat,) = [seat for seat in place.gateway.seats.values() if seat.name == "Honest"]
             while not place.gateway._waits_of_seats[seat]:  # noqa: ASYNC110 - there is no event for that
                 await asyncio.sleep(0)
-            seat._tell()
+            seat._notify()
             assert (await waiting)[0] == 200
             line.close()
 

@@ -1,7 +1,7 @@
-"""A real browser that looks at the dashboard, and dashboards for it to look at: of any log, served in this process.
+"""A real browser for the dashboard's pages, and dashboards of any log, served in this process.
 
-Everything that a page must never do is noted, and asked for at the end: errors in its console, and requests to
-anywhere but the manager.
+Everything that a page must never do is recorded, and checked at the end: errors in its console, and requests to another
+server than the manager.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Visit:
             route.abort()
 
     def _said(self, message: ConsoleMessage) -> None:
-        # That a manager which was killed cannot be reached is the browser's own remark.
+        # The browser itself reports that a killed manager cannot be reached.
         if message.type in ("error", "warning") and "net::ERR_" not in message.text:
             self.faults.append(f"{message.type}: {message.text}")
 
@@ -106,7 +106,7 @@ class Visit:
         return [(row[1], row[0], *row[5:8], row[-1]) for row in rows]
 
     def ended(self) -> None:
-        """Nothing happened that must not."""
+        """Close the page, and check that it did nothing that it must not."""
         self.page.context.close()
         assert not self.faults, self.faults
 
@@ -169,7 +169,7 @@ def hundred_players() -> Play:
 
 
 def loaded(browser: Browser, base: str) -> tuple[list[int], float]:
-    """What a reader who has never been here loads, in bytes a file, and the milliseconds until the table is shown."""
+    """The bytes of each file that a first visit loads, and the milliseconds until the table is shown."""
     context = browser.new_context(viewport={"width": DESK[0], "height": DESK[1]})
     page = context.new_page()
     page.goto(base)

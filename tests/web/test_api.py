@@ -20,57 +20,58 @@ from leaguekit.league.state import League
 from leaguekit.protocol.messages import BrokenRule
 from leaguekit.store.base import Stored, StoreError
 from leaguekit.store.memory import MemoryLog
-from leaguekit.web import api_types, app, pages
-from leaguekit.web.app import API, Dashboard
-from leaguekit.web.openapi import document
+from leaguekit.web import api_types, app, figures_cache, pages
+from leaguekit.web.app import Dashboard
+from leaguekit.web.openapi import PageDescription, openapi_document
 from leaguekit.web.projection import KEYED, Projection, change
+from leaguekit.web.routes import DESCRIPTIONS
 from tests.agents.leagues import BEGAN, Hall, HeldLog, in_virtual_time, url_of
 from tests.league.play import Play, whole, won
 from tests.played import FOUR, Transcripts
 from tests.web.dashboard_clients import Got, clumsy, get, shown
 
 EXAMPLES = Path(__file__).parent / "examples"
-BY_PATH = {described.path: described for described in API}
+PAGES = {path: one for path, one in DESCRIPTIONS.items() if isinstance(one, PageDescription)}
 
 
-def described_by(name: str) -> Any:
-    """What an example's file is an answer to: a page of the API, with a parameter at most."""
+def path_of_example(name: str) -> str:
+    """The path of the page that an example's file is an answer of. It has one parameter at most."""
     page, _, parameter = name.partition("_")
-    of_page = [one for one in BY_PATH.values() if one.path.split("/")[2] == page]
-    return next(one for one in of_page if ("{" in one.path) == bool(parameter))
+    paths = [path for path in PAGES if path.split("/")[2] == page]
+    return next(path for path in paths if ("{" in path) == bool(parameter))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.stem)
 def test_every_example_is_what_its_page_is_described_as(path: Path) -> None:
-    described = described_by(path.stem)
-    whole_document = document(API)
-    reference = whole_document["paths"][described.path]["get"]["responses"]["200"]["content"]["application/json"]
-    schema = reference["schema"] | {"components": whole_document["components"]}
+    page = path_of_example(path.stem)
+    document = openapi_document(DESCRIPTIONS)
+    reference = document["paths"][page]["get"]["responses"]["200"]["content"]["application/json"]
+    schema = reference["schema"] | {"components": document["components"]}
     jsonschema_rs.validator_for(schema).validate(json.loads(path.read_bytes()))
-    assert msgspec.json.decode(path.read_bytes(), type=described.shape)
+    assert msgspec.json.decode(path.read_bytes(), type=PAGES[page].response_type)
 
 
 def test_the_description_is_valid_and_complete() -> None:
-    whole_document = document(API)
-    text = json.dumps(whole_document)
-    for schema in whole_document["components"]["schemas"].values():
+    document = openapi_document(DESCRIPTIONS)
+    text = json.dumps(document)
+    for schema in document["components"]["schemas"].values():
         jsonschema_rs.meta.validate(schema | {"$schema": "https://json-schema.org/draft/2020-12/schema"})
     references = {part.partition('"')[0] for part in text.split('"$ref": "')[1:]}
-    assert references == {f"#/components/schemas/{name}" for name in whole_document["components"]["schemas"]}
-    operations = [one for path in whole_document["paths"].values() for one in path.values()]
+    assert references == {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    operations = [one for path in document["paths"].values() for one in path.values()]
     names = [one["operationId"] for one in operations]
     assert len(set(names)) == len(names)
-    for path, methods in whole_document["paths"].items():
+    for path, methods in document["paths"].items():
         for operation in methods.values():
             in_path = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
             assert in_path == {part[1:-1] for part in path.split("/") if part.startswith("{")}
             assert operation["summary"]
             assert "200" in operation["responses"]
-    assert set(whole_document["paths"]) == {*BY_PATH, "/events", "/mcp"}
+    assert set(document["paths"]) == {*PAGES, "/events", "/mcp"}
 
 
 def test_there_is_an_example_of_every_page() -> None:
-    assert {described_by(path.stem).path for path in EXAMPLES.glob("*.json")} == set(BY_PATH)
+    assert {path_of_example(path.stem) for path in EXAMPLES.glob("*.json")} == set(PAGES)
 
 
 class Visit:
@@ -208,7 +209,7 @@ async def test_ratings_and_what_they_mean_are_those_of_the_leagues_figures(
         assert [(one["id"], one["rating"], one["low"], one["high"]) for one in page["players"]] == [
             (line.player_id, line.rating, line.rating_low, line.rating_high) for line in found.lines
         ]
-        monkeypatch.setattr(app, "MAX_RATED", 3)
+        monkeypatch.setattr(figures_cache, "MAX_RATED_PLAYERS", 3)
         too_many = await visit.json("/api/figures?limit=4")
         assert too_many["players"] == []
         assert "`league report`" in too_many["sentences"][0]
@@ -296,12 +297,12 @@ async def test_many_who_ask_at_once_are_given_the_same_answer_and_one_who_gives_
     log = HeldLog()
     async with Hall(tmp_path, log=log) as hall:
         dashboard = Dashboard(hall.manager)
-        await dashboard.opened()
+        await dashboard.catch_up()
         log.hold()
         hall.manager.ledger.record(commands.pause(hall.league, "lunch", hall.timestamp))
         asking = [asyncio.create_task(get(dashboard, "/api/league")) for _ in range(10)]
         await asyncio.sleep(1)
-        assert len(dashboard._making) == 1
+        assert len(dashboard.responses._in_progress) == 1
         asking.pop(0).cancel()
         log.release()
         answers = await asyncio.gather(*asking)
@@ -317,8 +318,8 @@ async def test_pages_that_wait_for_their_turn_wait_for_events_of_that_time_too(t
         await hall.operate("start")
         await hall.end()
         dashboard = Dashboard(hall.manager)
-        await dashboard.opened()
-        dashboard._making_pace.rest(1.0)
+        await dashboard.catch_up()
+        dashboard.responses._limiter.record(1.0)
         paths = ("/api/matches/R1M1", "/api/news")
         asking = [asyncio.create_task(get(dashboard, path)) for path in paths]
         await asyncio.sleep(1)
@@ -413,7 +414,7 @@ def test_changes_lead_from_each_state_of_a_league_to_the_next() -> None:
     for number, text in enumerate(whole().log, start=1):
         event = decode(text)
         league.apply(event)
-        projection.take(number, event)
+        projection.apply(number, event)
         live = projection.live(BEGAN)
         expected = json.loads(msgspec.json.encode(live))
         if before is None:
@@ -451,7 +452,7 @@ def test_movement_is_since_the_round_before_whatever_happens(played: Callable[[]
     for number, text in enumerate(played().log, start=1):
         event = decode(text)
         league.apply(event)
-        projection.take(number, event)
+        projection.apply(number, event)
         movements = {row.id: row.movement for row in projection.standings()}
         assert movements == {line.player_id: line.movement for line in figures(league).lines}
         seen |= set(movements.values())
@@ -469,14 +470,14 @@ def test_a_league_of_a_hundred_fits_into_a_page_load() -> None:
     play.announce()
     projection = Projection(play.league)
     for number, text in enumerate(play.log, start=1):
-        projection.take(number, decode(text))
+        projection.apply(number, decode(text))
     answers = {
         "live": projection.live(BEGAN),
-        "standings": pages.standings(projection, 0, pages.MAX_ROWS),
-        "crosstable": pages.crosstable(projection, 0, pages.MAX_ROWS, 0),
-        "points": pages.points(projection, 0, pages.MAX_ROWS),
-        "rounds": pages.rounds(projection, 0, pages.MAX_ROUNDS),
-        "agent": pages.agent(projection, "P01", 0, pages.MAX_ROWS),
+        "standings": pages.standings_page(projection, 0, pages.MAX_ROWS),
+        "crosstable": pages.crosstable_page(projection, 0, pages.MAX_ROWS, 0),
+        "points": pages.points_page(projection, 0, pages.MAX_ROWS),
+        "rounds": pages.rounds_page(projection, 0, pages.MAX_ROUNDS),
+        "agent": pages.agent_page(projection, "P01", 0, pages.MAX_ROWS),
     }
     sizes = {name: len(gzip.compress(msgspec.json.encode(made))) for name, made in answers.items()}
     assert sizes["live"] < 10_000

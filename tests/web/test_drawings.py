@@ -11,7 +11,7 @@ import pytest
 
 from leaguekit.games import GAMES
 from leaguekit.league.figures import Figures, figures
-from leaguekit.web.charts import COLOURED, HEIGHT, TOP, RatingScale, points_chart
+from leaguekit.web.charts import HEIGHT, MAX_COLOURED, TOP, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
 from tests.league.play import Play
 
@@ -68,7 +68,7 @@ def test_the_chart_has_a_line_a_player_and_the_first_in_colours(ten: Figures) ->
     assert len(lines) == 10
     assert all(len((line.get("points") or "").split()) == 1 + ten.rounds for line in lines)
     labels = [one.text for one in root.iter("text") if (one.get("class") or "").startswith("label")]
-    assert labels == [line.player_id for line in reversed(ten.lines[:COLOURED])]
+    assert labels == [line.player_id for line in reversed(ten.lines[:MAX_COLOURED])]
     heights = sorted(float(one.get("y") or 0) for one in root.iter("text") if one.text in labels)
     assert all(below - above >= 18 for above, below in itertools.pairwise(heights))
     places = [tuple(map(float, place.split(","))) for line in lines for place in (line.get("points") or "").split()]

@@ -11,7 +11,9 @@ from leaguekit.league import events as e
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import codes
 from leaguekit.protocol.plain_text import remove_addresses
-from leaguekit.web.app import API, Dashboard
+from leaguekit.web.app import Dashboard
+from leaguekit.web.openapi import PageDescription
+from leaguekit.web.routes import DESCRIPTIONS
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, in_virtual_time, url_of
 from tests.played import Transcripts
 from tests.web.dashboard_clients import Spectator, get
@@ -28,11 +30,11 @@ class Ears:
         self.paths: set[str] = set()
 
     async def listen(self) -> None:
-        """A dashboard that follows from now on, and one who watches its stream."""
+        """A dashboard that follows from now on, and a subscriber of its stream."""
         self.dashboard = Dashboard(self.hall.manager)
         self.spectator = Spectator()
-        await self.dashboard.opened()
-        await self.dashboard.broadcaster.join(self.spectator, "192.0.2.1")
+        await self.dashboard.catch_up()
+        await self.dashboard.broadcaster.subscribe(self.spectator, "192.0.2.1")
 
     async def look_around(self) -> None:
         """Ask for everything there is."""
@@ -43,10 +45,10 @@ class Ears:
             "{agent_id}": [*league.players, *league.referees],
         }
         paths = ["/", "/metrics", "/openapi.json", "/static/data.js", "/api/news?after=0"]
-        for described in API:
-            whole = [(name, values) for name, values in named.items() if name in described.path]
-            paths += [described.path.replace(name, one) for name, values in whole for one in values]
-            paths += [] if whole else [described.path]
+        for path in [path for path, one in DESCRIPTIONS.items() if isinstance(one, PageDescription)]:
+            in_path = [(name, values) for name, values in named.items() if name in path]
+            paths += [path.replace(name, value) for name, values in in_path for value in values]
+            paths += [] if in_path else [path]
         for path in paths:
             answer = await get(self.dashboard, path)
             assert answer.status == 200, path
@@ -117,7 +119,7 @@ async def test_no_secret_no_address_and_no_open_choice_is_ever_shown(tmp_path: P
     assert len(shown_tokens) > 50
     for secret in [*secrets, *places, *shown_tokens]:
         assert secret.encode() not in everything, secret
-    # The league's seed is told when it is over, and not before; that of a match never.
+    # The league's seed is shown when it is over, and not before. That of a match is never shown.
     assert SEED.encode() not in before_the_end
     assert SEED.encode() in everything
     for match in hall.league.matches.values():

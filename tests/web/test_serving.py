@@ -26,7 +26,7 @@ from tests.web.dashboard_clients import Got, Json, events, shown, unchunked
 PATIENCE = 10
 
 
-class House:
+class ServedDashboard:
     """A manager and its dashboard at a real port."""
 
     def __init__(self, root: Path) -> None:
@@ -84,14 +84,14 @@ class House:
 
 
 class Watching:
-    """One who reads the stream over a real connection."""
+    """A subscriber of the stream over a real connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> None:
         self.reader, self.writer, self.head = reader, writer, head
         self._raw = b""
 
     async def until(self, count: int) -> list[tuple[str, str, Json]]:
-        """Wait for so many events: all so far."""
+        """Wait until ``count`` events have come. Returns all of them."""
         async with asyncio.timeout(PATIENCE):
             while len(found := self._events()) < count:
                 came = await self.reader.read(65_536)
@@ -112,15 +112,15 @@ class Watching:
 
 def test_a_stream_over_http_shows_what_the_operator_does_from_the_page(tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            plain, small = await house.watch(), await house.watch("Accept-Encoding: gzip, deflate, br")
+        async with ServedDashboard(tmp_path) as served:
+            plain, small = await served.watch(), await served.watch("Accept-Encoding: gzip, deflate, br")
             assert "content-type: text/event-stream" in plain.head
             assert "cache-control: no-store" in plain.head
             assert "content-encoding: gzip" in small.head
             for one in (plain, small):
                 (first,) = await one.until(1)
                 assert first[:2] == ("snapshot", "1")
-            assert "result" in await house.operate(command="pause", reason="lunch")
+            assert "result" in await served.operate(command="pause", reason="lunch")
             for one in (plain, small):
                 _, (name, number, data) = await one.until(2)
                 assert (name, number) == ("change", "2")
@@ -134,12 +134,12 @@ def test_a_stream_over_http_shows_what_the_operator_does_from_the_page(tmp_path:
 
 def test_a_page_that_comes_back_with_the_last_id_it_saw_ends_in_the_same_state(tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            before = await house.watch()
+        async with ServedDashboard(tmp_path) as served:
+            before = await served.watch()
             await before.until(1)
             before.writer.close()
-            await house.operate(command="pause")
-            back = await house.watch("Last-Event-ID: 1")
+            await served.operate(command="pause")
+            back = await served.watch("Last-Event-ID: 1")
             told = await back.until(1)
             if not shown(told)["league"]["paused"]:
                 # What was published before it came back; the rest follows.
@@ -154,17 +154,17 @@ def test_a_page_that_comes_back_with_the_last_id_it_saw_ends_in_the_same_state(t
 
 def test_spectators_take_no_agents_place_and_stopping_does_not_wait_for_them(tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            slots = house.server._endpoint.slots
-            crowd = [await house.watch() for _ in range(20)]
+        async with ServedDashboard(tmp_path) as served:
+            slots = served.server._endpoint.slots
+            crowd = [await served.watch() for _ in range(20)]
             for one in crowd:
                 await one.until(1)
-            assert len(house.made[0].broadcaster) == 20
+            assert len(served.made[0].broadcaster) == 20
             assert slots._count == 0
-            assert (await house.get("/health")).status == 200
+            assert (await served.get("/health")).status == 200
             loop = asyncio.get_running_loop()
             began = loop.time()
-            await house.server.stop()
+            await served.server.stop()
             assert loop.time() - began < 2
             for one in crowd:
                 assert await asyncio.wait_for(one.reader.read(), PATIENCE) == b""
@@ -175,24 +175,24 @@ def test_spectators_take_no_agents_place_and_stopping_does_not_wait_for_them(tmp
 
 def test_the_dashboard_is_made_when_somebody_first_looks(tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            assert (await house.get("/health")).status == 200
-            assert house.made == []
-            page = await house.get("/")
+        async with ServedDashboard(tmp_path) as served:
+            assert (await served.get("/health")).status == 200
+            assert served.made == []
+            page = await served.get("/")
             assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
             assert "script-src 'self'" in page.headers["content-security-policy"]
-            assert (await house.get("/api/league")).json["league"]["league_id"] == "house"
-            assert len(house.made) == 1
+            assert (await served.get("/api/league")).json["league"]["league_id"] == "house"
+            assert len(served.made) == 1
 
     asyncio.run(main())
 
 
 def test_a_connection_that_streams_no_longer_counts_and_ends_when_told_to(tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            watching = await house.watch()
+        async with ServedDashboard(tmp_path) as served:
+            watching = await served.watch()
             await watching.until(1)
-            (line,) = house.made[0].broadcaster._lines
+            (line,) = served.made[0].broadcaster._subscribers
             assert isinstance(line, HttpConnection)
             assert line.unsent() == 0
             line.end()
@@ -208,13 +208,13 @@ LINE = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9.e+-]+'
 
 def test_metrics_are_what_prometheus_reads(tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            watching = await house.watch()
+        async with ServedDashboard(tmp_path) as served:
+            watching = await served.watch()
             await watching.until(1)
-            await house.get("/api/standings")
-            await house.operate(command="pause")
-            await house.operate(command="make_tea")
-            got = await house.get("/metrics")
+            await served.get("/api/standings")
+            await served.operate(command="pause")
+            await served.operate(command="make_tea")
+            got = await served.get("/metrics")
             watching.writer.close()
             assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
             lines = got.body.decode().splitlines()
@@ -240,7 +240,7 @@ def test_metrics_are_what_prometheus_reads(tmp_path: Path) -> None:
 
 def test_one_address_may_look_often_but_not_without_end_and_agents_there_are_not_held_up_by_it() -> None:
     allowances, school = RateLimiter(), Peer("192.0.2.1", "", ("127.0.0.1", 8000))
-    # Five hundred who open a page of ten files at once.
+    # Five hundred people open a page of ten files at once.
     assert not any(allowances.watches(school) for _ in range(5_000))
     assert sum(allowances.watches(school) > 0 for _ in range(5_000)) > 4_000
     assert allowances.waits("", school) == 0

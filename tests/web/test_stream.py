@@ -1,4 +1,4 @@
-"""The stream of events: whoever follows it ends in the league's state, however it was interrupted, and costs little."""
+"""The stream of events: every subscriber ends in the league's state, however it was interrupted, and costs little."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ FOUR = ("always_even", "always_odd", "random", "random")
 
 async def opened(hall: Hall) -> Dashboard:
     dashboard = Dashboard(hall.manager)
-    await dashboard.opened()
+    await dashboard.catch_up()
     return dashboard
 
 
 async def joined(dashboard: Dashboard, **more: Any) -> Spectator:
     spectator = Spectator(**more)
-    await dashboard.broadcaster.join(spectator, "192.0.2.1", compressed=spectator.compressed)
+    await dashboard.broadcaster.subscribe(spectator, "192.0.2.1", compressed=spectator.compressed)
     return spectator
 
 
 async def now_shown(dashboard: Dashboard) -> Json:
     """What a page should show now."""
-    live = json.loads(msgspec.json.encode(dashboard.shown.live(dashboard.manager.world.now())))
+    live = json.loads(msgspec.json.encode(dashboard.projection.live(dashboard.manager.world.now())))
     return {name: value for name, value in live.items() if name not in ("now", "seq")}
 
 
 async def at_rest() -> None:
     """Longer than changes are held back, even where making one took this machine half a second."""
-    await asyncio.sleep(0.5 / stream.SHARE)
+    await asyncio.sleep(0.5 / stream.MAX_TIME_SHARE)
 
 
 @in_virtual_time
@@ -94,9 +94,9 @@ class Crowd:
                 page = self.random.choice(self.pages)
                 what = self.random.choice(("go", "come", "dawdle", "take"))
                 if what in ("go", "come"):
-                    broadcaster.leave(page)
+                    broadcaster.unsubscribe(page)
                 if what == "come":
-                    await broadcaster.join(page, "192.0.2.1")
+                    await broadcaster.subscribe(page, "192.0.2.1")
                 if what == "dawdle":
                     page.slow = True
                 if what == "take":
@@ -109,8 +109,8 @@ class Crowd:
     async def come_to_rest(self, broadcaster: stream.Broadcaster) -> None:
         for page in self.pages:
             page.take()
-            if page not in broadcaster._lines:
-                await broadcaster.join(page, "192.0.2.1")
+            if page not in broadcaster._subscribers:
+                await broadcaster.subscribe(page, "192.0.2.1")
         await at_rest()
 
 
@@ -219,10 +219,10 @@ async def test_a_quiet_stream_has_heartbeats_and_costs_nothing_when_nobody_watch
     async with Hall(tmp_path) as hall:
         dashboard = await opened(hall)
         spectator = await joined(dashboard)
-        await asyncio.sleep(10 * stream.HEARTBEAT)
+        await asyncio.sleep(10 * stream.HEARTBEAT_SECONDS)
         assert spectator.text.splitlines().count(":") in range(8, 12)
         assert len(spectator.events) == 1
-        dashboard.broadcaster.leave(spectator)
+        dashboard.broadcaster.unsubscribe(spectator)
         await at_rest()
         assert dashboard.broadcaster._publishing is None
 
@@ -236,12 +236,12 @@ async def test_when_there_is_no_room_the_address_with_the_most_spectators_gives_
         broadcaster = (await opened(hall)).broadcaster
         school = [Spectator() for _ in range(5)]
         for one in school:
-            assert broadcaster.has_room("192.0.2.1")
-            await broadcaster.join(one, "192.0.2.1")
-        assert not broadcaster.has_room("192.0.2.1")
-        assert broadcaster.has_room("198.51.100.1")
+            assert broadcaster.raise_file_limit("192.0.2.1")
+            await broadcaster.subscribe(one, "192.0.2.1")
+        assert not broadcaster.raise_file_limit("192.0.2.1")
+        assert broadcaster.raise_file_limit("198.51.100.1")
         assert [one.has_ended for one in school] == [True, False, False, False, False]
-        await broadcaster.join(Spectator(), "198.51.100.1")
+        await broadcaster.subscribe(Spectator(), "198.51.100.1")
         assert len(broadcaster) == 5
 
 

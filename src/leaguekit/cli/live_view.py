@@ -10,7 +10,7 @@ from leaguekit.cli.tables import pluralize, with_ltr_mark
 from leaguekit.league.sentences import add_player_names
 from leaguekit.league.ties import score_text
 from leaguekit.protocol import times
-from leaguekit.web.api_types import InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow, Who
+from leaguekit.web.api_types import AgentName, InPlay, LeagueView, Live, MatchRow, NewsItem, StandingRow
 
 # A terminal with at least this number of columns shows two columns beside each other.
 MIN_TWO_COLUMN_WIDTH = 100
@@ -204,8 +204,8 @@ def _result_text(match: MatchRow) -> str:
     return f"{_name(won)} beats {_name(lost)}: {match.reason}"
 
 
-def _name(who: Who) -> str:
-    return with_ltr_mark(who.name)
+def _name(agent: AgentName) -> str:
+    return with_ltr_mark(agent.name)
 
 
 def _seconds_to(moment: str, now: datetime) -> float:

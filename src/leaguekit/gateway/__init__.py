@@ -1,9 +1,9 @@
-"""The gateway: seats in a league for those who can host no server of their own.
+"""The gateway: it lets people and programs play in a league without a server of their own.
 
-seats     a seat: a whole player, which waits for its owner's moves
-house     the gateway itself: seats and their codes, kept for the next run
-relays    players behind a router, whose calls are passed on
-surface   a seat by MCP: for chat applications and other models
-app       a seat in the browser: the page, and what it asks for
-server    all of it at one address
+seats        a seat: a whole player, whose moves its owner makes
+gateway      the gateway itself: its seats with their codes, which are kept for the next run, and its relays
+relays       players behind a router: the calls for them are passed on
+mcp_surface  the seats' interface for MCP clients, such as chat applications
+app          the seats' interface for browsers
+server       all of it at one address
 """

@@ -1,8 +1,8 @@
-"""A seat in the browser: the page, and what it asks for. Whose seat it is, its code says, in a header of every request.
+"""The gateway's application for browsers: a page, and its API. Requests for a seat have its code in a header.
 
-GET  /api/league                what anybody may know
+GET  /api/league                the league and its table, for everybody
 POST /api/join   {name, code?}  take a seat, or come back to it
-GET  /api/seat?version=N        how it stands, as soon as that is another version than N
+GET  /api/seat?version=N        the state of the seat, as soon as it has another version than N
 POST /api/move   {turn, move}   make a move
 """
 
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,54 +29,56 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.transport.base import TOO_OFTEN, Peer
 from leaguekit.transport.server.connection import connection_of
 from leaguekit.web.files import page_files
+from leaguekit.web.responses import error_response
+from leaguekit.web.shared_work import wait_for_disconnect
 
-# A browser waits for longer, but a proxy between may not.
+# A browser would wait longer, but a proxy in between may not.
 WAIT_SECONDS = 20.0
-MAX_BODY = 10_240
-FILES = "leaguekit.gateway"
-# The dashboard's.
+MAX_BODY_BYTES = 10_240
+PACKAGE = "leaguekit.gateway"
+# This file is the dashboard's.
 COLOURS = "colours.css"
 
 T = TypeVar("T")
 
 
-class Joining(Struct):
-    """Who takes a seat."""
+class JoinRequest(Struct):
+    """The body of /api/join."""
 
     name: str | None = None
     code: str | None = None
 
 
-class Moving(Struct):
-    """A move."""
+class SubmittedMove(Struct):
+    """The body of /api/move."""
 
     turn: str
     move: Any
 
 
-class _Wrong(Exception):
-    """A request that cannot be answered: the status, and why."""
+class _HttpError(Exception):
+    """A request that is answered with an error status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
         self.status = status
         super().__init__(sentence)
 
 
-Answering = Callable[[Request], Awaitable[Any]]
+Handler = Callable[[Request], Awaitable[Any]]
 
 
 def gateway_app(gateway: Gateway, allowances: RateLimiter) -> ASGIApp:
-    """The application beside /mcp."""
-    browsers = _Browsers(gateway)
+    """The application for everything but /mcp, with a rate limit for each client."""
+    api = _Api(gateway)
     app = Starlette(
         routes=[
-            Route("/", _page),
-            Route("/static/{name}", _page),
-            Route("/health", _answered(browsers.health)),
-            Route("/api/league", _answered(browsers.league)),
-            Route("/api/join", _answered(browsers.join), methods=["POST"]),
-            Route("/api/seat", _answered(browsers.look)),
-            Route("/api/move", _answered(browsers.move), methods=["POST"]),
+            Route("/", _static_file),
+            Route("/static/{name}", _static_file),
+            Route("/health", _json_endpoint(api.health)),
+            Route("/api/league", _json_endpoint(api.league)),
+            Route("/api/join", _json_endpoint(api.join), methods=["POST"]),
+            Route("/api/seat", _json_endpoint(api.seat_state)),
+            Route("/api/move", _json_endpoint(api.move), methods=["POST"]),
         ]
     )
 
@@ -85,17 +87,17 @@ def gateway_app(gateway: Gateway, allowances: RateLimiter) -> ASGIApp:
             await app(scope, receive, send)
             return
         request = Request(scope)
-        # Whoever has a seat is counted by it: others at its address may look too often.
-        peer = Peer(gateway.place_of_owner(_code(request)) or _host(request))
+        # The owner of a seat is counted by the seat, so that others at the same address cannot use up its rate.
+        peer = Peer(gateway.seat_id_of(_code(request)) or _host(request))
         seconds = allowances.watches(peer)
-        late = _problem(too_many(seconds), TOO_OFTEN, {"retry-after": str(math.ceil(seconds))})
-        await (late if seconds else app)(scope, receive, allowances.charged(peer, send))
+        refusal = error_response(too_many(seconds), TOO_OFTEN, {"retry-after": str(math.ceil(seconds))})
+        await (refusal if seconds else app)(scope, receive, allowances.charged(peer, send))
 
     return limited
 
 
-class _Browsers:
-    """What browsers ask."""
+class _Api:
+    """The handlers of the API. Each returns an object for the JSON body."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -104,85 +106,77 @@ class _Browsers:
         return {"status": "ok", "league_id": self._gateway.league_id, "seats": len(self._gateway.seats)}
 
     async def league(self, request: Request) -> Any:
-        return await self._gateway.table(_host(request))
+        return await self._gateway.standings(_host(request))
 
     async def join(self, request: Request) -> Any:
-        asked = await _body(request, Joining)
-        code, seat = await self._gateway.join(asked.code or None, asked.name, _host(request))
+        body = await _body(request, JoinRequest)
+        code, seat = await self._gateway.join(body.code or None, body.name, _host(request))
         return {"code": code, "state": seat.state()}
 
-    async def look(self, request: Request) -> Any:
+    async def seat_state(self, request: Request) -> Any:
         seat, version = await self._seat(request), request.query_params.get("version", "")
         if not re.fullmatch("[0-9]{1,15}", version):
             return seat.state()
         with self._gateway.counted_wait(seat, _host(request), connection_of(request.scope)):
-            await first(seat.wait(WAIT_SECONDS, int(version)), _gone(request))
+            await first(seat.wait(WAIT_SECONDS, int(version)), wait_for_disconnect(request.receive))
             return seat.state()
 
     async def move(self, request: Request) -> Any:
-        seat, asked = await self._seat(request), await _body(request, Moving)
+        seat, body = await self._seat(request), await _body(request, SubmittedMove)
         try:
-            return {"move": seat.submit(asked.turn, asked.move)}
+            return {"move": seat.submit(body.turn, body.move)}
         except MoveRefused as refused:
-            raise _Wrong(409, str(refused)) from None
+            raise _HttpError(409, str(refused)) from None
 
     async def _seat(self, request: Request) -> Seat:
         code = _code(request)
         if not code:
-            raise _Wrong(401, "Show the seat's code, as Authorization: Bearer CODE.")
+            raise _HttpError(401, "Show the seat's code, as Authorization: Bearer CODE.")
         return await self._gateway.seat(code, _host(request))
 
 
 def _code(request: Request) -> str:
-    """The seat's code that a request shows; empty if it shows none."""
+    """The seat's code in the header of a request; empty if there is none."""
     scheme, _, code = request.headers.get("authorization", "").partition(" ")
     return code.strip() if scheme.lower() == "bearer" else ""
 
 
-async def _page(request: Request) -> Response:
+async def _static_file(request: Request) -> Response:
     name = request.path_params.get("name", "index.html")
-    file = page_files()[name] if name == COLOURS else page_files(FILES).get(name)
+    file = page_files()[name] if name == COLOURS else page_files(PACKAGE).get(name)
     if file is None:
-        return _problem("There is no such file.", 404)
-    return Response(file.content, headers={"content-type": file.content_type, "cache-control": "no-cache"})
+        return error_response("There is no such file.", 404)
+    return Response(file.content.body, headers={"content-type": file.content_type, "cache-control": "no-cache"})
 
 
-def _answered(answer: Answering) -> Callable[[Request], Awaitable[Response]]:
-    async def answered(request: Request) -> Response:
+def _json_endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that answers with the object that ``handler`` returns, or with the error that it raises."""
+
+    async def endpoint(request: Request) -> Response:
         try:
-            body = msgspec.json.encode(await answer(request))
-        except _Wrong as wrong:
-            return _problem(str(wrong), wrong.status)
+            body = msgspec.json.encode(await handler(request))
+        except _HttpError as error:
+            return error_response(str(error), error.status)
         except TooManyWaiting as refused:
-            return _problem(str(refused), TOO_OFTEN, {"retry-after": "1"})
+            return error_response(str(refused), TOO_OFTEN, {"retry-after": "1"})
         except NotAllowed as refused:
-            return _problem(str(refused), 503 if isinstance(refused, NotAllowedNow) else 403)
+            return error_response(str(refused), 503 if isinstance(refused, NotAllowedNow) else 403)
         return Response(body, headers={"content-type": "application/json", "cache-control": "no-store"})
 
-    return answered
+    return endpoint
 
 
 async def _body(request: Request, kind: type[T]) -> T:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_BODY:
-            raise _Wrong(413, f"At most {MAX_BODY:,} bytes are taken.")
+        if len(body) > MAX_BODY_BYTES:
+            raise _HttpError(413, f"At most {MAX_BODY_BYTES:,} bytes are taken.")
     try:
         return msgspec.json.decode(bytes(body), type=kind)
     except DECODE_ERRORS as error:
-        raise _Wrong(400, f"That is not understood: {error}.") from None
-
-
-async def _gone(request: Request) -> None:
-    """Wait until nobody waits for the answer."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+        raise _HttpError(400, f"That is not understood: {error}.") from None
 
 
 def _host(request: Request) -> str:
     return request.client.host if request.client else ""
-
-
-def _problem(sentence: str, status: int, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse({"error": sentence}, status, headers)

@@ -1,8 +1,11 @@
-"""The gateway itself: who sits where, who may speak for a seat, and what is kept for the next run.
+"""The gateway itself: its seats and relays, the permission to use a seat, and what is kept for the next run.
 
-A seat's code is its owner's identity: the one that the operator gave out (``league seats new``), or where none is
-needed, one that is made here. Where a seat is called is made from its code, and does not lead back to it. Every seat
-has a folder of its own: a name is no secret, and must not lead to the token of whoever has the same.
+A seat's code is the identity of its owner. The operator issues codes (``league seats new``). If the league needs none,
+the gateway makes one. The agents of the league call a seat or a relay at the gateway's URL with its id in the query
+(``?at=…``): the recipient of the call. A seat's id is a hash of its code, so the code cannot be found from it.
+
+Every seat has a folder of its own, named by that id. A folder named by the player's name would not be safe: names are
+public, and two seats may have the same one, so the second would find the first one's token.
 """
 
 from __future__ import annotations
@@ -25,13 +28,7 @@ from msgspec import Struct
 from leaguekit.agents.calls import ask
 from leaguekit.agents.credentials import Known, credentials_in
 from leaguekit.agents.rate_limits import refuse_too_many
-from leaguekit.agents.registration import (
-    SETTLING_SECONDS,
-    UNNAMED,
-    WRITE_AGAIN_SECONDS,
-    league_at,
-    pause_after,
-)
+from leaguekit.agents.registration import SETTLING_SECONDS, UNNAMED, WRITE_AGAIN_SECONDS, league_at, pause_after
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
@@ -59,24 +56,24 @@ from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
 log = logging.getLogger(__name__)
 
-# Behind the ? of the gateway's URL, what says who is called.
-AT = "at"
+# The parameter with the recipient in the query of the gateway's URL.
+RECIPIENT_PARAMETER = "at"
 JOIN_SECONDS = 20.0
-# As many players as a league takes by default.
+# The number of players that a league takes by default.
 MAX_SEATS = 1_000
-# How long a person who asks for a seat waits until it is known which seats are taken.
+# How long a request for a seat waits until the gateway has opened.
 MAX_OPENING_SECONDS = 20.0
-# The table is asked for once for all who look within that time.
-FRESH_SECONDS = 1.0
-# Requests that wait for a seat's news. Every seat may have one, and further ones are counted by address too.
+# How long the standings of the manager are used again.
+STANDINGS_SECONDS = 1.0
+# Requests that wait for a change of a seat. Every seat may have one. Extra ones are counted by address too.
 MAX_WAITS_PER_SEAT = 8
 MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS = 500, 100
-# Requests of the owners of seats that wait for the manager, and calls that wait for a seat.
+# Requests of owners of seats that wait for the manager, and calls that wait for a seat.
 MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_PER_ADDRESS = 600, 300
 MAX_CALLS, MAX_CALLS_PER_SEAT = 2_000, 32
-# The same of callers whose token a seat takes. Nobody else takes their places.
+# Calls with a token that the seat accepts. They are counted apart from other calls.
 MAX_KNOWN_CALLS = 2_000
-# Calls for seats and relays of which a gateway that was started again has not heard yet, and for how long after that.
+# Calls to recipients that the gateway does not know. After a restart, it waits this long for relays to come back.
 MAX_CALLS_TO_UNKNOWN = 1_000
 COMING_BACK_SECONDS = 30.0
 
@@ -88,40 +85,41 @@ T = TypeVar("T")
 
 
 class NotAllowed(Exception):
-    """Whoever asks may not, or cannot now; the text says why and what to do."""
+    """The request is not allowed, or not possible now; the text says why and what to do."""
 
 
 class NotAllowedNow(NotAllowed):
-    """Whoever asks may, but must ask again later."""
+    """The request is possible later."""
 
 
 class TooManyWaiting(NotAllowedNow):
-    """As many of the same kind wait as may."""
+    """The limit of requests of the same kind that wait is reached."""
 
 
-class Table(Struct, kw_only=True):
-    """What anybody may know: the league, and its table."""
+class PublicStandings(Struct, kw_only=True):
+    """What everybody may know: the league, and its table."""
 
     league_id: str | None
     standings: list[m.Standing]
     seats: int
 
 
-class _KeptSeat(Struct):
-    """What another run of the gateway needs to take a seat up again."""
+class _SavedSeat(Struct):
+    """What the next run of the gateway needs to open a seat again."""
 
     name: str
     code: str
-    # Whether the operator gave the code out.
-    is_the_managers: bool
-    # The address that it was taken from.
+    # Whether the operator issued the code.
+    is_issued: bool = msgspec.field(name="is_the_managers")
+    # The address of the client that took it.
     address: str = ""
 
 
 class Gateway:
-    """Seats and relays beside one manager. ``open`` it when its address is served, and ``close`` it before that ends.
+    """Seats and relays for one manager's league.
 
-    ``endpoint`` is its own URL, as the league's agents call it.
+    ``open`` it when its server has started, and ``close`` it before that stops. ``endpoint`` is its own URL, as the
+    league's agents call it.
     """
 
     def __init__(self, world: World, manager_url: str, endpoint: str) -> None:
@@ -131,28 +129,28 @@ class Gateway:
         self.seats: dict[str, Seat] = {}
         self.relays = Relays(self._endpoint_of, world.entropy)
         self._world = world
-        self._kept: dict[str, _KeptSeat] = {}
-        # Of two writes at the same time the older one might come last.
-        self._one_write = asyncio.Lock()
-        self._writing_later: asyncio.Task[None] | None = None
-        # From which address each seat was taken.
+        self._saved_seats: dict[str, _SavedSeat] = {}
+        # Of two writes at the same time, the older one might come last.
+        self._write_lock = asyncio.Lock()
+        self._saving_later: asyncio.Task[None] | None = None
+        # The address from which each seat was taken.
         self._addresses: dict[str, str] = {}
-        self._opened = asyncio.Event()
-        self._has_seats = False
-        self._coming_back: list[asyncio.Task[None]] = []
+        self._has_opened = asyncio.Event()
+        self._are_seats_known = False
+        self._returning: list[asyncio.Task[None]] = []
         self._joining: dict[str, asyncio.Task[None]] = {}
-        self._table: tuple[float, asyncio.Future[Table]] | None = None
+        self._standings: tuple[float, asyncio.Future[PublicStandings]] | None = None
         self._waits_of_seats = WaitLimits(sys.maxsize, MAX_WAITS_PER_SEAT)
-        self._further_waits = WaitLimits(MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS)
+        self._extra_waits = WaitLimits(MAX_EXTRA_WAITS, MAX_EXTRA_WAITS_PER_ADDRESS)
         self._waits_for_manager = WaitLimits(MAX_WAITS_FOR_MANAGER, MAX_WAITS_FOR_MANAGER_PER_ADDRESS)
         self._calls = WaitLimits(MAX_CALLS, MAX_CALLS_PER_SEAT)
-        self._calls_of_known = WaitLimits(MAX_KNOWN_CALLS, MAX_CALLS_PER_TOKEN)
-        self._calls_of_unknown = WaitLimits(MAX_CALLS_TO_UNKNOWN, MAX_CALLS_TO_UNKNOWN // 2)
-        self._began = 0.0
+        self._known_calls = WaitLimits(MAX_KNOWN_CALLS, MAX_CALLS_PER_TOKEN)
+        self._calls_to_unknown = WaitLimits(MAX_CALLS_TO_UNKNOWN, MAX_CALLS_TO_UNKNOWN // 2)
+        self._opened_at = 0.0
 
-    async def open(self, tell: Callable[[str], None] = log.info) -> None:
-        """Ask the manager which league this is, for as long as it takes, and take up the seats of an earlier run."""
-        self._began = asyncio.get_running_loop().time()
+    async def open(self, report: Callable[[str], None] = log.info) -> None:
+        """Ask the manager which league this is, until it answers, and open the seats of the last run."""
+        self._opened_at = asyncio.get_running_loop().time()
         failures = 0
         while True:
             try:
@@ -161,93 +159,93 @@ class Gateway:
             except (CallFailed, CallerLate) as failure:
                 if not failures:
                     log.warning("The manager does not answer yet (%s). Trying until it does.", failure)
-                    tell(f"The manager does not answer yet ({failure}). Trying until it does.")
-                # Who has waited for an answer need not wait again: seats are called as soon as the manager is back.
+                    report(f"The manager does not answer yet ({failure}). Trying until it does.")
+                # After a time limit the pause is short: seats are to be called as soon as the manager is back.
                 seconds = pause_after(0 if isinstance(failure, TimedOut) else failures)
             await asyncio.sleep(seconds)
             failures += 1
-        await self._read_seats(tell)
-        for place, kept in self._kept.items():
-            self.seats[place] = self._seat(place, kept)
-            self._addresses[place] = kept.address
-        self._has_seats = True
-        self._opened.set()
-        self._coming_back = [asyncio.create_task(self._come_back(seat)) for seat in self.seats.values()]
+        await self._load_seats(report)
+        for seat_id, saved in self._saved_seats.items():
+            self.seats[seat_id] = self._seat(seat_id, saved)
+            self._addresses[seat_id] = saved.address
+        self._are_seats_known = True
+        self._has_opened.set()
+        self._returning = [asyncio.create_task(self._register_again(seat)) for seat in self.seats.values()]
 
     async def close(self) -> None:
-        self._opened.set()
+        self._has_opened.set()
         self.relays.close()
-        tasks = [*self._coming_back, *self._joining.values()]
+        tasks = [*self._returning, *self._joining.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._writing_later is not None:
-            self._writing_later.cancel()
-            await self._keep(is_last=True)
+        if self._saving_later is not None:
+            self._saving_later.cancel()
+            await self._save(is_last=True)
         await asyncio.gather(*(seat.close() for seat in self.seats.values()))
 
-    # What the league calls
+    # Calls of the league's agents
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is."""
+        """Answer a call by its body, for networks in memory. Raises NoAnswer."""
         return await self.answer(RpcRequest(body), peer)
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
-        """Answer a request. The query of the URL names the seat that it is for. Raises NoAnswer if nobody is there."""
-        body = request.body
-        place = dict(parse_qsl(peer.query)).get(AT)
-        if place is None:
-            if not self._has_seats and ping_id(body) is not None:
-                # The manager must not believe that whoever has a seat could be called.
+        """Answer a call to the recipient in the URL's query. Raises NoAnswer if there is no such recipient."""
+        body, recipient = request.body, _recipient(peer)
+        if recipient is None:
+            if not self._are_seats_known and ping_id(body) is not None:
+                # The manager must not conclude that the seats can be called already.
                 raise NoAnswer
             return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
         try:
-            if place not in self.relays and place not in self.seats:
-                with self._calls_of_unknown.one(address_block(peer.host)):
-                    await self._wait_for(place)
-            if (seat := self.seats.get(place)) is None:
-                return await self.relays.forward(place, body)
+            if recipient not in self.relays and recipient not in self.seats:
+                with self._calls_to_unknown.one(address_block(peer.host)):
+                    await self._wait_for(recipient)
+            if (seat := self.seats.get(recipient)) is None:
+                return await self.relays.forward(recipient, body)
             if ping_id(body) is not None:
-                # It waits for nothing, and so is not counted.
+                # A ping is answered at once, so it is not counted.
                 return await seat.agent.answer(request, peer)
             known = seat.agent.caller(body[:FREE_BYTES], peer)
-            with self._calls.one(place) if known is None else self._calls_of_known.one((place, known.id)):
+            with self._calls.one(recipient) if known is None else self._known_calls.one((recipient, known.id)):
                 return await seat.answer(request, peer)
         except WaitLimitReached:
             raise NoAnswer from None
-        except TooManyUnknownCalls as many:
-            return await refuse_too_many(request, many.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
+        except TooManyUnknownCalls as error:
+            return await refuse_too_many(request, error.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
 
-    async def _wait_for(self, place: str) -> None:
-        """Wait a little for one who is not there, if this run is so young that it may still come back."""
+    async def _wait_for(self, recipient: str) -> None:
+        """Wait for an unknown recipient for a moment, if this run has just begun: it may still come back."""
         await self._wait_for_seats(SETTLING_SECONDS)
-        if place not in self.seats and asyncio.get_running_loop().time() < self._began + COMING_BACK_SECONDS:
-            await self.relays.wait_for(place, SETTLING_SECONDS)
+        if recipient not in self.seats and asyncio.get_running_loop().time() < self._opened_at + COMING_BACK_SECONDS:
+            await self.relays.wait_for(recipient, SETTLING_SECONDS)
 
     def admits(self, beginning: bytes, peer: Peer) -> bool:
-        """Whether the rest of a large body is read: if a seat or a relay knows its sender, as far as can be known."""
-        place = dict(parse_qsl(peer.query)).get(AT)
-        if place is None:
-            return self.relays.is_one(credentials_in(beginning).secret)
-        if place in self.relays:
-            return self.relays.admits(place, beginning)
-        seat = self.seats.get(place)
-        return seat.agent.admits(beginning, peer) if seat is not None else not self._opened.is_set()
+        """Whether the rest of a large body is read: only if the recipient knows its sender by the beginning."""
+        recipient = _recipient(peer)
+        if recipient is None:
+            return self.relays.has_secret(credentials_in(beginning).secret)
+        if recipient in self.relays:
+            return self.relays.admits(recipient, beginning)
+        seat = self.seats.get(recipient)
+        return seat.agent.admits(beginning, peer) if seat is not None else not self._has_opened.is_set()
 
     def caller(self, beginning: bytes, peer: Peer) -> Known | None:
-        """Whom the beginning of a body shows to be calling: an owner of a seat or a relay, or one whom either knows."""
-        place = dict(parse_qsl(peer.query)).get(AT)
-        if place is None:
-            shown = credentials_in(beginning)
-            code = shown.code or codes.shown_in(peer.query, "seat") or ""
-            own = endpoint_id("relay", shown.secret) if self.relays.is_one(shown.secret) else code and _place(code)
+        """The caller, by the beginning of a body: the owner of a seat or relay, or an agent that one of these knows."""
+        recipient = _recipient(peer)
+        if recipient is None:
+            credentials = credentials_in(beginning)
+            code = credentials.code or codes.shown_in(peer.query, "seat") or ""
+            secret = credentials.secret
+            own = endpoint_id("relay", secret) if self.relays.has_secret(secret) else code and _seat_id(code)
             return Known("player", own) if own in self.seats or own in self.relays else None
-        if place in self.relays:
-            known = self.relays.caller(place, beginning, peer.host)
+        if recipient in self.relays:
+            known = self.relays.caller(recipient, beginning, peer.host)
         else:
-            seat = self.seats.get(place)
+            seat = self.seats.get(recipient)
             known = None if seat is None else seat.agent.caller(beginning, peer)
-        return None if known is None else known._replace(id=f"{known.id} at {place}")
+        return None if known is None else known._replace(id=f"{known.id} at {recipient}")
 
     async def _answer(self, call: Call, peer: Peer) -> Any:
         if call.method == PING:
@@ -260,26 +258,26 @@ class Gateway:
         raise ProtocolError("E042", f"There is no method {call.method[:50]!r} here; there are {known}.")
 
     async def _wait_for_seats(self, seconds: float = MAX_OPENING_SECONDS) -> None:
-        if not self._opened.is_set():
+        if not self._has_opened.is_set():
             await in_a_task()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._opened.wait()
+                    await self._has_opened.wait()
 
-    # What owners of seats ask
+    # Requests of the owners of seats
 
     @contextmanager
-    def counted_wait(self, seat: Seat, host: str, line: ConnectionControl | None) -> Iterator[None]:
-        """Count a request that waits for a seat's news; its connection is released. Raises TooMany."""
+    def counted_wait(self, seat: Seat, host: str, connection: ConnectionControl | None) -> Iterator[None]:
+        """Count a request that waits for a change of a seat, and release its connection. Raises TooManyWaiting."""
         is_first = not self._waits_of_seats[seat]
         try:
             with (
                 self._waits_of_seats.one(seat),
-                nullcontext() if is_first else self._further_waits.one(address_block(host)),
+                nullcontext() if is_first else self._extra_waits.one(address_block(host)),
             ):
-                if line is not None:
-                    line.belongs_to(str(seat.agent.player_id))
-                    line.release()
+                if connection is not None:
+                    connection.belongs_to(str(seat.agent.player_id))
+                    connection.release()
                 yield
         except WaitLimitReached:
             raise TooManyWaiting("Too many requests wait for this seat's news already. Use one at a time.") from None
@@ -292,80 +290,80 @@ class Gateway:
         except WaitLimitReached:
             raise TooManyWaiting("Too many requests wait for the league's manager. Try again in a while.") from None
 
-    async def _check_seats(self, host: str) -> None:
-        """Until the manager has said which league this is, nobody's seat is known here, nor unknown."""
-        if not self._opened.is_set():
+    async def _wait_until_seats_are_known(self, host: str) -> None:
+        """Wait until the seats of the last run are known. Raises NotAllowedNow if the manager does not answer."""
+        if not self._has_opened.is_set():
             with self._waiting_for_manager(host):
                 await self._wait_for_seats()
-        if not self._has_seats:
+        if not self._are_seats_known:
             raise NotAllowedNow(MANAGER_SILENT)
 
     async def join(self, code: str | None, name: str | None, host: str) -> tuple[str, Seat]:
-        """Take a seat, or come back to it: its code, and the seat. Raises NotAllowed."""
-        await self._check_seats(host)
-        if code and (seat := self.seats.get(place := _place(code))) is not None:
-            joining = self._joining.get(place)
+        """Take a seat, or come back to it. Returns its code and the seat. Raises NotAllowed."""
+        await self._wait_until_seats_are_known(host)
+        if code and (seat := self.seats.get(seat_id := _seat_id(code))) is not None:
+            joining = self._joining.get(seat_id)
             if joining is not None or seat.agent.identity is None:
                 with self._waiting_for_manager(host):
-                    await (self._registered(seat) if joining is None else asyncio.shield(joining))
+                    await (self._register(seat) if joining is None else asyncio.shield(joining))
             return code, seat
         if not name or not valid(DisplayName, name):
             raise NotAllowed(f"To take a seat, say what you are called, in 1 to 50 characters; got {name!r}.")
-        self._check_crowd(host, self._joining if code else self._addresses)
-        new_code = code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES))
-        kept = _KeptSeat(name, new_code, bool(code), address_block(host))
-        place = _place(kept.code)
+        self._check_seat_limits(host, self._joining if code else self._addresses)
+        seat_code = code or codes.new_code(self._world.entropy(codes.ENTROPY_BYTES))
+        saved = _SavedSeat(name, seat_code, bool(code), address_block(host))
+        seat_id = _seat_id(saved.code)
         with self._waiting_for_manager(host):
-            seat = self.seats[place] = self._seat(place, kept)
-            self._addresses[place] = kept.address
-            # Who hangs up meanwhile and comes back must find a seat that is taken and kept, or none.
-            joining = self._joining[place] = asyncio.create_task(self._take(place, kept, seat))
-            joining.add_done_callback(lambda _: self._joining.pop(place))
+            seat = self.seats[seat_id] = self._seat(seat_id, saved)
+            self._addresses[seat_id] = saved.address
+            # A task, because a client that disconnects now and comes back must find a complete seat or none.
+            joining = self._joining[seat_id] = asyncio.create_task(self._take(seat_id, saved, seat))
+            joining.add_done_callback(lambda _: self._joining.pop(seat_id))
             await asyncio.shield(joining)
-        return kept.code, seat
+        return saved.code, seat
 
-    async def _take(self, place: str, kept: _KeptSeat, seat: Seat) -> None:
+    async def _take(self, seat_id: str, saved: _SavedSeat, seat: Seat) -> None:
         try:
-            await self._registered(seat)
+            await self._register(seat)
         except NotAllowed as refused:
-            self.seats.pop(place, None)
-            self._addresses.pop(place, None)
+            self.seats.pop(seat_id, None)
+            self._addresses.pop(seat_id, None)
             await seat.close()
-            # With a code of the manager's the same person may come again, and ask whether it was registered.
-            if not (isinstance(refused, NotAllowedNow) and kept.is_the_managers):
-                await self._world.blocking(shutil.rmtree, self._folder() / place, True)
+            # The owner of an issued code may come again, and must then find out whether it was registered.
+            if not (isinstance(refused, NotAllowedNow) and saved.is_issued):
+                await self._world.blocking(shutil.rmtree, self._folder() / seat_id, True)
             raise
-        self._kept[place] = kept
-        # There may have been nobody to ask it with.
-        self._table = None
-        await self._keep()
+        self._saved_seats[seat_id] = saved
+        # Without this seat there may have been no token to ask for the standings with.
+        self._standings = None
+        await self._save()
         log.info("%s has taken a seat as %s", seat.name, seat.agent.player_id)
 
     async def seat(self, code: str, host: str) -> Seat:
         """The seat that a code opens. Raises NotAllowed."""
-        await self._check_seats(host)
-        seat = self.seats.get(_place(code))
+        await self._wait_until_seats_are_known(host)
+        seat = self.seats.get(_seat_id(code))
         if seat is None:
             raise NotAllowed("No seat here has that code: take one first, with your code and a name.")
         return seat
 
-    def place_of_owner(self, code: str) -> str | None:
-        """The place of the seat that a code opens; None if there is none."""
-        place = _place(code) if code else None
-        return place if place in self.seats else None
+    def seat_id_of(self, code: str) -> str | None:
+        """The id of the seat that a code opens; None if there is none."""
+        seat_id = _seat_id(code) if code else None
+        return seat_id if seat_id in self.seats else None
 
-    async def table(self, host: str) -> Table:
-        """The league's table, fresh enough. Raises TooMany."""
+    async def standings(self, host: str) -> PublicStandings:
+        """The league's table, at most a second old. Raises TooManyWaiting."""
         loop = asyncio.get_running_loop()
-        if self._table is None or loop.time() >= self._table[0]:
-            asking: asyncio.Future[Table] = asyncio.ensure_future(self._ask_table())
-            self._table = (loop.time() + FRESH_SECONDS, asking)
+        if self._standings is None or loop.time() >= self._standings[0]:
+            asking: asyncio.Future[PublicStandings] = asyncio.ensure_future(self._ask_standings())
+            self._standings = (loop.time() + STANDINGS_SECONDS, asking)
         with self._waiting_for_manager(host):
-            return await asyncio.shield(self._table[1])
+            return await asyncio.shield(self._standings[1])
 
-    async def _ask_table(self) -> Table:
-        """By the token of any seat: the manager answers agents only."""
-        table = Table(league_id=self.league_id, standings=[], seats=len(self.seats))
+    async def _ask_standings(self) -> PublicStandings:
+        """Ask the manager for the table. It answers agents only, so this uses the token of any seat."""
+        public = PublicStandings(league_id=self.league_id, standings=[], seats=len(self.seats))
         for seat in self.seats.values():
             identity = seat.agent.identity
             if identity is None or identity.auth_token is None or identity.league_id is None:
@@ -377,29 +375,29 @@ class Gateway:
                 query_type="GET_STANDINGS",
             )
             try:
-                came = await ask(self._world.caller, self.manager_url, query, m.LeagueQueryResponse)
+                response = await ask(self._world.caller, self.manager_url, query, m.LeagueQueryResponse)
             except RpcRefusal as refusal:
-                # Of one who has left the league, perhaps; another may still ask.
-                log.debug("the table is not told to %s: %s", seat.name, refusal)
+                # This player may have left the league. Another seat may still ask.
+                log.debug("the standings are refused to %s: %s", seat.name, refusal)
                 continue
             except (CallFailed, CallerLate, ProtocolError) as failure:
-                log.debug("the table cannot be had: %s", failure)
-                table.standings = seat.agent.standings
-                return table
-            table.standings = came.standings or []
-            return table
-        return table
+                log.debug("the manager did not answer the query for standings: %s", failure)
+                public.standings = seat.agent.standings
+                return public
+            public.standings = response.standings or []
+            return public
+        return public
 
-    def _check_crowd(self, host: str, places: Collection[str]) -> None:
-        """Raises NotAllowed if too many places are taken, in all or from one address other than loopback."""
+    def _check_seat_limits(self, host: str, seat_ids: Collection[str]) -> None:
+        """Raise NotAllowed if too many seats are taken, in all or from one address other than loopback."""
         address = address_block(host)
-        taken = sum(self._addresses.get(place) == address for place in places)
+        taken = sum(self._addresses.get(seat_id) == address for seat_id in seat_ids)
         if taken >= MAX_PER_ADDRESS and not is_loopback(host):
             raise NotAllowed(f"{taken} seats are taken from {address}, and no more may be. {CODE_HELPS}")
-        if len(places) >= MAX_SEATS:
+        if len(seat_ids) >= MAX_SEATS:
             raise NotAllowed(f"All {MAX_SEATS:,} seats of this gateway are taken. {CODE_HELPS}")
 
-    async def _registered(self, seat: Seat) -> None:
+    async def _register(self, seat: Seat) -> None:
         try:
             async with asyncio.timeout(JOIN_SECONDS):
                 await seat.register()
@@ -409,19 +407,19 @@ class Gateway:
         except TimeoutError:
             raise NotAllowedNow(MANAGER_SILENT) from None
 
-    async def _come_back(self, seat: Seat) -> None:
+    async def _register_again(self, seat: Seat) -> None:
         with contextlib.suppress(RegistrationRefused):
             await seat.register()
 
-    def _seat(self, place: str, kept: _KeptSeat) -> Seat:
-        world = replace(self._world, data_root=self._folder() / place)
-        url = codes.with_code(self.manager_url, "seat", kept.code) if kept.is_the_managers else self.manager_url
-        return Seat(kept.name, world, url, self._endpoint_of(place))
+    def _seat(self, seat_id: str, saved: _SavedSeat) -> Seat:
+        world = replace(self._world, data_root=self._folder() / seat_id)
+        url = codes.with_code(self.manager_url, "seat", saved.code) if saved.is_issued else self.manager_url
+        return Seat(saved.name, world, url, self._endpoint_of(seat_id))
 
-    def _endpoint_of(self, place: str) -> str:
-        return f"{self.endpoint}{'&' if '?' in self.endpoint else '?'}{AT}={place}"
+    def _endpoint_of(self, recipient: str) -> str:
+        return f"{self.endpoint}{'&' if '?' in self.endpoint else '?'}{RECIPIENT_PARAMETER}={recipient}"
 
-    # What is kept
+    # The file with the seats
 
     def _folder(self) -> Path:
         return self._world.data_root / "agents" / safe_name(self.league_id or UNNAMED) / "gateway"
@@ -429,49 +427,53 @@ class Gateway:
     def _file(self) -> Path:
         return self._folder() / "seats.json"
 
-    async def _read_seats(self, tell: Callable[[str], None]) -> None:
-        """Read which seats there are, for as long as it takes: the next seat would overwrite what was not read."""
+    async def _load_seats(self, report: Callable[[str], None]) -> None:
+        """Read the file with the seats, until that works: the next seat would overwrite what was not read."""
         failures = 0
         while True:
             try:
-                self._kept = await self._world.blocking(self._read)
+                self._saved_seats = await self._world.blocking(self._read_seats)
                 break
             except StoreError as error:
                 if not failures:
                     log.warning("%s", error)
-                    tell(f"{error} Trying again until it works.")
+                    report(f"{error} Trying again until it works.")
             await asyncio.sleep(pause_after(failures))
             failures += 1
 
-    def _read(self) -> dict[str, _KeptSeat]:
+    def _read_seats(self) -> dict[str, _SavedSeat]:
         content = self._world.files.read(self._file())
         try:
-            return {} if content is None else msgspec.json.decode(content, type=dict[str, _KeptSeat])
+            return {} if content is None else msgspec.json.decode(content, type=dict[str, _SavedSeat])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            log.warning("%s is left aside: %s", self._file(), error)
+            log.warning("%s is ignored: %s", self._file(), error)
             return {}
 
-    async def _keep(self, *, is_last: bool = False) -> None:
-        """Write down which seats there are; if that cannot be done now, as soon as it can be."""
+    async def _save(self, *, is_last: bool = False) -> None:
+        """Write the file with the seats. If that fails, it is tried again later, unless this is the last time."""
         try:
-            async with self._one_write:
-                await self._world.blocking(self._write)
+            async with self._write_lock:
+                await self._world.blocking(self._write_seats)
         except StoreError as error:
             log.warning("%s", error)
-            if self._writing_later is None and not is_last:
-                self._writing_later = asyncio.create_task(self._keep_later())
+            if self._saving_later is None and not is_last:
+                self._saving_later = asyncio.create_task(self._save_later())
 
-    async def _keep_later(self) -> None:
+    async def _save_later(self) -> None:
         await asyncio.sleep(WRITE_AGAIN_SECONDS)
-        self._writing_later = None
-        await self._keep()
+        self._saving_later = None
+        await self._save()
 
-    def _write(self) -> None:
-        self._world.files.write(self._file(), msgspec.json.encode(self._kept), private=True)
+    def _write_seats(self) -> None:
+        self._world.files.write(self._file(), msgspec.json.encode(self._saved_seats), private=True)
 
 
-def _place(code: str) -> str:
-    """Where the seat of a code is called, however the code was typed."""
+def _recipient(peer: Peer) -> str | None:
+    return dict(parse_qsl(peer.query)).get(RECIPIENT_PARAMETER)
+
+
+def _seat_id(code: str) -> str:
+    """The id of the seat with a code, in whatever way the code was typed."""
     return endpoint_id("seat", codes.verifier("seat", code).hex())
 
 

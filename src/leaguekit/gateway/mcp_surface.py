@@ -1,8 +1,9 @@
-"""A seat by MCP: join, wait for a turn, move, look at the table. For chat applications, which can host no server.
+"""The seats' interface for MCP clients: join, wait for a turn, move, read the table.
 
-The code of a seat stands in every call, or behind the ? of the gateway's URL (``/mcp?seat=…``) where a client is set up
-once. A client cuts a call that takes long, so waiting ends after a while and is simply done again; clients may do that
-without asking anybody, for it changes nothing.
+It is for chat applications, which cannot run a server. The code of a seat is in every call, or in the gateway's URL
+(``/mcp?seat=…``) if the client is configured once. Clients abort calls that take long. Therefore a call that waits ends
+after a while, and the client repeats it. The tool is marked as one that only reads, so clients may repeat it without
+asking the user.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from leaguekit.gateway.gateway import Gateway, NotAllowed, Table, TooManyWaiting
+from leaguekit.gateway.gateway import Gateway, NotAllowed, PublicStandings, TooManyWaiting
 from leaguekit.gateway.seats import MoveRefused, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
 from leaguekit.transport.mcp.surface import Prompt, Refused, Surface, Visit
@@ -26,16 +27,14 @@ PROGRESS_SECONDS = 5.0
 SeatCode = (
     Annotated[
         str,
-        Meta(
-            max_length=100, description="The seat's code; needed unless it stands in the gateway's URL (/mcp?seat=CODE)"
-        ),
+        Meta(max_length=100, description="The seat's code; needed unless it is in the gateway's URL (/mcp?seat=CODE)"),
     ]
     | None
 )
 
 
-class Joining(Struct, forbid_unknown_fields=True):
-    """Who joins."""
+class JoinArguments(Struct, forbid_unknown_fields=True):
+    """The arguments of join_league."""
 
     name: Annotated[str, Meta(max_length=50, description="What to be called; only needed the first time")] | None = None
     code: SeatCode = None
@@ -48,15 +47,15 @@ class Joined(Struct, kw_only=True):
     state: SeatState
 
 
-class Waiting(Struct, forbid_unknown_fields=True):
-    """How long to wait."""
+class WaitArguments(Struct, forbid_unknown_fields=True):
+    """The arguments of wait_for_turn."""
 
     seconds: Annotated[float, Meta(ge=0, le=MAX_WAIT_SECONDS, description="At most")] = WAIT_SECONDS
     code: SeatCode = None
 
 
-class Moving(Struct, forbid_unknown_fields=True):
-    """A move."""
+class MoveArguments(Struct, forbid_unknown_fields=True):
+    """The arguments of submit_move."""
 
     turn: Annotated[str, Meta(max_length=200, description="asked.turn, as wait_for_turn gave it")]
     move: Annotated[Any, Meta(description="One of asked.valid_options, written as it is there")]
@@ -87,8 +86,8 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
             typed_tool(
                 "join_league",
                 "Take a seat in the league, or come back to yours. The first time a name is needed, and the code that "
-                "the operator gave you if the league wants one; you are told the code to use from then on.",
-                Joining,
+                "the operator gave you if the league wants one. The answer has the code to use from then on.",
+                JoinArguments,
                 Joined,
                 tools.join,
                 repeatable=True,
@@ -97,7 +96,7 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
                 "wait_for_turn",
                 f"Wait until a move is wanted of you or the league is over, at most {MAX_WAIT_SECONDS:.0f} seconds. "
                 "If nothing has happened by then, the status is waiting: call it again.",
-                Waiting,
+                WaitArguments,
                 SeatState,
                 tools.wait,
                 only_reads=True,
@@ -105,15 +104,15 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
             typed_tool(
                 "submit_move",
                 "Make your move. It cannot be taken back.",
-                Moving,
+                MoveArguments,
                 Moved,
                 tools.submit,
             ),
             typed_tool(
                 "get_standings",
-                "The league's table as it stands. Needs no code.",
+                "The league's current table. Needs no code.",
                 Nothing,
-                Table,
+                PublicStandings,
                 tools.standings,
                 only_reads=True,
             ),
@@ -123,7 +122,7 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
                 name="play",
                 title="Play in the league",
                 description="Take a seat and play until the league is over.",
-                text=_play,
+                text=_play_prompt,
                 arguments={"name": "What to be called in the league", "code": "The seat's code, if there is one"},
             )
         ],
@@ -131,63 +130,66 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
 
 
 class _Tools:
+    """The functions behind the tools."""
+
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
-    async def join(self, given: Joining, visit: Visit) -> Struct:
+    async def join(self, arguments: JoinArguments, visit: Visit) -> Struct:
         try:
-            code, seat = await self._gateway.join(_code(given.code, visit), given.name, visit.peer.host)
+            code, seat = await self._gateway.join(_code(arguments.code, visit), arguments.name, visit.peer.host)
         except NotAllowed as refused:
             raise Refused(str(refused)) from None
         return Joined(code=code, state=seat.state())
 
-    async def wait(self, given: Waiting, visit: Visit) -> Struct:
-        seat = await self._seat(given.code, visit)
+    async def wait(self, arguments: WaitArguments, visit: Visit) -> Struct:
+        seat = await self._seat(arguments.code, visit)
         try:
             with self._gateway.counted_wait(seat, visit.peer.host, visit.line):
-                return await self._wait(seat, given, visit)
+                return await self._wait(seat, arguments, visit)
         except TooManyWaiting as refused:
             raise Refused(str(refused)) from None
 
-    async def _wait(self, seat: Seat, given: Waiting, visit: Visit) -> Struct:
+    async def _wait(self, seat: Seat, arguments: WaitArguments, visit: Visit) -> Struct:
         began = asyncio.get_running_loop().time()
-        while (waited := asyncio.get_running_loop().time() - began) < given.seconds:
-            state = await seat.wait(min(PROGRESS_SECONDS, given.seconds - waited))
+        while (waited := asyncio.get_running_loop().time() - began) < arguments.seconds:
+            state = await seat.wait(min(PROGRESS_SECONDS, arguments.seconds - waited))
             if seat.has_changed() or (visit.line is not None and visit.line.has_gone()):
                 return state
             waited = asyncio.get_running_loop().time() - began
-            await visit.progress(min(waited, given.seconds), given.seconds, "No move is wanted yet.")
+            await visit.progress(min(waited, arguments.seconds), arguments.seconds, "No move is wanted yet.")
         return seat.state()
 
-    async def submit(self, given: Moving, visit: Visit) -> Struct:
-        seat = await self._seat(given.code, visit)
+    async def submit(self, arguments: MoveArguments, visit: Visit) -> Struct:
+        seat = await self._seat(arguments.code, visit)
         try:
-            move = seat.submit(given.turn, given.move)
+            move = seat.submit(arguments.turn, arguments.move)
         except MoveRefused as refused:
             raise Refused(str(refused)) from None
         return Moved(move=move, say="Your move is made. Call wait_for_turn to hear of what follows.")
 
     async def standings(self, _given: Nothing, visit: Visit) -> Struct:
         try:
-            return await self._gateway.table(visit.peer.host)
+            return await self._gateway.standings(visit.peer.host)
         except NotAllowed as refused:
             raise Refused(str(refused)) from None
 
     async def _seat(self, code: str | None, visit: Visit) -> Seat:
-        shown = _code(code, visit)
-        if shown is None:
-            raise Refused("Which seat? Give its code, as join_league told it.")
+        seat_code = _code(code, visit)
+        if seat_code is None:
+            raise Refused("Which seat? Give its code, which join_league returned.")
         try:
-            return await self._gateway.seat(shown, visit.peer.host)
+            return await self._gateway.seat(seat_code, visit.peer.host)
         except NotAllowed as refused:
             raise Refused(str(refused)) from None
 
 
-def _code(given: str | None, visit: Visit) -> str | None:
-    return given or shown_in(visit.peer.query, "seat")
+def _code(code: str | None, visit: Visit) -> str | None:
+    """The code of a seat in a call, or else in the gateway's URL."""
+    return code or shown_in(visit.peer.query, "seat")
 
 
-def _play(arguments: Mapping[str, str]) -> str:
+def _play_prompt(arguments: Mapping[str, str]) -> str:
     name = f" You are called {arguments['name'][:50]!r}." if arguments.get("name") else " Choose a name."
     code = f" Your seat's code is {arguments['code'][:100]!r}." if arguments.get("code") else ""
     return (

@@ -1,7 +1,7 @@
-"""A seat: a whole player of the SDK, whose strategy is to wait for its owner.
+"""A seat: a whole player of the SDK, whose strategy is to wait for its owner's move.
 
-So all that a league asks of a player is answered as every player of ours answers it, and only the choice is held: until
-the owner makes a move, or until just before the time limit, when a legal move is made for it.
+The player answers everything else that a league asks by itself, as every player of ours does. Only the choice waits for
+the owner. If no move has come just before the time limit, the seat makes a legal move at random.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from leaguekit.protocol.messages import OwnRecord
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import NoAnswer, Peer
 
-# The player would else make the move itself, and complain of its strategy.
-SPARE_SECONDS = 0.1
-# So many matches are told to whoever looks at a seat.
+# The seat decides this long before the time limit. Otherwise the player would report that its strategy is too slow.
+MARGIN_SECONDS = 0.1
+# The latest matches in a seat's state.
 MAX_MATCHES = 20
 
 Status = Literal["your_turn", "waiting", "over", "not_registered"]
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class MoveRequest(Struct, frozen=True, kw_only=True):
     """A move that is wanted now."""
 
     turn: Annotated[str, Meta(description="Names this question: a move is submitted for it")]
@@ -51,7 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class SeatState(Struct, frozen=True, kw_only=True):
-    """How it stands in a seat."""
+    """The state of a seat, as its owner sees it."""
 
     status: Status
     say: Annotated[str, Meta(description="The same in a sentence, and what to do next")]
@@ -60,7 +60,7 @@ class SeatState(Struct, frozen=True, kw_only=True):
     player_id: str | None
     league_id: str | None
     round_id: int | None
-    asked: Annotated[Asked | None, Meta(description="The move that is wanted now, if one is")]
+    asked: Annotated[MoveRequest | None, Meta(description="The move that is wanted now, if one is")]
     record: OwnRecord
     matches: Annotated[list[PastMatch], Meta(description="The latest matches of this seat, the oldest first")]
     automatic: Annotated[list[str], Meta(description="Moves that were made for this seat, because none came in time")]
@@ -68,11 +68,11 @@ class SeatState(Struct, frozen=True, kw_only=True):
 
 
 class MoveRefused(Exception):
-    """A move is not taken; the text says why."""
+    """A move is refused; the text says why."""
 
 
 class _Turn:
-    """A question that waits for the owner."""
+    """A choice that waits for the owner's move."""
 
     def __init__(self, turn_id: str, ctx: Context) -> None:
         self.id = turn_id
@@ -81,7 +81,7 @@ class _Turn:
 
 
 class Seat:
-    """One seat. Whoever has its code asks how it stands, waits until that changes, and makes its moves."""
+    """One seat. Its owner asks for its state, waits for a change of that, and makes moves."""
 
     def __init__(self, name: str, world: World, manager_url: str, endpoint: str) -> None:
         self.agent = PlayerAgent(Player(name, self._choose), world, manager_url, endpoint, never_blocks=True)
@@ -90,7 +90,7 @@ class Seat:
         self._turns: dict[str, _Turn] = {}
         self._entropy = world.entropy
         self._automatic: deque[str] = deque(maxlen=MAX_MATCHES)
-        self._seen: tuple[Any, ...] = ()
+        self._last_seen: tuple[Any, ...] = ()
         self._changed = asyncio.Event()
         self._closing = asyncio.Event()
         self._registering: asyncio.Task[Identity] | None = None
@@ -103,10 +103,10 @@ class Seat:
     def manager_url(self) -> str:
         return self.agent.registrar.manager_url
 
-    # Its life in the league
+    # Playing in the league
 
     async def register(self) -> None:
-        """Come into the league, or back; whoever else waits for that waits for the same. Raises RegistrationRefused."""
+        """Register in the league, once for all that wait for it. Raises RegistrationRefused."""
         if self.agent.identity is not None:
             return
         if self._registering is None or self._registering.done():
@@ -117,11 +117,11 @@ class Seat:
             self.refused = refused
             raise
         finally:
-            self._tell()
+            self._notify()
         self.refused = None
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
-        """Answer a call of the league. Raises NoAnswer if the seat is closed meanwhile."""
+        """Answer a call of one of the league's agents. Raises NoAnswer if the seat is closed meanwhile."""
         answering = asyncio.ensure_future(self.agent.answer(request, peer))
         closing = asyncio.ensure_future(self._closing.wait())
         try:
@@ -132,10 +132,10 @@ class Seat:
         finally:
             for task in (answering, closing):
                 task.cancel()
-            self._look()
+            self._notify_if_changed()
 
     async def close(self) -> None:
-        """Hang up on whoever waits for a move: it will ask again, and another run of the gateway answers."""
+        """Close the connections of referees that wait for a move. They will ask the next run of the gateway again."""
         self._closing.set()
         self._changed.set()
         if self._registering is not None:
@@ -144,27 +144,27 @@ class Seat:
         await self.agent.close()
 
     async def _choose(self, ctx: Context) -> Any:
-        # By chance, so that nobody moves in a question of this run who was asked another one in the last.
+        # A random id, so that a move for a turn of the last run of the gateway is never taken for one of this run.
         turn = _Turn(f"{ctx.match_id}-{self._entropy(4).hex()}", ctx)
         self._turns[turn.id] = turn
-        self._tell()
+        self._notify()
         try:
-            async with asyncio.timeout(max(0.0, ctx.seconds_left - SPARE_SECONDS)):
+            async with asyncio.timeout(max(0.0, ctx.seconds_left - MARGIN_SECONDS)):
                 return await turn.move
         except TimeoutError:
             move = at_random(ctx) if ctx.valid_options else None
-            self._automatic.append(f"{ctx.match_id}: {_written(move)} was played for you, for no move came in time.")
+            self._automatic.append(f"{ctx.match_id}: {_as_json(move)} was played for you, for no move came in time.")
             return Move(move, "replaced", "no move came in time from the owner of the seat")
         finally:
             del self._turns[turn.id]
-            self._tell()
+            self._notify()
 
-    # Its owner
+    # Requests of the owner
 
     async def wait(self, seconds: float, version: int | None = None) -> SeatState:
-        """How it stands: as soon as a move is wanted or the league is over, or else after so many seconds.
+        """The state as soon as a move is wanted or the league is over, and after ``seconds`` at the latest.
 
-        With a ``version``, as soon as anything is no longer as it was then.
+        With a ``version``, the state as soon as it has another version.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -176,7 +176,7 @@ class Seat:
         return self.state()
 
     def has_changed(self, version: int | None = None) -> bool:
-        """Whether there is nothing to wait for."""
+        """Whether ``wait`` would return at once."""
         if self._closing.is_set():
             return True
         if version is not None:
@@ -184,7 +184,7 @@ class Seat:
         return self._status() in ("your_turn", "over") or self.refused is not None
 
     def submit(self, turn_id: str, move: Any) -> Any:
-        """Make a move: the legal one that was meant. Raises NotTaken."""
+        """Make a move, and return the legal move that it stands for. Raises MoveRefused."""
         turn = self._turns.get(turn_id)
         if turn is None or turn.move.done():
             newest = next(reversed(self._turns), None)
@@ -193,10 +193,10 @@ class Seat:
         options = turn.ctx.valid_options
         decision = validate_result(StrategyResult(move), turn.ctx, options)
         if decision.fault is not None:
-            # Who has only text to write with means the option that is written so.
-            named = [option for option in options if _written(option) == move or str(option) == move]
+            # A text means the option that is written like it: some clients can send nothing but texts.
+            named = [option for option in options if _as_json(option) == move or str(option) == move]
             if len(named) != 1:
-                raise MoveRefused(f"{_written(move)} is no legal move; these are: {_written(options)}.")
+                raise MoveRefused(f"{_as_json(move)} is not a legal move; these are: {_as_json(options)}.")
             decision = decision._replace(move=named[0])
         turn.move.set_result(decision.move)
         return decision.move
@@ -206,13 +206,13 @@ class Seat:
         matches = [*agent.history.values()]
         return SeatState(
             status=status,
-            say=self._said(status),
+            say=self._sentence(status),
             version=self.version,
             name=self.name,
             player_id=agent.player_id,
             league_id=agent.league_id,
             round_id=agent.round_id,
-            asked=self._asked(),
+            asked=self._move_request(),
             record=record_of(matches),
             matches=matches[-MAX_MATCHES:],
             automatic=[*self._automatic],
@@ -226,7 +226,7 @@ class Seat:
             return "over"
         return "waiting" if self.agent.identity is not None else "not_registered"
 
-    def _said(self, status: Status) -> str:
+    def _sentence(self, status: Status) -> str:
         if status == "your_turn":
             return "It is your turn: choose one of asked.valid_options and submit it for asked.turn."
         if status == "over":
@@ -236,13 +236,13 @@ class Seat:
             return f"You are not in the league: {self.refused or 'its manager has not answered yet.'}"
         return "No move is wanted now. Wait again: the league goes on by itself."
 
-    def _asked(self) -> Asked | None:
+    def _move_request(self) -> MoveRequest | None:
         turn = next((one for one in reversed(self._turns.values()) if not one.move.done()), None)
         if turn is None:
             return None
         ctx = turn.ctx
         names = {row.player_id: row.display_name for row in self.agent.standings}
-        return Asked(
+        return MoveRequest(
             turn=turn.id,
             match_id=ctx.match_id,
             round_id=ctx.round_id,
@@ -254,28 +254,28 @@ class Seat:
             move_type=ctx.move_type,
             valid_options=ctx.valid_options,
             position=ctx.view,
-            seconds_left=round(max(0.0, ctx.seconds_left - SPARE_SECONDS), 1),
+            seconds_left=round(max(0.0, ctx.seconds_left - MARGIN_SECONDS), 1),
         )
 
     def _rank(self) -> int | None:
         row = (self.agent.final or {}).get("standing")
         return None if row is None else int(row.rank)
 
-    def _look(self) -> None:
-        """Whether a call has changed anything: anybody may call, and most calls say nothing new."""
+    def _notify_if_changed(self) -> None:
+        """Notify the owner if a call has changed something. Most calls change nothing."""
         agent = self.agent
         seen = (agent.player_id, agent.round_id, len(agent.history), agent.finished.is_set(), id(agent.standings))
-        if seen != self._seen:
-            self._seen = seen
-            self._tell()
+        if seen != self._last_seen:
+            self._last_seen = seen
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.version += 1
         self._changed.set()
 
 
-def _written(value: Any) -> str:
-    """A value as it is written in JSON, cut where it is long."""
+def _as_json(value: Any) -> str:
+    """A value as JSON, shortened if it is long."""
     try:
         return msgspec.json.encode(value).decode()[:200]
     except (TypeError, ValueError, RecursionError):

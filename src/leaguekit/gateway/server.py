@@ -1,4 +1,4 @@
-"""All of a gateway at one address: the seats' and relays' calls and MCP at /mcp, and the page beside it."""
+"""The gateway's server: calls to seats and relays, and MCP, at /mcp; the page for browsers at the other paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.server.server import Limits, Server
 
-# A relay's question for calls waits here, and so do the calls for relays and for seats, and pings of relays.
+# The requests that may wait at a gateway: polls of relays, calls to relays and seats, and pings of relays.
 MAX_REQUESTS_PER_RELAY = 1 + GUARANTEED_CALLS + GUARANTEED_CALLS + MAX_UNKNOWN_CALLS
 MAX_REQUESTS = (
     MAX_CALLS
@@ -31,16 +31,16 @@ MAX_REQUESTS = (
 def gateway_server(
     gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
 ) -> Server:
-    """The gateway's server; called by its endpoint's name or others."""
-    allowances, most = RateLimiter(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
+    """The server of a gateway. It answers to the host name of its endpoint, and to other ``names``."""
+    allowances, max_bytes = RateLimiter(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
     return Server(
-        allowances.limit(gateway.answer, player_refusal, most),
+        allowances.limit(gateway.answer, player_refusal, max_bytes),
         sockets=[served],
-        max_bytes=most,
-        too_large=too_large_answer(player_refusal, most, f", and {MAX_BYTES:,} {UNKNOWN}"),
+        max_bytes=max_bytes,
+        too_large=too_large_answer(player_refusal, max_bytes, f", and {MAX_BYTES:,} {UNKNOWN}"),
         admits=gateway.admits,
         app=gateway_app(gateway, allowances),
-        mcp=limited_mcp_app(lambda: gateway_mcp_surface(gateway), allowances, most),
+        mcp=limited_mcp_app(lambda: gateway_mcp_surface(gateway), allowances, max_bytes),
         names=[*names_of(gateway.endpoint), *names],
         endpoint=gateway.endpoint,
         proxies=proxies,

@@ -1,10 +1,10 @@
-"""What the dashboard's API streams, and answers are made of: shapes that a page, a report or a program may rely on.
+"""Types of the stream's events, and of what several pages of the API have in common.
 
-An allow-list: nothing leaves through the web but what stands here and in ``page_shapes``. There are no endpoints,
-codes, tokens and seeds in it (the league's seed is told when the league is over), and no choices before a match has
+They are an allow-list. The web shows nothing but the fields of these types and of those in ``page_types``. None of them
+is an endpoint, a code or a token. The league's seed is shown once the league is over, and choices once the match has
 ended.
 
-Times are ISO 8601 in UTC; ``seq`` is the number of the last event in what is shown.
+Times are ISO 8601 in UTC. ``seq`` is the number of the last event that the data include.
 """
 
 from __future__ import annotations
@@ -17,62 +17,65 @@ from leaguekit.protocol.fields import AgentState, LeagueState, MatchState, Resul
 from leaguekit.protocol.ids import Role
 
 
-def told(sentence: str) -> Meta:
+def described(sentence: str) -> Meta:
+    """The description of a field in the JSON Schema."""
     return Meta(description=sentence)
 
 
-Seq = Annotated[int, told("The number of the last event in what is shown")]
+Seq = Annotated[int, described("The number of the last event in what is shown")]
 DecidedBy = Literal["referee", "manager", "operator"]
 MatchStatus = Literal["scheduled", "waiting", "in_play", "held", "ended"]
 
 
-class Shape(Struct, kw_only=True):
+class JsonObject(Struct, kw_only=True):
     """A JSON object."""
 
 
-class Who(Shape):
+class AgentName(JsonObject):
     """An agent by its id and the name it gave itself."""
 
     id: str
     name: str
 
 
-class Champion(Shape):
-    """Who leads the final table."""
+class Champion(JsonObject):
+    """The leader of the final table."""
 
     id: str
     name: str
     points: int
 
 
-class LeagueView(Shape):
-    """The league as it stands."""
+class LeagueView(JsonObject):
+    """The current state of the league."""
 
     league_id: str
     game_type: str
-    pure_chance: Annotated[bool, told("Whether luck alone decides between any two players")]
+    pure_chance: Annotated[bool, described("Whether luck alone decides between any two players")]
     state: LeagueState
     paused: bool
-    round: Annotated[int, told("The round announced last; 0 before the first")]
+    round: Annotated[int, described("The round announced last; 0 before the first")]
     total_rounds: int
     matches_played: int
     total_matches: int
     players: int
     referees: int
-    starts_at: Annotated[str | None, told("When the league, or the round announced last, begins; null if not set")]
-    waits_for: Annotated[list[str], told("What the league cannot go on without, in words")]
+    starts_at: Annotated[str | None, described("When the league, or the round announced last, begins; null if not set")]
+    waits_for: Annotated[list[str], described("What the league cannot go on without, in words")]
     created_at: str | None
     started_at: str | None
     ended_at: str | None
-    champion: Annotated[Champion | None, told("Once the league is over")]
-    seed_hex: Annotated[str | None, told("What all draws were made from; once the league is over")]
-    seed_commitment: Annotated[str, told("The SHA-256 of seed_hex, from the beginning")] = ""
-    order: Annotated[str, told("What decides the order of the table, in words")] = ""
-    first: Annotated[str | None, told("Which player is first, or which players are, in words; null before play")] = None
-    ties: Annotated[list[str], told("What decided between players with equal points, in words")] = []
+    champion: Annotated[Champion | None, described("Once the league is over")]
+    seed_hex: Annotated[str | None, described("What all draws were made from; once the league is over")]
+    seed_commitment: Annotated[str, described("The SHA-256 of seed_hex, from the beginning")] = ""
+    order: Annotated[str, described("What decides the order of the table, in words")] = ""
+    first: Annotated[
+        str | None, described("Which player is first, or which players are, in words; null before play")
+    ] = None
+    ties: Annotated[list[str], described("What decided between players with equal points, in words")] = []
 
 
-class StandingRow(Shape):
+class StandingRow(JsonObject):
     """A row of the table."""
 
     rank: int
@@ -85,60 +88,60 @@ class StandingRow(Shape):
     technical_losses: int
     points: int
     movement: Annotated[
-        int | None, told("Ranks gained (below 0: lost) since the round before was over; null in the first")
+        int | None, described("Ranks gained (below 0: lost) since the round before was over; null in the first")
     ]
     state: AgentState
-    out: Annotated[str | None, told("WITHDRAWAL or DISQUALIFICATION, for who has left")]
-    shown_rank: Annotated[str, told("1= for players who are equal in everything but the lot or the id")] = ""
+    out: Annotated[str | None, described("WITHDRAWAL or DISQUALIFICATION, for a player that has left")]
+    shown_rank: Annotated[str, described("1= for players who are equal in everything but the lot or the id")] = ""
     decided_by: Annotated[
-        str | None, told("The tie-break between this player and the one before it; null if points decided")
+        str | None, described("The tie-break between this player and the one before it; null if points decided")
     ] = None
     head_to_head: Annotated[
-        int | None, told("Points in the matches among the players with equal points; null where it was not needed")
+        int | None, described("Points in the matches among the players with equal points; null where it was not needed")
     ] = None
     sonneborn_berger: Annotated[
-        float | None, told("Points of beaten opponents, half of those drawn with; null where it was not needed")
+        float | None, described("Points of beaten opponents, half of those drawn with; null where it was not needed")
     ] = None
 
 
-class MatchRow(Shape):
-    """A match in a list; from ``winner`` on only once it has ended."""
+class MatchRow(JsonObject):
+    """A match in a list. The fields from ``winner`` on are set once it has ended."""
 
     match_id: str
     round_id: int
-    a: Who
-    b: Who
+    a: AgentName
+    b: AgentName
     status: MatchStatus
     referee_id: str | None = None
-    attempt: Annotated[int, told("0 before the first")] = 0
+    attempt: Annotated[int, described("0 before the first")] = 0
     ended_at: str | None = None
-    winner: Annotated[str | None, told("The winner's id; null for none")] = None
-    points: Annotated[tuple[int, int] | None, told("Of a and of b")] = None
+    winner: Annotated[str | None, described("The winner's id; null for none")] = None
+    points: Annotated[tuple[int, int] | None, described("Of a and of b")] = None
     result: ResultStatus | None = None
-    ruling: Annotated[str | None, told("From the closed list of rulings")] = None
-    choices: Annotated[tuple[str | None, str | None] | None, told("Of a and of b")] = None
+    ruling: Annotated[str | None, described("From the closed list of rulings")] = None
+    choices: Annotated[tuple[str | None, str | None] | None, described("Of a and of b")] = None
     drawn_number: int | None = None
-    reason: Annotated[str | None, told("Why it ended so, in words")] = None
+    reason: Annotated[str | None, described("Why it ended so, in words")] = None
     decided_by: DecidedBy | None = None
 
 
-class InPlay(Shape):
-    """A match in play. A referee that is not ours tells no stage."""
+class InPlay(JsonObject):
+    """A match in play. Only our own referees report its stage."""
 
     match_id: str
     round_id: int
-    a: Who
-    b: Who
+    a: AgentName
+    b: AgentName
     referee_id: str | None
     attempt: int
-    since: Annotated[str | None, told("When the attempt was given out")]
+    since: Annotated[str | None, described("When the attempt was given out")]
     stage: MatchState | None = None
     stage_since: str | None = None
-    deadline: Annotated[str | None, told("When the stage ends at the latest")] = None
-    arrived: Annotated[list[str], told("Who has come to the match")] = []
+    deadline: Annotated[str | None, described("When the stage ends at the latest")] = None
+    arrived: Annotated[list[str], described("The players that have come to the match")] = []
 
 
-class AgentListRow(Shape):
+class AgentListRow(JsonObject):
     """An agent in a list."""
 
     id: str
@@ -146,15 +149,15 @@ class AgentListRow(Shape):
     name: str
     state: AgentState
     out: str | None = None
-    playing: Annotated[list[str], told("The matches that it plays, or has in hand, now")] = []
+    playing: Annotated[list[str], described("The matches that it plays or referees now")] = []
 
 
-class NewsItem(Shape):
+class NewsItem(JsonObject):
     """An event in words."""
 
     number: int
     at: str
-    event: Annotated[str, told("The event's type")]
+    event: Annotated[str, described("The event's type")]
     text: str
     match_id: str | None = None
     agent_id: str | None = None
@@ -164,24 +167,25 @@ class NewsItem(Shape):
 # The stream
 
 
-class Live(Shape):
-    """All that the front page shows, and what the stream's event ``snapshot`` carries.
+class Live(JsonObject):
+    """Everything on the front page, and the data of the stream's event ``snapshot``.
 
-    Standings are the first 100 ranks; results and news the latest 20 each. That a match began or ended is no news.
+    Standings are the first 100 ranks. Results and news are the latest 20 each. The beginning and the end of a match are
+    not among the news.
     """
 
     seq: Seq
-    now: Annotated[str, told("The manager's clock")]
+    now: Annotated[str, described("The manager's clock")]
     league: LeagueView
-    standings: Annotated[dict[str, StandingRow], told("By player")]
-    playing: Annotated[dict[str, InPlay], told("By match")]
-    results: Annotated[dict[str, MatchRow], told("By match; the latest by ended_at")]
-    agents: Annotated[dict[str, AgentListRow], told("By id: all referees, and the players in the standings shown")]
-    news: Annotated[dict[str, NewsItem], told("By number")]
+    standings: Annotated[dict[str, StandingRow], described("By player")]
+    playing: Annotated[dict[str, InPlay], described("By match")]
+    results: Annotated[dict[str, MatchRow], described("By match; the latest by ended_at")]
+    agents: Annotated[dict[str, AgentListRow], described("By id: all referees, and the players in the standings shown")]
+    news: Annotated[dict[str, NewsItem], described("By number")]
 
 
-class ChangedItems(Shape, omit_defaults=True):
-    """Items of ``Live`` that are new or changed; ``league`` whole."""
+class ChangedItems(JsonObject, omit_defaults=True):
+    """Items of ``Live`` that are new or changed. ``league`` is complete."""
 
     league: LeagueView | None = None
     standings: dict[str, StandingRow] = {}
@@ -191,7 +195,7 @@ class ChangedItems(Shape, omit_defaults=True):
     news: dict[str, NewsItem] = {}
 
 
-class RemovedKeys(Shape, omit_defaults=True):
+class RemovedKeys(JsonObject, omit_defaults=True):
     """Keys of ``Live`` that are no longer there."""
 
     standings: list[str] = []
@@ -201,8 +205,11 @@ class RemovedKeys(Shape, omit_defaults=True):
     news: list[str] = []
 
 
-class Change(Shape, omit_defaults=True):
-    """What the stream's event ``change`` carries: put every item of ``set`` in its place, and take away ``drop``."""
+class Change(JsonObject, omit_defaults=True):
+    """The data of the stream's event ``change``.
+
+    The client puts every item of ``set`` in its place, and removes the keys in ``drop``.
+    """
 
     seq: Seq
     now: str
@@ -210,7 +217,7 @@ class Change(Shape, omit_defaults=True):
     drop: RemovedKeys | UnsetType = UNSET
 
 
-class Problem(Shape):
-    """Why a request has no answer."""
+class Problem(JsonObject):
+    """The reason why a request has no answer."""
 
     error: str

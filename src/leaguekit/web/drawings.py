@@ -1,7 +1,7 @@
-"""Games drawn from their plain views, as SVG that takes its colours from the page.
+"""Drawings of games as SVG, from their plain views. The colours come from the page's style sheet.
 
-A game that has no drawing here is shown by its moves. The views are our own games', made again from results; a view
-that is not as expected has no drawing.
+A game without a drawing here is shown by its moves. The views are made by our own games when a result is replayed. A
+view with unexpected content has no drawing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 _CELL = 30
-# The grid and the two marks, drawn once a page.
+# The grid and the two marks. A page contains them once.
 SYMBOLS = (
     '<svg class="symbols" aria-hidden="true"><symbol id="ttt-grid" viewBox="0 0 90 90">'
     '<path d="M30 3V87M60 3V87M3 30H87M3 60H87"/></symbol>'
@@ -20,7 +20,7 @@ SYMBOLS = (
 
 
 def drawing(game_type: str, view: dict[str, Any]) -> str | None:
-    """A position as the public may see it; None if there is no drawing of it. The page must hold ``SYMBOLS`` once."""
+    """A public view of a position; None if there is no drawing of it. The page must contain ``SYMBOLS`` once."""
     draw = _DRAWINGS.get(game_type)
     return None if draw is None else draw(view)
 

@@ -1,4 +1,7 @@
-"""What the evidence in referees' reports says about players beside what the league counts: errors and times."""
+"""Counts of what the evidence in referees' reports says about each player: errors, answer times and repairs.
+
+The league's own state counts requests. These counts are kept beside it, for the pages.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,15 @@ from leaguekit.protocol.errors import CATALOGUE
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.web.page_types import ErrorRow, Times
 
-# Seconds: players have up to 30 to answer.
+# Seconds. Players have up to 30 to answer.
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 INVALID_CHOICES = ("E004", "E057")
 
 
 @dataclass(slots=True)
 class _Error:
+    """How often an error occurred, and the latest occurrence."""
+
     count: int = 0
     at: str = ""
     match_id: str = ""
@@ -28,25 +33,27 @@ class _Error:
 
 
 @dataclass(slots=True)
-class Tally:
-    """One player's. ``good`` counts its good answers by kind, ``errors`` its bad ones by code."""
+class EvidenceCounts:
+    """The counts of one player."""
 
+    # Good answers by kind, and errors by code.
     good: Counter[str] = field(default_factory=Counter)
     errors: dict[str, _Error] = field(default_factory=dict)
     times: Histogram = field(default_factory=lambda: Histogram(BOUNDS))
-    # Notices of the manager that it left unanswered.
+    # Notices of the manager that the player left unanswered.
     missed: int = 0
-    # Since when each of its matches has had a wrong answer in it, and how long it took to mend that.
+    # When the first of the latest matches in a row ended that each had a wrong answer in it.
     broken_since: datetime | None = None
+    # How often such a row ended with a match without a wrong answer, and how long all of them lasted.
     repaired: int = 0
     repair_seconds: float = 0.0
 
-    def failed(self, *codes: str) -> int:
+    def error_count(self, *codes: str) -> int:
         return sum(self.errors[code].count for code in codes if code in self.errors)
 
     @property
-    def has_all(self) -> bool:
-        """Whether it has answered every kind of request well, and its latest match too."""
+    def answers_everything(self) -> bool:
+        """Whether it has answered every kind of request well, and gave no wrong answer in its latest match."""
         return self.good["joined"] > 0 and self.good["moved"] > 0 and self.broken_since is None
 
     def error_rows(self) -> list[ErrorRow]:
@@ -62,12 +69,12 @@ class Tally:
                 last_at=error.at,
                 last_match=error.match_id,
             )
-            for code, error in sorted(self.errors.items(), key=lambda one: -one[1].count)
+            for code, error in sorted(self.errors.items(), key=lambda item: -item[1].count)
         ]
 
-    def take(self, told: PlayerEvidence, at: str, match_id: str) -> None:
-        """Count what a referee tells of one match."""
-        for noted in told.events:
+    def add(self, evidence: PlayerEvidence, at: str, match_id: str) -> None:
+        """Count the evidence about one match."""
+        for noted in evidence.events:
             if noted.what in ACCEPTED:
                 self.good[noted.what] += 1
             elif noted.is_error:
@@ -75,15 +82,15 @@ class Tally:
                 error.count += 1
                 error.at, error.match_id = at, match_id
                 if noted.is_wrong:
-                    error.detail = None if told.last_wrong is None else remove_addresses(told.last_wrong)
+                    error.detail = None if evidence.last_wrong is None else remove_addresses(evidence.last_wrong)
             else:
                 continue
             if noted.ask is not None and noted.asked_at is not None and noted.what not in (TIMEOUT, UNREACHABLE):
                 self.times.add(max(0.0, noted.at - noted.asked_at))
-        if told.events:
-            self._mend(at, was_wrong=any(noted.is_wrong for noted in told.events))
+        if evidence.events:
+            self._count_repair(at, was_wrong=any(noted.is_wrong for noted in evidence.events))
 
-    def _mend(self, at: str, *, was_wrong: bool) -> None:
+    def _count_repair(self, at: str, *, was_wrong: bool) -> None:
         if was_wrong and self.broken_since is None:
             self.broken_since = times.parse_timestamp(at)
         elif not was_wrong and self.broken_since is not None:
@@ -92,22 +99,20 @@ class Tally:
             self.broken_since = None
 
 
-class EvidenceCountsByPlayer(dict[str, Tally]):
-    """The tallies of all players, by id."""
+class EvidenceCountsByPlayer(dict[str, EvidenceCounts]):
+    """The counts of all players, by id. A player that has none yet gets counts of zero."""
 
-    def of(self, player_id: str) -> Tally:
-        tally = self.get(player_id)
-        if tally is None:
-            tally = self[player_id] = Tally()
-        return tally
+    def __missing__(self, player_id: str) -> EvidenceCounts:
+        counts = self[player_id] = EvidenceCounts()
+        return counts
 
-    def take(self, recorded: ResultRecorded) -> None:
-        """Count what a report tells."""
-        for player, told in read_evidence(recorded.result.details).items():
-            self.of(player).take(told, recorded.at, recorded.match_id)
+    def add(self, recorded: ResultRecorded) -> None:
+        """Count the evidence in a report."""
+        for player, evidence in read_evidence(recorded.result.details).items():
+            self[player].add(evidence, recorded.at, recorded.match_id)
 
 
-def times_of(histogram: Histogram) -> Times:
+def answer_times(histogram: Histogram) -> Times:
     return Times(
         answers=histogram.count,
         median=histogram.quantile(0.5),
@@ -117,11 +122,11 @@ def times_of(histogram: Histogram) -> Times:
     )
 
 
-def together(histograms: list[Histogram]) -> Histogram:
-    """All of them as one."""
-    whole = Histogram(BOUNDS)
-    whole.counts = [sum(counts) for counts in zip(whole.counts, *(one.counts for one in histograms), strict=True)]
-    whole.count = sum(one.count for one in histograms)
-    whole.sum = sum(one.sum for one in histograms)
-    whole.longest = max((one.longest for one in histograms), default=0.0)
-    return whole
+def merge_histograms(histograms: list[Histogram]) -> Histogram:
+    """One histogram of everything that several have counted."""
+    merged = Histogram(BOUNDS)
+    merged.counts = [sum(counts) for counts in zip(merged.counts, *(one.counts for one in histograms), strict=True)]
+    merged.count = sum(one.count for one in histograms)
+    merged.sum = sum(one.sum for one in histograms)
+    merged.longest = max((one.longest for one in histograms), default=0.0)
+    return merged

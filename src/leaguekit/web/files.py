@@ -1,15 +1,15 @@
-"""The page's own files, from the package: read once, compressed once, and sent again only when they have changed."""
+"""The files of a web page, from the package: read and compressed once, and sent again only when they have changed."""
 
 from __future__ import annotations
 
 import gzip
 from functools import cache
-from hashlib import blake2b
 from importlib.resources import files
 from typing import NamedTuple
 
-# Names are looked up in a list of what there is: no path that is asked for ever reaches the disk.
-TYPES = {
+from leaguekit.web.responses import Content, etag_of
+
+CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -18,34 +18,35 @@ TYPES = {
     "png": "image/png",
     "woff2": "font/woff2",
 }
-_COMPRESSED = ("png", "woff2")
+_ALREADY_COMPRESSED = ("png", "woff2")
 
 
-class File(NamedTuple):
+class PageFile(NamedTuple):
     """A file as it is sent."""
 
-    content: bytes
-    compressed: bytes | None
+    content: Content
     content_type: str
-    etag: str
 
 
 @cache
-def page_files(package: str = "leaguekit.web") -> dict[str, File]:
-    """All files of a package's page, by their names below static/."""
-    found: dict[str, File] = {}
+def page_files(package: str = "leaguekit.web") -> dict[str, PageFile]:
+    """All files below a package's static/, by their names there.
+
+    A name that a client asks for is looked up here. It is never used as a path on the disk.
+    """
+    found: dict[str, PageFile] = {}
     folders = [("", files(package).joinpath("static"))]
     while folders:
         prefix, folder = folders.pop()
         for entry in folder.iterdir():
-            kind = entry.name.rpartition(".")[2]
+            extension = entry.name.rpartition(".")[2]
             if entry.is_dir():
                 folders.append((f"{prefix}{entry.name}/", entry))
-            elif kind in TYPES:
-                found[prefix + entry.name] = _file(entry.read_bytes(), kind)
+            elif extension in CONTENT_TYPES:
+                found[prefix + entry.name] = _page_file(entry.read_bytes(), extension)
     return found
 
 
-def _file(content: bytes, kind: str) -> File:
-    compressed = None if kind in _COMPRESSED else gzip.compress(content, mtime=0)
-    return File(content, compressed, TYPES[kind], f'W/"{blake2b(content, digest_size=9).hexdigest()}"')
+def _page_file(body: bytes, extension: str) -> PageFile:
+    compressed = None if extension in _ALREADY_COMPRESSED else gzip.compress(body, mtime=0)
+    return PageFile(Content(body, compressed, etag_of(body)), CONTENT_TYPES[extension])

@@ -1,4 +1,4 @@
-"""HTML in which whatever agents wrote is text: nothing gets into a page but by these few functions."""
+"""Functions that put texts of agents into HTML. Every such text goes through one of them, so it is never markup."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from leaguekit.league.sentences import PLAYER
 from leaguekit.protocol.plain_text import sanitize_line
 
 
-def text(value: object) -> str:
-    """A text for an element or a quoted attribute; what cannot be seen becomes visible."""
+def escape_text(value: object) -> str:
+    """A text for an element or a quoted attribute. Invisible characters become visible."""
     return escape(sanitize_line(value))
 
 
-def name(value: object) -> str:
-    """A name, kept apart from its surroundings: it may be written from right to left."""
-    return f"<bdi>{text(value)}</bdi>"
+def isolate_name(value: object) -> str:
+    """A name in an element of its own: if it is written from right to left, the text around it is not."""
+    return f"<bdi>{escape_text(value)}</bdi>"
 
 
-def told(sentence: str | None, names: Mapping[str, str]) -> str:
-    """A sentence that speaks of players by their ids, with their names before those."""
+def insert_names(sentence: str | None, names: Mapping[str, str]) -> str:
+    """A sentence with the name of each player before its id."""
     parts = PLAYER.split(sentence or "")
-    return "".join(f"{name(names[part])} ({part})" if part in names else text(part) for part in parts)
+    return "".join(f"{isolate_name(names[part])} ({part})" if part in names else escape_text(part) for part in parts)

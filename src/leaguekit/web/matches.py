@@ -1,4 +1,4 @@
-"""The page of one match: what is in the log about it, its transcript, the game step by step, and what was verified."""
+"""The page of one match: its events, its transcript, the game step by step, and what the manager verified."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from leaguekit.protocol.messages import MatchProgress, MatchTranscript, ResultDe
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.referee.transcripts import describe_message
 from leaguekit.store.base import LogReader
-from leaguekit.web import rows
 from leaguekit.web.page_types import Draw, MatchPage, Message, Step, Verification
 from leaguekit.web.pages import NotFound
 from leaguekit.web.projection import Projection, news_item
+from leaguekit.web.rows import in_play_row, match_row, move_counts
 
-# A match that was voided and played again and again has more events than anybody reads.
+# A match that was voided and replayed many times has more events than anybody reads.
 MAX_NEWS = 50
-# What of a message is shown, beside its type: nothing that opens anything, or says where anybody is.
-SHOWN = (
+# The public fields of a message, beside its type: no secrets and no addresses.
+PUBLIC_FIELDS = (
     "role_in_match",
     "opponent_id",
     "accept",
@@ -50,47 +50,49 @@ SHOWN = (
     "status",
     "timestamp",
 )
-# Why a call came to nothing, without the address that it went to.
+# Failed calls, without the address that was called.
 _FAILURES = {"E001": "E001: no answer in time", "E009": "E009: could not be reached"}
 
 
-async def match_page(shown: Projection, ledger: Ledger, match_id: str, progress: MatchProgress | None) -> MatchPage:
-    """All that everybody may know of a match. Raises NotThere."""
-    league = shown.league
+async def match_page(
+    projection: Projection, ledger: Ledger, match_id: str, progress: MatchProgress | None
+) -> MatchPage:
+    """Everything public about a match. Raises NotFound."""
+    league = projection.league
     match = league.matches.get(match_id)
     if match is None:
         there_are = "they are called R1M1, R1M2 …" if league.matches else "there is no schedule yet"
         raise NotFound(f"There is no match {match_id[:50]} in this league; {there_are}.")
     page = MatchPage(
-        seq=shown.number,
-        match=rows.match_row(league, match),
+        seq=projection.number,
+        match=match_row(league, match),
         game_type=league.settings.game_type,
-        in_play=rows.in_play(league, match, progress) if match.in_play else None,
+        in_play=in_play_row(league, match, progress) if match.in_play else None,
         voids=match.voids,
         flags=remove_addresses(list(league.flags.get(match_id, ()))),
         evidence=None,
         draw=None,
         verification=None,
         moves={},
-        steps=[] if match.outcome is None else steps(league.settings.game_type, match.outcome),
+        steps=[] if match.outcome is None else game_steps(league.settings.game_type, match.outcome),
         messages=[],
         news=[],
     )
-    has_ended, numbers, reader = match.has_ended, shown.story(match_id)[-MAX_NEWS:], ledger.log
-    # The latest of these events may not have been written yet.
+    has_ended, numbers, reader = match.has_ended, projection.event_numbers(match_id)[-MAX_NEWS:], ledger.log
+    # The latest of these events may not be in the log yet.
     await ledger.settled()
     events = [(number, await _event(reader, number)) for number in numbers]
     page.news = [news_item(number, event) for number, event in events]
     if has_ended:
         recorded = next((event for _, event in reversed(events) if isinstance(event, e.ResultRecorded)), None)
         transcript = await _transcript(reader, match_id)
-        page.messages = [] if transcript is None else [message(entry) for entry in transcript.entries]
+        page.messages = [] if transcript is None else [public_message(entry) for entry in transcript.entries]
         if recorded is not None:
             details = recorded.result.details
             page.evidence = None if details.evidence is UNSET else remove_addresses(details.evidence)
             page.draw = _draw(details)
-            page.moves = {name: rows.moves(origins) for name, origins in (details.move_origins or {}).items()}
-            page.verification = _verified(shown, match, recorded, transcript)
+            page.moves = {name: move_counts(origins) for name, origins in (details.move_origins or {}).items()}
+            page.verification = _verification(projection, match, recorded, transcript)
     return page
 
 
@@ -104,21 +106,21 @@ async def _transcript(reader: LogReader, match_id: str) -> MatchTranscript | Non
     return None if kept is None else msgspec.json.decode(kept, type=MatchTranscript)
 
 
-def message(entry: TranscriptEntry) -> Message:
-    """An entry of a transcript, without what opens anything or says where anybody is."""
+def public_message(entry: TranscriptEntry) -> Message:
+    """An entry of a transcript, without secrets and addresses."""
     kind = "" if entry.message_type is UNSET else entry.message_type
-    said = {} if entry.body is UNSET else entry.body
-    body = remove_addresses({name: said[name] for name in SHOWN if name in said})
+    fields = {} if entry.body is UNSET else entry.body
+    body = remove_addresses({name: fields[name] for name in PUBLIC_FIELDS if name in fields})
     note = "" if entry.note is UNSET else entry.note
     if entry.what == "failed":
         note = _FAILURES.get(note[:4], note)
-    words = [one for one in (describe_message(kind, body) if kind else "", remove_addresses(note)) if one]
+    sentences = [one for one in (describe_message(kind, body) if kind else "", remove_addresses(note)) if one]
     return Message(
         seconds=entry.seconds,
         what=entry.what,
         player_id=None if entry.player_id is UNSET else entry.player_id,
         message_type=kind or None,
-        text="; ".join(words),
+        text="; ".join(sentences),
         body=body,
     )
 
@@ -132,12 +134,12 @@ def _draw(details: ResultDetails) -> Draw | None:
     return Draw(number=number, commitment=details.draw_commitment, nonce=nonce, opens=is_open)
 
 
-def _verified(
-    shown: Projection, match: Match, recorded: e.ResultRecorded, transcript: MatchTranscript | None
+def _verification(
+    projection: Projection, match: Match, recorded: e.ResultRecorded, transcript: MatchTranscript | None
 ) -> Verification:
-    settings = shown.league.settings
+    settings = projection.league.settings
     seed = None if settings.seed_hex is None else bytes.fromhex(settings.seed_hex)
-    has_seed = not shown.league.referees[recorded.referee_id].shows_own_token
+    has_seed = not projection.league.referees[recorded.referee_id].shows_own_token
     judged = judge(settings.game_type, match, recorded.attempt, recorded.result, seed, has_seed=has_seed)
     faults = judged.faults
     if transcript is not None and transcript.attempt == recorded.attempt:
@@ -151,15 +153,15 @@ def _verified(
     )
 
 
-def steps(game_type: str, outcome: Outcome) -> list[Step]:
-    """The game played again as far as its moves are known; nothing where it cannot be."""
+def game_steps(game_type: str, outcome: Outcome) -> list[Step]:
+    """The game played again as far as its moves are known; empty if it cannot be."""
     if (game := GAMES.get(game_type)) is None:
         return []
     choices: dict[Side, str | None] = {"A": outcome.choice_a, "B": outcome.choice_b}
     left = {side: [*(game.moves(choice) or ())] if choice else [] for side, choice in choices.items()}
     try:
         position = game.start(outcome.drawn_number)
-        taken = [Step(moves={}, view=game.view(position, None))]
+        steps = [Step(moves={}, view=game.view(position, None))]
         while game.outcome(position) is None:
             sides = game.to_move(position)
             if not all(left[side] for side in sides):
@@ -168,8 +170,8 @@ def steps(game_type: str, outcome: Outcome) -> list[Step]:
             if any(game.fault(position, side, move) for side, move in moves.items()):
                 break
             position = game.play(position, moves)
-            taken.append(Step(moves=dict(moves.items()), view=game.view(position, None)))
+            steps.append(Step(moves=dict(moves.items()), view=game.view(position, None)))
     except (ValueError, TypeError, LookupError):
-        # Whatever a referee reported, the rest of the page is shown.
+        # Whatever a referee reported, the rest of the page is projection.
         return []
-    return taken
+    return steps

@@ -1,8 +1,8 @@
-"""The API's description for programs, as OpenAPI 3.1: from the table of routes and the shapes of their answers."""
+"""The OpenAPI 3.1 description of the dashboard's API, generated from the table of routes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,28 +10,28 @@ import msgspec
 from leaguekit import __version__
 from leaguekit.manager.operator import METHOD, Operation
 from leaguekit.web import api_types
+from leaguekit.web.parameters import Parameter
 
 
-class Parameter(NamedTuple):
-    """What may stand in a path or behind its ?."""
+class PageDescription(NamedTuple):
+    """The description of a route that answers with a JSON object."""
 
-    name: str
-    about: str
-    default: int | None = None
-    most: int | None = None
-
-
-class Described(NamedTuple):
-    """One thing that can be asked for."""
-
-    path: str
-    about: str
-    shape: type[api_types.Shape]
+    summary: str
+    response_type: type[api_types.JsonObject]
     parameters: tuple[Parameter, ...] = ()
 
 
-_MORE: tuple[type[msgspec.Struct], ...] = (api_types.Live, api_types.Change, api_types.Problem, Operation)
-_PROBLEMS = {
+class StreamDescription(NamedTuple):
+    """The description of a route that answers with a stream of events, and the type of each event's data."""
+
+    summary: str
+    text: str
+    event_types: dict[str, type[api_types.JsonObject]]
+
+
+Description = PageDescription | StreamDescription
+
+_ERRORS = {
     "400": "A parameter is wrong",
     "403": "A page of another site asks",
     "404": "There is no such thing",
@@ -40,15 +40,24 @@ _PROBLEMS = {
 }
 
 
-def document(endpoints: Iterable[Described]) -> dict[str, Any]:
-    """The whole description."""
-    described = list(endpoints)
-    kinds: list[type[msgspec.Struct]] = list(dict.fromkeys([*(one.shape for one in described), *_MORE]))
-    references, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    of_kind = dict(zip(kinds, references, strict=True))
-    paths: dict[str, Any] = {one.path: {"get": _operation(one, of_kind)} for one in described}
-    paths["/events"] = {"get": _stream(of_kind)}
-    paths["/mcp"] = {"post": _operator(of_kind[Operation])}
+def openapi_document(descriptions: Mapping[str, Description]) -> dict[str, Any]:
+    """The whole document, for the routes with these paths, and for POST /mcp."""
+    types: dict[type[msgspec.Struct], None] = {}
+    for description in descriptions.values():
+        if isinstance(description, PageDescription):
+            types[description.response_type] = None
+        else:
+            types |= dict.fromkeys(description.event_types.values())
+    types |= dict.fromkeys((api_types.Problem, Operation))
+    references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    schemas = dict(zip(types, references, strict=True))
+    paths: dict[str, Any] = {}
+    for path, description in descriptions.items():
+        if isinstance(description, PageDescription):
+            paths[path] = {"get": _page(path, description, schemas)}
+        else:
+            paths[path] = {"get": _stream(path, description, schemas)}
+    paths["/mcp"] = {"post": _operator(schemas[Operation])}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -61,55 +70,53 @@ def document(endpoints: Iterable[Described]) -> dict[str, Any]:
     }
 
 
-def _operation(one: Described, of_kind: dict[type, Any]) -> dict[str, Any]:
+def _page(path: str, page: PageDescription, schemas: dict[type, Any]) -> dict[str, Any]:
     return {
-        "summary": one.about,
-        "operationId": _name(one.path),
-        "parameters": [_parameter(one.path, parameter) for parameter in one.parameters],
-        "responses": {"200": _json(one.about, of_kind[one.shape]), "304": {"description": "Not changed"}}
-        | {status: _json(about, of_kind[api_types.Problem]) for status, about in _PROBLEMS.items()},
+        "summary": page.summary,
+        "operationId": _operation_id(path),
+        "parameters": [_parameter(path, parameter) for parameter in page.parameters],
+        "responses": {"200": _json(page.summary, schemas[page.response_type]), "304": {"description": "Not changed"}}
+        | {status: _json(text, schemas[api_types.Problem]) for status, text in _ERRORS.items()},
     }
 
 
-def _name(path: str) -> str:
+def _operation_id(path: str) -> str:
     return "_".join(part.strip("{}") for part in path.split("/") if part)
 
 
-def _parameter(path: str, one: Parameter) -> dict[str, Any]:
-    in_path = f"{{{one.name}}}" in path
-    if in_path and one.most is None:
+def _parameter(path: str, parameter: Parameter) -> dict[str, Any]:
+    in_path = f"{{{parameter.name}}}" in path
+    if parameter.maximum is None:
         schema: dict[str, Any] = {"type": "string"}
     else:
-        bounds = {name: value for name, value in (("maximum", one.most), ("default", one.default)) if value is not None}
-        schema = {"type": "integer", "minimum": 0, **bounds}
+        schema = {"type": "integer", "minimum": 0, "maximum": parameter.maximum}
+        if parameter.default is not None:
+            schema["default"] = parameter.default
     return {
-        "name": one.name,
+        "name": parameter.name,
         "in": "path" if in_path else "query",
         "required": in_path,
-        "description": one.about,
+        "description": parameter.description,
         "schema": schema,
     }
 
 
-def _json(about: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": about, "content": {"application/json": {"schema": schema}}}
+def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": text, "content": {"application/json": {"schema": schema}}}
 
 
-def _stream(of_kind: dict[type, Any]) -> dict[str, Any]:
-    events = {"snapshot": of_kind[api_types.Live], "change": of_kind[api_types.Change]}
+def _stream(path: str, stream: StreamDescription, schemas: dict[type, Any]) -> dict[str, Any]:
+    events = {name: schemas[event_type] for name, event_type in stream.event_types.items()}
     return {
-        "summary": "The league as it goes",
-        "description": (
-            "Server-sent events: first `snapshot`, then `change` at most four times a second; each with its sequence "
-            "number as `id`. A page that comes back gets a new snapshot, and so does one that was too slow."
-        ),
-        "operationId": "events",
+        "summary": stream.summary,
+        "description": stream.text,
+        "operationId": _operation_id(path),
         "responses": {
             "200": {
                 "description": "A stream; the data of its events are JSON",
                 "content": {"text/event-stream": {"schema": {"type": "string"}, "x-events": events}},
             },
-            "503": _json("Too many are watching", of_kind[api_types.Problem]),
+            "503": _json("Too many are watching", schemas[api_types.Problem]),
         },
     }
 

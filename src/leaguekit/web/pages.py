@@ -1,6 +1,6 @@
-"""What the API answers about the league as a whole and about its agents: one function a page, from the projection.
+"""The pages of the API about the league and its agents: one function for each, from the projection.
 
-Whatever grows with the league is paged: ``offset`` and ``limit``, in the order of ranks where players are meant.
+A list that grows with the league is paged by ``offset`` and ``limit``. Players are in the order of ranks.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from leaguekit.protocol.ids import match_numbers
 from leaguekit.protocol.messages import MoveOrigins, RequestCounts
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
-from leaguekit.web import rows
-from leaguekit.web.api_types import StandingRow, Who
-from leaguekit.web.evidence_counts import BOUNDS, Tally, times_of, together
+from leaguekit.web.api_types import AgentName, StandingRow
+from leaguekit.web.evidence_counts import BOUNDS, EvidenceCounts, answer_times, merge_histograms
 from leaguekit.web.page_types import (
     AgentPage,
     AgentsPage,
@@ -41,23 +40,24 @@ from leaguekit.web.page_types import (
     ViolationRow,
 )
 from leaguekit.web.projection import Projection
+from leaguekit.web.rows import agent_name, agent_row, match_row, move_counts
 
 MAX_ROWS = 100
 MAX_ROUNDS = 500
 MAX_MATCHES = 200
-# Of an agent's matches that are still to come.
-NEXT = 20
+# The matches of an agent that are still to come.
+MAX_TO_COME = 20
 
 
 class NotFound(Exception):
-    """What was asked for does not exist; the text says what does."""
+    """The requested page does not exist; the text says which ones do."""
 
 
-def league(shown: Projection) -> LeaguePage:
-    settings = shown.league.settings
+def league_page(projection: Projection) -> LeaguePage:
+    settings = projection.league.settings
     return LeaguePage(
-        seq=shown.number,
-        league=shown.league_view(),
+        seq=projection.number,
+        league=projection.league_view(),
         tie_breaks=["points", *settings.tie_breaks, *([] if "lot" in settings.tie_breaks else ["id"])],
         schedule=settings.rounds,
         profile=settings.profile,
@@ -72,19 +72,19 @@ def league(shown: Projection) -> LeaguePage:
     )
 
 
-def standings(shown: Projection, offset: int, limit: int) -> StandingsPage:
-    rows = shown.standings(offset, limit)
-    return StandingsPage(seq=shown.number, total=len(shown.league.table.rows), offset=offset, rows=rows)
+def standings_page(projection: Projection, offset: int, limit: int) -> StandingsPage:
+    rows = projection.standings(offset, limit)
+    return StandingsPage(seq=projection.number, total=len(projection.league.table.rows), offset=offset, rows=rows)
 
 
-def rounds(shown: Projection, offset: int, limit: int) -> RoundsPage:
-    known = shown.league.rounds
-    found = [_round(shown, round_.id) for round_ in known[offset : offset + limit]]
-    return RoundsPage(seq=shown.number, total=len(known), offset=offset, rounds=found)
+def rounds_page(projection: Projection, offset: int, limit: int) -> RoundsPage:
+    rounds = projection.league.rounds
+    rows = [_round_row(projection, round_.id) for round_ in rounds[offset : offset + limit]]
+    return RoundsPage(seq=projection.number, total=len(rounds), offset=offset, rounds=rows)
 
 
-def round_(shown: Projection, round_id: int, offset: int, limit: int) -> RoundPage:
-    state = shown.league
+def round_page(projection: Projection, round_id: int, offset: int, limit: int) -> RoundPage:
+    state = projection.league
     if not 1 <= round_id <= len(state.rounds):
         there_are = f"there are 1 to {len(state.rounds)}" if state.rounds else "there is no schedule yet"
         raise NotFound(f"There is no round {round_id}; {there_are}.")
@@ -92,34 +92,34 @@ def round_(shown: Projection, round_id: int, offset: int, limit: int) -> RoundPa
     plays = {player for name in names for player in state.matches[name].players}
     rests = [name for name in state.table.rows if name not in plays]
     return RoundPage(
-        seq=shown.number,
-        round=_round(shown, round_id),
-        rests=[rows.who(state, name) for name in rests[:MAX_ROWS]],
+        seq=projection.number,
+        round=_round_row(projection, round_id),
+        rests=[agent_name(state, name) for name in rests[:MAX_ROWS]],
         total=len(names),
         offset=offset,
-        matches=[rows.match_row(state, state.matches[name]) for name in names[offset : offset + limit]],
+        matches=[match_row(state, state.matches[name]) for name in names[offset : offset + limit]],
     )
 
 
-def _round(shown: Projection, round_id: int) -> RoundRow:
-    found = shown.league.rounds[round_id - 1]
+def _round_row(projection: Projection, round_id: int) -> RoundRow:
+    round_ = projection.league.rounds[round_id - 1]
     return RoundRow(
-        round_id=found.id,
-        matches=len(found.matches),
-        played=len(found.matches) - found.remaining,
-        wins=found.wins,
-        draws=found.draws,
-        technical_losses=found.technical_losses,
-        completed=found.completed,
-        announced_at=shown.announced_at.get(found.id),
+        round_id=round_.id,
+        matches=len(round_.matches),
+        played=len(round_.matches) - round_.remaining,
+        wins=round_.wins,
+        draws=round_.draws,
+        technical_losses=round_.technical_losses,
+        completed=round_.completed,
+        announced_at=projection.announced_at.get(round_.id),
     )
 
 
-def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
-    state = shown.league
+def crosstable_page(projection: Projection, offset: int, limit: int, columns_offset: int) -> CrossTable:
+    state = projection.league
     rows = [
         RankedAgent(id=row.player_id, name=row.display_name, shown_rank=row.shown_rank)
-        for row in shown.placed_rows()[offset : offset + limit]
+        for row in projection.placed_rows()[offset : offset + limit]
     ]
     columns = _ranked(state, columns_offset, limit)
     column_of = {one.id: place for place, one in enumerate(columns)}
@@ -134,7 +134,7 @@ def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) 
             ]
         )
     return CrossTable(
-        seq=shown.number,
+        seq=projection.number,
         total=len(state.table.rows),
         offset=offset,
         columns_offset=columns_offset,
@@ -144,10 +144,10 @@ def crosstable(shown: Projection, offset: int, limit: int, columns_offset: int) 
     )
 
 
-def points(shown: Projection, offset: int, limit: int) -> PointsPage:
-    state = shown.league
+def points_page(projection: Projection, offset: int, limit: int) -> PointsPage:
+    state = projection.league
     return PointsPage(
-        seq=shown.number,
+        seq=projection.number,
         total=len(state.table.rows),
         offset=offset,
         rounds=state.current_round,
@@ -158,14 +158,14 @@ def points(shown: Projection, offset: int, limit: int) -> PointsPage:
     )
 
 
-def figures(number: int, found: Figures) -> FiguresPage:
+def figures_page(number: int, figures: Figures) -> FiguresPage:
     """The figures of all players."""
     return FiguresPage(
         seq=number,
-        sentences=found.sentences,
-        champions_chance=found.champions_chance,
-        alike_chance=None if found.equality is None else found.equality.chance,
-        total=len(found.lines),
+        sentences=figures.sentences,
+        champions_chance=figures.champions_chance,
+        alike_chance=None if figures.equality is None else figures.equality.chance,
+        total=len(figures.lines),
         offset=0,
         players=[
             RatingRow(
@@ -178,92 +178,92 @@ def figures(number: int, found: Figures) -> FiguresPage:
                 high=line.rating_high,
                 matches=line.rated_matches,
             )
-            for line in found.lines
+            for line in figures.lines
         ],
     )
 
 
-def operations(shown: Projection) -> NewsPage:
-    return NewsPage(seq=shown.number, after=0, news=list(shown.operations))
+def operations_page(projection: Projection) -> NewsPage:
+    return NewsPage(seq=projection.number, after=0, news=list(projection.operations))
 
 
-def times(shown: Projection, offset: int, limit: int) -> TimesPage:
-    tallies = shown.tallies
+def times_page(projection: Projection, offset: int, limit: int) -> TimesPage:
+    evidence = projection.evidence_counts
     return TimesPage(
-        seq=shown.number,
+        seq=projection.number,
         bounds=list(BOUNDS),
-        limit=shown.league.settings.choice_seconds,
-        all=times_of(together([tally.times for tally in tallies.values()])),
-        total=len(shown.league.table.rows),
+        limit=projection.league.settings.choice_seconds,
+        all=answer_times(merge_histograms([counts.times for counts in evidence.values()])),
+        total=len(projection.league.table.rows),
         offset=offset,
         players=[
-            AnswerTimesRow(id=one.id, name=one.name, times=times_of(tallies.of(one.id).times))
-            for one in _ranked(shown.league, offset, limit)
+            AnswerTimesRow(id=one.id, name=one.name, times=answer_times(evidence[one.id].times))
+            for one in _ranked(projection.league, offset, limit)
         ],
     )
 
 
-def agents(shown: Projection, offset: int, limit: int) -> AgentsPage:
-    state = shown.league
+def agents_page(projection: Projection, offset: int, limit: int) -> AgentsPage:
+    state = projection.league
     everybody: list[Player | Referee] = [*state.referees.values(), *state.players.values()]
     return AgentsPage(
-        seq=shown.number,
+        seq=projection.number,
         total=len(everybody),
         offset=offset,
-        agents=[rows.agent_row(agent) for agent in everybody[offset : offset + limit]],
+        agents=[agent_row(agent) for agent in everybody[offset : offset + limit]],
         moves={
-            agent.id: rows.moves(state.move_origins[agent.id])
+            agent.id: move_counts(state.move_origins[agent.id])
             for agent in everybody[offset : offset + limit]
             if agent.id in state.move_origins
         },
     )
 
 
-def agent(shown: Projection, agent_id: str, offset: int, limit: int) -> AgentPage:
-    state = shown.league
-    found = state.agent(agent_id)
-    if found is None:
+def agent_page(projection: Projection, agent_id: str, offset: int, limit: int) -> AgentPage:
+    state = projection.league
+    agent = state.agent(agent_id)
+    if agent is None:
         raise NotFound(f"There is no agent {agent_id[:50]} in this league; /api/agents lists them.")
-    is_player = isinstance(found, Player)
-    tally = shown.tallies.of(agent_id) if is_player else Tally()
-    played, to_come = _matches_of(state, found)
+    is_player = isinstance(agent, Player)
+    evidence = projection.evidence_counts[agent_id] if is_player else EvidenceCounts()
+    played, to_come = _ended_and_to_come(state, agent)
     violations = _violations(state, agent_id)
     return AgentPage(
-        seq=shown.number,
-        agent=rows.agent_row(found),
-        version=found.meta.version or None,
-        registered_at=found.registered.at,
-        out_reason=found.out_reason or None if isinstance(found, Player) else None,
-        record=_record(shown, agent_id),
-        counts=_counts(state.requests.get(agent_id, RequestCounts()), tally.missed) if is_player else None,
-        moves=None if (origins := state.move_origins.get(agent_id)) is None else rows.moves(origins),
-        times=times_of(tally.times) if is_player else None,
+        seq=projection.number,
+        agent=agent_row(agent),
+        version=agent.meta.version or None,
+        registered_at=agent.registered.at,
+        out_reason=agent.out_reason or None if isinstance(agent, Player) else None,
+        record=_record(projection, agent_id),
+        counts=_counts(state.requests.get(agent_id, RequestCounts()), evidence.missed) if is_player else None,
+        moves=None if (origins := state.move_origins.get(agent_id)) is None else move_counts(origins),
+        times=answer_times(evidence.times) if is_player else None,
         times_bounds=list(BOUNDS),
-        errors=tally.error_rows(),
+        errors=evidence.error_rows(),
         violations=violations,
-        to_fix=[*_moves_to_fix(origins), *_to_fix(found, tally, violations)],
+        to_fix=[*_moves_to_fix(origins), *_to_fix(agent, evidence, violations)],
         total_to_come=len(to_come),
-        to_come=[rows.match_row(state, match) for match in to_come[:NEXT]],
+        to_come=[match_row(state, match) for match in to_come[:MAX_TO_COME]],
         total_played=len(played),
         offset=offset,
-        played=[rows.match_row(state, match) for match in played[offset : offset + limit]],
+        played=[match_row(state, match) for match in played[offset : offset + limit]],
     )
 
 
-def _record(shown: Projection, agent_id: str) -> StandingRow | None:
-    row = shown.league.table.standings().get(agent_id)
-    return None if row is None else shown.standings(row.rank - 1, 1)[0]
+def _record(projection: Projection, agent_id: str) -> StandingRow | None:
+    row = projection.league.table.standings().get(agent_id)
+    return None if row is None else projection.standings(row.rank - 1, 1)[0]
 
 
-def _matches_of(state: League, found: Player | Referee) -> tuple[list[Match], list[Match]]:
-    """Its matches that have ended, the latest first, and those that have not."""
-    if isinstance(found, Player):
-        to_come = [state.matches[name] for name in found.unplayed]
-        mine = matches_of(state, found.id)
+def _ended_and_to_come(state: League, agent: Player | Referee) -> tuple[list[Match], list[Match]]:
+    """The matches of an agent that have ended, the latest first, and those that have not."""
+    if isinstance(agent, Player):
+        to_come = [state.matches[name] for name in agent.unplayed]
+        matches = matches_of(state, agent.id)
     else:
-        to_come = [state.matches[name] for name in found.assigned_matches]
-        mine = [match for match in state.matches.values() if match.referee_id == found.id]
-    ended = [match for match in mine if match.has_ended]
+        to_come = [state.matches[name] for name in agent.assigned_matches]
+        matches = [match for match in state.matches.values() if match.referee_id == agent.id]
+    ended = [match for match in matches if match.has_ended]
     return sorted(ended, key=lambda match: match_numbers(match.id), reverse=True), to_come
 
 
@@ -287,28 +287,28 @@ def _counts(requests: RequestCounts, missed: int) -> Counts:
 def _moves_to_fix(origins: MoveOrigins | None) -> list[str]:
     if origins is None or not origins.replaced:
         return []
-    told = rows.moves(origins)
-    why = f": {told.reason}" if told.reason else "."
+    reason = move_counts(origins).reason
+    why = f": {reason}" if reason else "."
     return [
         f"{origins.replaced} of {origins.total} moves were replaced by other legal moves, by its own statement{why}"
     ]
 
 
-def _to_fix(found: Player | Referee, tally: Tally, violations: list[ViolationRow]) -> list[str]:
-    """What an agent's author should do."""
+def _to_fix(agent: Player | Referee, evidence: EvidenceCounts, violations: list[ViolationRow]) -> list[str]:
+    """Advice for the author of an agent, the most urgent first."""
     advice = []
-    if isinstance(found, Referee) and found.lost:
+    if isinstance(agent, Referee) and agent.lost:
         advice.append("It no longer answers: start it again.")
-    if isinstance(found, Player) and found.state == "SUSPENDED":
+    if isinstance(agent, Player) and agent.state == "SUSPENDED":
         advice.append(
             "It is suspended, because it left five calls in a row unanswered: start its server again at the same "
             "contact_endpoint. The next answer brings it back."
         )
-    if tally.broken_since is not None:
+    if evidence.broken_since is not None:
         advice.append("Its latest match had wrong answers in it; they cost a technical loss if none is right in time.")
-    advice += [f"{line.meaning} ({line.code}, {_times(line.count)}) {line.remedy}" for line in tally.error_rows()]
-    if tally.missed:
-        notices = "1 notice" if tally.missed == 1 else f"{tally.missed} notices"
+    advice += [f"{row.meaning} ({row.code}, {_times(row.count)}) {row.remedy}" for row in evidence.error_rows()]
+    if evidence.missed:
+        notices = "1 notice" if evidence.missed == 1 else f"{evidence.missed} notices"
         advice.append(f"It left {notices} of the manager unanswered: acknowledge every message.")
     advice += [f"{one.came}; expected {one.expected} ({one.rule}, {_times(one.count)})" for one in violations]
     return advice
@@ -318,5 +318,5 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _ranked(state: League, offset: int, limit: int) -> list[Who]:
-    return [rows.who(state, name) for name in islice(state.table.standings(), offset, offset + limit)]
+def _ranked(state: League, offset: int, limit: int) -> list[AgentName]:
+    return [agent_name(state, name) for name in islice(state.table.standings(), offset, offset + limit)]

@@ -1,7 +1,7 @@
-"""The public projection of a league: what everybody may see of its events and its state, and how that changes.
+"""The public projection of a league: the part of its events and its state that everybody may see.
 
-It follows the events in order, beside the league that they are folded into, and keeps only what that state does not:
-news, the latest results, which events are about which match, and what became of requests to players.
+The league's state is folded from the events. The projection follows the same events in order, and keeps only what that
+state does not: news, the latest results, the numbers of the events about each match, and counts of the evidence.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from leaguekit.league.ties import PlacedRow, describe_order, first_place, placed
 from leaguekit.protocol import times
 from leaguekit.protocol.messages import MatchProgress
 from leaguekit.protocol.plain_text import remove_addresses
-from leaguekit.web import rows
 from leaguekit.web.api_types import Champion, Change, ChangedItems, LeagueView, Live, NewsItem, RemovedKeys, StandingRow
 from leaguekit.web.evidence_counts import EvidenceCountsByPlayer
+from leaguekit.web.rows import agent_row, in_play_row, match_row, standing_row
 
-# What is streamed is bounded, whatever the league's size; pages have the rest.
+# The stream is bounded, whatever the size of the league. Pages have the rest.
 MAX_STANDINGS = 100
 MAX_PLAYING = 200
-LATEST = 20
-# So many of the operators' acts are remembered, whatever else happened since.
+MAX_LATEST = 20
+# The acts of operators that are kept, whatever else has happened since.
 MAX_OPERATIONS = 100
 MAX_TIES = 5
 KEYED = ("standings", "playing", "results", "agents", "news")
@@ -50,12 +50,12 @@ _BY_OPERATOR = (
     e.MatchReplayed,
     e.ResultCorrected,
 )
-# A busy league has very many of these, and they are seen elsewhere.
-_NO_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken)
+# A busy league has very many of these, and other parts of the page show them.
+_NOT_NEWS = (e.MatchAssigned, e.ResultRecorded, e.FailuresCounted, e.FormLearned, e.RulesBroken)
 
 
 def news_item(number: int, event: e.Event) -> NewsItem:
-    """An event in words that give no address away."""
+    """An event as a sentence without addresses."""
     agent = getattr(event, "player_id", None) or getattr(event, "referee_id", None) or getattr(event, "agent_id", None)
     return NewsItem(
         number=number,
@@ -69,7 +69,7 @@ def news_item(number: int, event: e.Event) -> NewsItem:
 
 
 class ConductorStatus(Protocol):
-    """What is known of a league in play beside its events: how its matches stand, and when it is to start."""
+    """What the conductor of a league in play knows that is not in its events."""
 
     progress: dict[str, MatchProgress]
     start_when: tuple[int, int] | None
@@ -80,91 +80,91 @@ class ConductorStatus(Protocol):
 
 
 class Projection:
-    """What is public of a league. ``take`` every event after the league has taken it, from the first on."""
+    """The public part of a league. ``apply`` every event, from the first on, after the league has applied it."""
 
     def __init__(self, league: League, conductor: ConductorStatus | None = None) -> None:
         self.league = league
         self.number = 0
-        self.tallies = EvidenceCountsByPlayer()
+        self.evidence_counts = EvidenceCountsByPlayer()
         self.announced_at: dict[int, str] = {}
         self._conductor = conductor
-        self._at: dict[type[e.Event], str] = {}
-        self._latest: deque[str] = deque(maxlen=LATEST)
-        self._news: deque[NewsItem] = deque(maxlen=LATEST)
+        self._times: dict[type[e.Event], str] = {}
+        self._latest_results: deque[str] = deque(maxlen=MAX_LATEST)
+        self._news: deque[NewsItem] = deque(maxlen=MAX_LATEST)
         self.operations: deque[NewsItem] = deque(maxlen=MAX_OPERATIONS)
-        self._stories: dict[str, tuple[int, ...]] = {}
-        # The table as it was when all rounds before the latest one were over.
-        self._before: Table | None = None
-        self._rounds_before = 0
+        self._event_numbers: dict[str, tuple[int, ...]] = {}
+        # The table after all rounds before the latest one, and the number of rounds that are counted in it.
+        self._table_before: Table | None = None
+        self._counted_rounds = 0
         self._placed: list[PlacedRow] = []
-        self._placed_from: object = None
+        self._placed_standings: object = None
 
-    def take(self, number: int, event: e.Event) -> None:
+    def apply(self, number: int, event: e.Event) -> None:
         self.number = number
         match event:
             case e.LeagueCreated() | e.LeagueStarted() | e.LeagueCompleted():
-                self._at[type(event)] = event.at
+                self._times[type(event)] = event.at
             case e.RoundAnnounced():
                 self.announced_at[event.round_id] = event.at
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected() | e.MatchReplayed():
-                self._settle(event)
+                self._apply_result(event)
             case e.FailuresCounted() if event.in_a_row:
-                self.tallies.of(event.player_id).missed += 1
+                self.evidence_counts[event.player_id].missed += 1
         if (match_id := getattr(event, "match_id", None)) is not None:
-            self._stories[match_id] = (*self._stories.get(match_id, ()), number)
-        if not isinstance(event, _NO_NEWS):
+            self._event_numbers[match_id] = (*self._event_numbers.get(match_id, ()), number)
+        if not isinstance(event, _NOT_NEWS):
             news = news_item(number, event)
             self._news.append(news)
             if news.by_operator:
                 self.operations.append(news)
 
-    def _settle(self, event: e.ResultRecorded | e.MatchForfeited | e.ResultCorrected | e.MatchReplayed) -> None:
+    def _apply_result(self, event: e.ResultRecorded | e.MatchForfeited | e.ResultCorrected | e.MatchReplayed) -> None:
         if isinstance(event, e.ResultRecorded):
-            self.tallies.take(event)
-        if self.league.matches[event.match_id].round_id <= self._rounds_before:
+            self.evidence_counts.add(event)
+        if self.league.matches[event.match_id].round_id <= self._counted_rounds:
             # A round that was over has changed.
-            self._before = None
-        if event.match_id in self._latest:
-            self._latest.remove(event.match_id)
+            self._table_before = None
+        if event.match_id in self._latest_results:
+            self._latest_results.remove(event.match_id)
         if not isinstance(event, e.MatchReplayed):
-            self._latest.append(event.match_id)
+            self._latest_results.append(event.match_id)
 
-    def story(self, match_id: str) -> tuple[int, ...]:
-        """The numbers of the events that are about a match."""
-        return self._stories.get(match_id, ())
+    def event_numbers(self, match_id: str) -> tuple[int, ...]:
+        """The numbers of the events about a match."""
+        return self._event_numbers.get(match_id, ())
 
     # The table
 
     def ranks_before(self) -> dict[str, int]:
-        """Everybody's rank before the latest round of which anything is known; nothing if that was the first."""
+        """The rank of each player before the latest round that has a result; empty if that is the first round."""
         league = self.league
         wanted = league.current_round - 1
         while wanted > 0 and league.rounds[wanted].remaining == len(league.rounds[wanted].matches):
             wanted -= 1
         if wanted < 1:
             return {}
-        if self._before is None or self._rounds_before > wanted:
-            self._before, self._rounds_before = league.new_table(), 0
+        if self._table_before is None or self._counted_rounds > wanted:
+            self._table_before, self._counted_rounds = league.new_table(), 0
         for row in league.table.rows.values():
-            if row.player_id not in self._before.rows:
-                self._before.add_player(row.player_id, row.display_name)
-        while self._rounds_before < wanted:
-            for name in league.rounds[self._rounds_before].matches:
+            if row.player_id not in self._table_before.rows:
+                self._table_before.add_player(row.player_id, row.display_name)
+        while self._counted_rounds < wanted:
+            for name in league.rounds[self._counted_rounds].matches:
                 if (result := league.matches[name].result) is not None:
-                    self._before.count(result)
-            self._rounds_before += 1
-        return {name: row.rank for name, row in self._before.standings().items()}
+                    self._table_before.count(result)
+            self._counted_rounds += 1
+        return {name: row.rank for name, row in self._table_before.standings().items()}
 
     def standings(self, offset: int = 0, limit: int = MAX_STANDINGS) -> list[StandingRow]:
-        """Part of the table, with movement."""
+        """Part of the table, with the ranks gained and lost."""
         before, rows = self.ranks_before(), self.placed_rows()[offset : offset + limit]
-        return [rows.standing_row(self.league, row, before.get(row.player_id)) for row in rows]
+        return [standing_row(self.league, row, before.get(row.player_id)) for row in rows]
 
     def placed_rows(self) -> list[PlacedRow]:
-        """The whole table; made once after each change."""
+        """The whole table. It is made once after each change."""
         standings = self.league.table.standings()
-        if standings is not self._placed_from:
-            self._placed_from, self._placed = standings, placed_rows(self.league.table)
+        if standings is not self._placed_standings:
+            self._placed_standings, self._placed = standings, placed_rows(self.league.table)
         return self._placed
 
     # The whole
@@ -190,9 +190,9 @@ class Projection:
             referees=status.referees,
             starts_at=self._starts_at(),
             waits_for=self._waits_for(),
-            created_at=self._at.get(e.LeagueCreated),
-            started_at=self._at.get(e.LeagueStarted),
-            ended_at=self._at.get(e.LeagueCompleted),
+            created_at=self._times.get(e.LeagueCreated),
+            started_at=self._times.get(e.LeagueStarted),
+            ended_at=self._times.get(e.LeagueCompleted),
             champion=None
             if first is None
             else Champion(id=first.player_id, name=first.display_name or first.player_id, points=first.points),
@@ -204,7 +204,7 @@ class Projection:
         )
 
     def _starts_at(self) -> str | None:
-        """When the league begins; or the round that was announced last, if none of its matches has."""
+        """When the league begins, or the round that was announced last if none of its matches has begun."""
         league = self.league
         if league.is_open:
             return None if self._conductor is None else self._conductor.start_at
@@ -237,7 +237,7 @@ class Projection:
         return [f"{count} more {kind}{'s' if count > 1 else ''}" for kind, count in missing if count > 0]
 
     def live(self, now: datetime) -> Live:
-        """All that is streamed, as it stands."""
+        """The current content of the stream."""
         league = self.league
         standings = {row.id: row for row in self.standings()}
         progress = {} if self._conductor is None else self._conductor.progress
@@ -245,33 +245,33 @@ class Projection:
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(
             seq=self.number,
-            now=_precisely(now),
+            now=_with_milliseconds(now),
             league=self.league_view(),
             standings=standings,
             playing={
-                name: rows.in_play(league, league.matches[name], progress.get(name))
+                name: in_play_row(league, league.matches[name], progress.get(name))
                 for name in islice(playing, MAX_PLAYING)
             },
-            results={name: rows.match_row(league, league.matches[name]) for name in self._latest},
-            agents={agent.id: rows.agent_row(agent) for agent in agents},
+            results={name: match_row(league, league.matches[name]) for name in self._latest_results},
+            agents={agent.id: agent_row(agent) for agent in agents},
             news={str(one.number): one for one in self._news},
         )
 
 
-def _precisely(moment: datetime) -> str:
-    """With milliseconds, for a page that counts down."""
+def _with_milliseconds(moment: datetime) -> str:
+    """A time for a page that counts down."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def change(before: Live, after: Live) -> Change | None:
-    """What has to be done to one state to make it the other; None if nothing."""
-    parts, gone = ChangedItems(), RemovedKeys()
+    """The change that leads from one state to another; None if they are equal."""
+    changed, removed = ChangedItems(), RemovedKeys()
     if after.league != before.league:
-        parts.league = after.league
+        changed.league = after.league
     for name in KEYED:
         old, new = getattr(before, name), getattr(after, name)
-        setattr(parts, name, {key: item for key, item in new.items() if old.get(key) != item})
-        setattr(gone, name, [key for key in old if key not in new])
-    if parts == ChangedItems() and gone == RemovedKeys():
+        setattr(changed, name, {key: item for key, item in new.items() if old.get(key) != item})
+        setattr(removed, name, [key for key in old if key not in new])
+    if changed == ChangedItems() and removed == RemovedKeys():
         return None
-    return Change(seq=after.seq, now=after.now, set=parts, drop=UNSET if gone == RemovedKeys() else gone)
+    return Change(seq=after.seq, now=after.now, set=changed, drop=UNSET if removed == RemovedKeys() else removed)

@@ -1,4 +1,4 @@
-"""What /metrics shows, in the text format of Prometheus: counters, gauges and histograms."""
+"""The text format of Prometheus: counters, gauges and histograms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Exposition:
-    """A text that grows family by family."""
+    """A text to which metric families are added."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -26,10 +26,10 @@ class Exposition:
     def histogram(self, name: str, about: str, found: Iterable[tuple[Labels, Histogram]]) -> None:
         self._head(name, "histogram", about)
         for labels, histogram in found:
-            so_far = 0
+            cumulative = 0
             for bound, count in zip((*map(_number, histogram.bounds), "+Inf"), histogram.counts, strict=True):
-                so_far += count
-                self._value(f"{name}_bucket", {**labels, "le": bound}, so_far)
+                cumulative += count
+                self._value(f"{name}_bucket", {**labels, "le": bound}, cumulative)
             self._value(f"{name}_sum", labels, histogram.sum)
             self._value(f"{name}_count", labels, histogram.count)
 

@@ -1,7 +1,7 @@
-"""The report of a league: one HTML page that needs nothing else, to be mailed, printed, or put on any web server.
+"""The report of a league: one HTML page without further files, to be mailed, printed, or put on any web server.
 
-It has no scripts, and its own policy forbids it to load anything. What agents wrote is text. The same league gives the
-same page.
+It has no scripts, and its content security policy forbids it to load anything. Texts of agents are escaped. The same
+league gives the same page.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from leaguekit.protocol.messages import MatchTranscript, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
 from leaguekit.web.api_types import MatchRow
-from leaguekit.web.charts import COLOURED, RatingScale, points_chart
+from leaguekit.web.charts import MAX_COLOURED, RatingScale, points_chart
 from leaguekit.web.drawings import SYMBOLS, drawing
-from leaguekit.web.markup import name, text, told
-from leaguekit.web.matches import message, steps
+from leaguekit.web.markup import escape_text, insert_names, isolate_name
+from leaguekit.web.matches import game_steps, public_message
 from leaguekit.web.page_types import Message
 from leaguekit.web.report_style import STYLE
 from leaguekit.web.rows import match_row
 
-# Of all replays together, in characters. Those of 50 players' 1,225 matches take 1.2 million; beyond 100 players a page
-# with all of them would be too much for a phone.
+# Characters of all replays together. Those of 50 players' 1,225 matches take 1.2 million. With more than 100 players, a
+# page with all replays would be too large for a phone.
 MAX_REPLAYS = 3_000_000
 _CLASSES = {"1": "w", "+": "w", "½": "d", "0": "l", "-": "l"}
-_WAYS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
+_DIRECTIONS = {"sent": "to  ", "received": "from", "failed": "fail", "ruled": "rule"}
 _UNPLAYED = {"in_play": "in play", "held": "waits for the operator", "waiting": "waits", "scheduled": "not played yet"}
 _STATES = {
     "WAITING_FOR_REGISTRATIONS": "waiting for registrations",
@@ -64,14 +64,14 @@ _TIE_COLUMNS = (
 
 
 class Period(NamedTuple):
-    """When a league was created, and when the last thing happened in it."""
+    """The times of the first and of the last event of a league."""
 
     since: str
     until: str
 
 
 class ReportedMatch(NamedTuple):
-    """A match, why the operator or the manager decided it, and what its referee handed in."""
+    """A match, the reason if the operator or the manager decided it, and its referee's transcript."""
 
     match: Match
     why: str | None = None
@@ -79,23 +79,23 @@ class ReportedMatch(NamedTuple):
 
 
 class Report:
-    """Makes the page, match by match: a long league does not lie in memory with all that was said in it."""
+    """Makes the page match by match, so that not all transcripts of a long league are in memory at once."""
 
-    def __init__(self, league: League, figures: Figures, course: Period, files: Iterable[str]) -> None:
-        self._league, self._figures, self._course, self._files = league, figures, course, list(files)
+    def __init__(self, league: League, figures: Figures, period: Period, files: Iterable[str]) -> None:
+        self._league, self._figures, self._period, self._files = league, figures, period, list(files)
         self._names = {line.player_id: line.display_name for line in figures.lines}
         # The tie-breaks that were needed and have no column otherwise.
         self._tie_columns = [
             column for column in _TIE_COLUMNS if figures.played and any(column.value(line) for line in figures.lines)
         ]
-        self._room = MAX_REPLAYS
-        # The first match whose replay had no room; from it on there are none.
+        self._replay_budget = MAX_REPLAYS
+        # The first match whose replay exceeded the budget. It and all later ones have none.
         self.full_from: str | None = None
 
     async def page(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
         """The page, piece by piece."""
         figures = self._figures
-        title = f"League {text(figures.league_id)}"
+        title = f"League {escape_text(figures.league_id)}"
         yield (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -114,22 +114,22 @@ class Report:
 
     def _opening(self) -> Iterator[str]:
         figures = self._figures
-        yield f'<p class="soft">{text(figures.game_type)} · {_STATES[figures.state]}</p>'
-        yield f"<h1>League <bdi>{text(figures.league_id)}</bdi></h1>"
+        yield f'<p class="soft">{escape_text(figures.game_type)} · {_STATES[figures.state]}</p>'
+        yield f"<h1>League <bdi>{escape_text(figures.league_id)}</bdi></h1>"
         rounds = f"round {figures.round} of {figures.rounds}" if figures.rounds else "no rounds yet"
         matches = f"{figures.played:,} of {figures.matches:,} matches"
         yield f'<p class="soft">{len(figures.lines)} players, {rounds}, {matches}; '
-        yield f"from {_moment(self._course.since)} to {_moment(self._course.until)}.</p>"
+        yield f"from {_moment(self._period.since)} to {_moment(self._period.until)}.</p>"
         if figures.round:
             links = {"standings": "Table", "rounds": "Points over the rounds", "cross": "Everybody against everybody"}
             links |= {"matches": "Matches", "about": "How to read it"}
-            shown = "".join(f'<a href="#{place}">{said}</a>' for place, said in links.items())
-            yield f"<nav>{shown}</nav>"
+            items = "".join(f'<a href="#{anchor}">{label}</a>' for anchor, label in links.items())
+            yield f"<nav>{items}</nav>"
         if figures.played:
             first = first_place(figures.lines, is_over=figures.state == "LEAGUE_COMPLETED")
-            yield f'<p class="champion">{told(first, self._names)}</p>'
-        said = "".join(f"<p>{told(sentence, self._names)}</p>" for sentence in figures.sentences)
-        yield f'<section class="meaning" aria-label="What the figures mean">{said}</section>'
+            yield f'<p class="champion">{insert_names(first, self._names)}</p>'
+        sentences = "".join(f"<p>{insert_names(sentence, self._names)}</p>" for sentence in figures.sentences)
+        yield f'<section class="meaning" aria-label="What the figures mean">{sentences}</section>'
 
     def _table(self) -> Iterator[str]:
         scale = RatingScale(self._figures.lines)
@@ -148,8 +148,8 @@ class Report:
             yield self._standing(line, scale)
         yield "</tbody></table></div>"
         for sentence in self._figures.ties:
-            yield f'<p class="small">{told(sentence, self._names)}</p>'
-        yield f'<p class="soft small">Order: {text(self._figures.order)}.</p>'
+            yield f'<p class="small">{insert_names(sentence, self._names)}</p>'
+        yield f'<p class="soft small">Order: {escape_text(self._figures.order)}.</p>'
         yield from self._moves()
 
     @cached_property
@@ -162,33 +162,36 @@ class Report:
         found = self._league.move_origins
         if not found:
             return
-        said = "".join(f"<li>{told(player, self._names)}: {text(_plainly(found[player]))}</li>" for player in found)
+        items = "".join(
+            f"<li>{insert_names(player, self._names)}: {escape_text(_public_origins(found[player]))}</li>"
+            for player in found
+        )
         summary = "Where moves came from, by the agents’ own statement"
-        yield f"<details><summary>{summary}</summary><ul>{said}</ul></details>"
+        yield f"<details><summary>{summary}</summary><ul>{items}</ul></details>"
 
     def _standing(self, line: PlayerFigures, scale: RatingScale) -> str:
-        who = f'{name(line.display_name)} <span class="id">{line.player_id}</span>'
+        label = f'{isolate_name(line.display_name)} <span class="id">{line.player_id}</span>'
         counts = f'<td class="n">{line.wins}</td><td class="n">{line.draws}</td><td class="n">{line.losses}</td>'
         counts += f'<td class="{self._technical_class}">{line.technical_losses or ""}</td>'
         counts += "".join(f'<td class="n">{value(line)}</td>' for _, _, value in self._tie_columns)
         rating = "" if line.rating is None else f"{line.rating:+}"
         return (
             f'<tr id="{line.player_id}"><td class="n">{line.shown_rank}</td><td>{_movement(line.movement)}</td>'
-            f'<td class="who">{who}</td><td class="n less">{line.played}</td>{counts}'
+            f'<td class="who">{label}</td><td class="n less">{line.played}</td>{counts}'
             f'<td class="n points">{line.points}</td>'
             f'<td class="n">{rating}</td><td class="scale less">{scale.bar(line)}</td></tr>\n'
         )
 
     def _charts(self) -> Iterator[str]:
         yield '<h2 id="rounds">Points over the rounds</h2>'
-        if len(self._figures.lines) > COLOURED:
-            yield f'<p class="soft small">The first {COLOURED} of the table in colours.</p>'
+        if len(self._figures.lines) > MAX_COLOURED:
+            yield f'<p class="soft small">The first {MAX_COLOURED} of the table in colours.</p>'
         yield f'<div class="wide">{points_chart(self._figures)}</div>'
 
     def _cross_table(self) -> Iterator[str]:
         ids = [line.player_id for line in self._figures.lines]
         heads = "".join(
-            f'<th scope="col" title="{text(self._names[player])}"><a href="#{player}">{player}</a></th>'
+            f'<th scope="col" title="{escape_text(self._names[player])}"><a href="#{player}">{player}</a></th>'
             for player in ids
         )
         yield (
@@ -199,8 +202,8 @@ class Report:
         for player in ids:
             met = self._figures.cross_table[player]
             cells = "".join(_meetings(met.get(other, []), is_self=player == other) for other in ids)
-            who = f'{name(self._names[player])} <span class="id">{player}</span>'
-            yield f'<tr><th scope="row">{who}</th>{cells}</tr>\n'
+            label = f'{isolate_name(self._names[player])} <span class="id">{player}</span>'
+            yield f'<tr><th scope="row">{label}</th>{cells}</tr>\n'
         yield "</tbody></table></div>"
 
     async def _matches(self, matches: AsyncIterable[ReportedMatch]) -> AsyncIterator[str]:
@@ -217,68 +220,72 @@ class Report:
         yield "</tbody></table>" if round_id else ""
         if self.full_from is not None:
             yield (
-                f'<p class="soft">From {self.full_from} on the replays are left out, for a page can only be so long; '
-                "<code>league replay STORE MATCH</code> shows them.</p>"
+                f'<p class="soft">From {self.full_from} on the replays are left out, because they would make the page '
+                "too long; <code>league replay STORE MATCH</code> shows them.</p>"
             )
 
     def _match(self, one: ReportedMatch) -> str:
-        line = match_row(self._league, one.match)
+        row = match_row(self._league, one.match)
         sides = " – ".join(
-            f"<span{' class=winner' if who.id == line.winner else ''}>{name(who.name)} "
-            f'<span class="id">{who.id}</span></span>'
-            for who in (line.a, line.b)
+            f"<span{' class=winner' if player.id == row.winner else ''}>{isolate_name(player.name)} "
+            f'<span class="id">{player.id}</span></span>'
+            for player in (row.a, row.b)
         )
-        score = "" if line.points is None else "{} : {}".format(*line.points)
-        cells = (line.match_id, sides, score, self._story(one, line))
-        return f'<tr id="{line.match_id}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
+        score = "" if row.points is None else "{} : {}".format(*row.points)
+        cells = (row.match_id, sides, score, self._explanation(one, row))
+        return f'<tr id="{row.match_id}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
 
-    def _story(self, one: ReportedMatch, line: MatchRow) -> str:
-        """Why it ended so, who else had a hand in it, its drawing or its moves, and its replay."""
+    def _explanation(self, one: ReportedMatch, row: MatchRow) -> str:
+        """The reason for the outcome, a decision of the manager or the operator, the game, and the replay."""
         if one.match.outcome is None:
-            return f'<span class="soft">{_UNPLAYED[line.status]}</span>'
-        said = [told(line.reason, self._names)]
-        if line.decided_by != "referee":
-            why = f": {told(remove_addresses(one.why), self._names)}" if one.why else ""
-            said.append(f"Decided by the {line.decided_by}{why}.")
-        taken = steps(self._figures.game_type, one.match.outcome)
-        drawn = drawing(self._figures.game_type, taken[-1].view) if taken else None
+            return f'<span class="soft">{_UNPLAYED[row.status]}</span>'
+        parts = [insert_names(row.reason, self._names)]
+        if row.decided_by != "referee":
+            why = f": {insert_names(remove_addresses(one.why), self._names)}" if one.why else ""
+            parts.append(f"Decided by the {row.decided_by}{why}.")
+        played = game_steps(self._figures.game_type, one.match.outcome)
+        drawn = drawing(self._figures.game_type, played[-1].view) if played else None
         if drawn is None:
-            chosen = zip((line.a.id, line.b.id), line.choices or (), strict=True)
-            said += [f"{told(player, self._names)}: {text(choice)}" for player, choice in chosen if choice is not None]
-        story = "<br>".join(said) + self._replay(line.match_id, one.transcript)
-        return story if drawn is None else f'<div class="drawn">{drawn}<div>{story}</div></div>'
+            chosen = zip((row.a.id, row.b.id), row.choices or (), strict=True)
+            parts += [
+                f"{insert_names(player, self._names)}: {escape_text(choice)}"
+                for player, choice in chosen
+                if choice is not None
+            ]
+        explanation = "<br>".join(parts) + self._replay(row.match_id, one.transcript)
+        return explanation if drawn is None else f'<div class="drawn">{drawn}<div>{explanation}</div></div>'
 
     def _replay(self, match_id: str, transcript: MatchTranscript | None) -> str:
         if transcript is None or self.full_from is not None:
             return ""
-        lines = "\n".join(_entry(message(entry)) for entry in transcript.entries)
-        if len(lines) > self._room:
+        lines = "\n".join(_entry(public_message(entry)) for entry in transcript.entries)
+        if len(lines) > self._replay_budget:
             self.full_from = match_id
             return ""
-        self._room -= len(lines)
+        self._replay_budget -= len(lines)
         attempt = f", attempt {transcript.attempt}" if transcript.attempt > 1 else ""
         return f"<details><summary>Replay{attempt}</summary><pre>{lines}</pre></details>"
 
     def _closing(self) -> str:
-        files = ", ".join(f'<a href="{text(file)}">{text(file)}</a>' for file in self._files)
+        files = ", ".join(f'<a href="{escape_text(file)}">{escape_text(file)}</a>' for file in self._files)
         return (
             '<footer id="about"><h2>How to read it</h2>'
             "<p>Points: 3 for a win, 1 for a draw. The rating is fitted over all matches that were played out (Bradley "
             "and Terry’s model with Davidson’s draws): 0 is the average of this league, 400 points more are ten wins "
-            "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: so far "
-            "off can a rating be by chance alone. Technical losses are in the table and not in the rating.</p>"
+            "for each loss, and ratings of different leagues cannot be compared. The bar is the 95 % interval: a "
+            "rating can be that far off by chance alone. Technical losses are in the table and not in the rating.</p>"
             f"<p>The same in other forms: {files}. Made by leaguekit {leaguekit.__version__}.</p></footer>"
         )
 
 
-def _entry(said: Message) -> str:
-    way = f"{_WAYS[said.what]} {said.player_id or ''}"
-    kind = f"{said.message_type}: " if said.message_type else ""
-    return text(f"{said.seconds:7.3f}  {way:10} {kind}{said.text}".rstrip(": "))
+def _entry(message: Message) -> str:
+    direction = f"{_DIRECTIONS[message.what]} {message.player_id or ''}"
+    kind = f"{message.message_type}: " if message.message_type else ""
+    return escape_text(f"{message.seconds:7.3f}  {direction:10} {kind}{message.text}".rstrip(": "))
 
 
-def _plainly(origins: MoveOrigins) -> str:
-    """Counts and a reason, without addresses and tokens."""
+def _public_origins(origins: MoveOrigins) -> str:
+    """The counts and the reason as a text, without addresses and tokens."""
     return str(remove_addresses(redact(str(origins))))
 
 
@@ -286,8 +293,8 @@ def _movement(ranks: int | None) -> str:
     if not ranks:
         return ""
     up = ranks > 0
-    said = f"{'up' if up else 'down'} {abs(ranks)}"
-    return f'<span class="{"up" if up else "down"}" title="{said}">{"▲" if up else "▼"}{abs(ranks)}</span>'
+    title = f"{'up' if up else 'down'} {abs(ranks)}"
+    return f'<span class="{"up" if up else "down"}" title="{title}">{"▲" if up else "▼"}{abs(ranks)}</span>'
 
 
 def _meetings(meetings: list[Meeting], *, is_self: bool) -> str:
@@ -302,4 +309,4 @@ def _meetings(meetings: list[Meeting], *, is_self: bool) -> str:
 
 def _moment(at: str) -> str:
     """A time as people read it, in UTC."""
-    return text(at.replace("T", " ").replace("Z", " UTC"))
+    return escape_text(at.replace("T", " ").replace("Z", " UTC"))

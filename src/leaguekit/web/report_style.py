@@ -1,4 +1,4 @@
-"""How the report looks: light or dark as the reader's machine is, on a phone, on a wall, and on paper."""
+"""The style sheet of the report: light or dark as the reader's system is, for phones, large screens and paper."""
 
 from __future__ import annotations
 

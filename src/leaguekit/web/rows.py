@@ -1,4 +1,4 @@
-"""Pieces of the league's state as pages show them: rows, matches and agents, made anew whenever they are asked for."""
+"""Rows of the pages, made from the league's state: standings, matches, agents, and where moves came from."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from leaguekit.match.rulings import RULINGS, Ruling
 from leaguekit.protocol.messages import MatchProgress, MoveOrigins
 from leaguekit.protocol.plain_text import remove_addresses
 from leaguekit.protocol.tokens import redact
-from leaguekit.web.api_types import AgentListRow, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow, Who
+from leaguekit.web.api_types import AgentListRow, AgentName, DecidedBy, InPlay, MatchRow, MatchStatus, StandingRow
 from leaguekit.web.page_types import Moves
 
 
-def moves(origins: MoveOrigins) -> Moves:
+def move_counts(origins: MoveOrigins) -> Moves:
     reason = remove_addresses(redact(origins.reason)) if origins.reason else None
     return Moves(own=origins.own, retried=origins.retried, replaced=origins.replaced, reason=reason)
 
 
-def who(league: League, agent_id: str) -> Who:
+def agent_name(league: League, agent_id: str) -> AgentName:
     agent = league.agent(agent_id)
-    return Who(id=agent_id, name=agent_id if agent is None else agent.meta.display_name)
+    return AgentName(id=agent_id, name=agent_id if agent is None else agent.meta.display_name)
 
 
 def standing_row(league: League, row: PlacedRow, rank_before: int | None) -> StandingRow:
@@ -71,43 +71,43 @@ def agent_row(agent: Player | Referee) -> AgentListRow:
     )
 
 
-def in_play(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
-    line = InPlay(
+def in_play_row(league: League, match: Match, progress: MatchProgress | None) -> InPlay:
+    row = InPlay(
         match_id=match.id,
         round_id=match.round_id,
-        a=who(league, match.a),
-        b=who(league, match.b),
+        a=agent_name(league, match.a),
+        b=agent_name(league, match.b),
         referee_id=match.referee_id,
         attempt=match.attempt,
         since=match.assigned_at,
     )
     if progress is not None:
-        line.stage, line.stage_since = progress.stage, progress.entered_at
-        line.deadline = None if progress.deadline is UNSET else progress.deadline
-        line.arrived = [] if progress.arrived is UNSET else progress.arrived
-    return line
+        row.stage, row.stage_since = progress.stage, progress.entered_at
+        row.deadline = None if progress.deadline is UNSET else progress.deadline
+        row.arrived = [] if progress.arrived is UNSET else progress.arrived
+    return row
 
 
 def match_row(league: League, match: Match) -> MatchRow:
-    line = MatchRow(
+    row = MatchRow(
         match_id=match.id,
         round_id=match.round_id,
-        a=who(league, match.a),
-        b=who(league, match.b),
+        a=agent_name(league, match.a),
+        b=agent_name(league, match.b),
         status=_status(league, match),
         referee_id=match.referee_id or match.planned,
         attempt=match.attempt,
     )
     if (outcome := match.outcome) is not None:
-        line.ended_at = match.ended_at
-        line.points = (outcome.points_a, outcome.points_b)
-        line.winner = _winner(match, outcome)
-        line.result, line.ruling = outcome.status, outcome.ruling
-        line.choices = (outcome.choice_a, outcome.choice_b)
-        line.drawn_number = outcome.drawn_number
-        line.reason = _reason(match, outcome, league.settings.game_type)
-        line.decided_by = _decided_by(match, outcome)
-    return line
+        row.ended_at = match.ended_at
+        row.points = (outcome.points_a, outcome.points_b)
+        row.winner = _winner(match, outcome)
+        row.result, row.ruling = outcome.status, outcome.ruling
+        row.choices = (outcome.choice_a, outcome.choice_b)
+        row.drawn_number = outcome.drawn_number
+        row.reason = _reason(match, outcome, league.settings.game_type)
+        row.decided_by = _decided_by(match, outcome)
+    return row
 
 
 def _status(league: League, match: Match) -> MatchStatus:
@@ -134,7 +134,7 @@ def _decided_by(match: Match, outcome: Outcome) -> DecidedBy:
 
 
 def _reason(match: Match, outcome: Outcome, game_type: str) -> str:
-    """Why a match ended so, in a sentence with the players' ids."""
+    """The reason for the outcome of a match, in a sentence with the players' ids."""
     if outcome.status == "TECHNICAL_LOSS":
         losers = [
             name for name, points in zip(match.players, (outcome.points_a, outcome.points_b), strict=True) if not points
@@ -143,16 +143,16 @@ def _reason(match: Match, outcome: Outcome, game_type: str) -> str:
             return RULINGS[Ruling(outcome.ruling)].sentence.format(player=losers[0])
         lost = "both players lose technically" if len(losers) == 2 else f"{losers[0]} loses technically"
         return f"{lost} ({outcome.ruling})" if outcome.ruling else lost
-    told = _by_rules(game_type, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
-    if told is None:
+    reason = _reason_by_rules(game_type, outcome.drawn_number, outcome.choice_a, outcome.choice_b)
+    if reason is None:
         winner = _winner(match, outcome)
         return "nobody won" if winner is None else f"{winner} won"
-    return told.replace("{A}", match.a).replace("{B}", match.b)
+    return reason.replace("{A}", match.a).replace("{B}", match.b)
 
 
 @lru_cache(maxsize=4_096)
-def _by_rules(game_type: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
-    """What the game says of its end; None if it cannot tell."""
+def _reason_by_rules(game_type: str, drawn: int | None, a: str | None, b: str | None) -> str | None:
+    """The reason that the game's rules give for the outcome; None if they cannot."""
     game = GAMES.get(game_type)
     choices: dict[Side, str | None] = {"A": a, "B": b}
     if game is None or None in choices.values():

@@ -1,4 +1,4 @@
-"""Work for clients: done once for all that wait for it, for part of the time only, and ended when no client waits."""
+"""Work that several clients wait for: done once for all of them, in a limited share of the time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Busy(Exception):
     """The work cannot be done now; the text says why."""
 
 
-class Shared(Generic[T]):
-    """Work that several clients wait for. It is cancelled when the last of them leaves."""
+class SharedTask(Generic[T]):
+    """A task that several clients wait for. It is cancelled when the last of them leaves."""
 
     def __init__(self, work: Coroutine[Any, Any, T], address: str = "") -> None:
         self.address = address
         self._task = asyncio.create_task(work)
-        self._task.add_done_callback(_looked_at)
+        self._task.add_done_callback(_retrieve_exception)
         self._waiting = 0
 
     @property
@@ -30,16 +30,16 @@ class Shared(Generic[T]):
         return self._task.done() or self._task.cancelling() > 0
 
     async def result(self, receive: Receive | None = None) -> T:
-        """Wait for the work; with ``receive`` as long as the client is connected. Raises ClientDisconnect and Busy."""
-        leaving = () if receive is None else (asyncio.ensure_future(_disconnected(receive)),)
+        """Wait for the task; with ``receive`` only while the client is connected. Raises ClientDisconnect and Busy."""
+        disconnecting = () if receive is None else (asyncio.ensure_future(wait_for_disconnect(receive)),)
         self._waiting += 1
         try:
-            await asyncio.wait((self._task, *leaving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((self._task, *disconnecting), return_when=asyncio.FIRST_COMPLETED)
             if not self._task.done():
                 raise ClientDisconnect
         finally:
-            for one in leaving:
-                one.cancel()
+            for task in disconnecting:
+                task.cancel()
             self._waiting -= 1
             if not self._waiting:
                 self._task.cancel()
@@ -52,30 +52,34 @@ class Shared(Generic[T]):
 
 
 class TimeShareLimiter:
-    """Begins work one after the other, and takes at most a part of the time for it."""
+    """Starts pieces of work one after the other, and lets them take at most a share of the time.
 
-    def __init__(self, part: float) -> None:
-        self._pauses = 1 / part - 1
-        self._rests_until = 0.0
-        self._in_turn = asyncio.Lock()
+    After each piece there is a pause: with a share of a quarter, a pause of three times as long as the work took.
+    """
 
-    async def turn(self) -> None:
-        """Wait until the next work may begin. Connections are served before that."""
-        async with self._in_turn:
-            await asyncio.sleep(max(0.0, self._rests_until - asyncio.get_running_loop().time()))
+    def __init__(self, share: float) -> None:
+        self._pause_factor = 1 / share - 1
+        self._paused_until = 0.0
+        self._lock = asyncio.Lock()
 
-    def rest(self, seconds: float) -> None:
-        """Take a pause after work that took so many seconds."""
+    async def wait(self) -> None:
+        """Wait until the next piece of work may begin. The event loop serves connections before that."""
+        async with self._lock:
+            await asyncio.sleep(max(0.0, self._paused_until - asyncio.get_running_loop().time()))
+
+    def record(self, seconds: float) -> None:
+        """Extend the pause by that for a piece of work that took ``seconds``."""
         now = asyncio.get_running_loop().time()
-        self._rests_until = max(now, self._rests_until) + seconds * self._pauses
+        self._paused_until = max(now, self._paused_until) + seconds * self._pause_factor
 
 
-def _looked_at(task: asyncio.Task[Any]) -> None:
-    """Work that fails when its last client has just left is no fault that must be logged."""
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from logging the exception of a task that failed just when its last client left."""
     if not task.cancelled():
         task.exception()
 
 
-async def _disconnected(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Wait until the client of a request has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

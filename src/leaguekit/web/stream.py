@@ -1,8 +1,9 @@
-"""The stream of GET /events: a snapshot, and then what has changed, at most four times a second.
+"""The event stream of GET /events: a snapshot, and then the changes, at most four times a second.
 
-What is sent is made and encoded once for all who watch, after the events in it are written down, and put into each
-connection by one write of the same bytes. Nobody is waited for, and nothing piles up: who has not taken what it was
-sent misses changes, and gets a new snapshot when it has. So does whoever comes back, whatever it has seen before.
+Each change is made and encoded once for all subscribers, after its events are durable. It is written to each connection
+as the same bytes. The broadcaster waits for no connection and queues nothing. A subscriber that has not yet received
+the last change misses the next ones, and gets a new snapshot when it has caught up. A client that connects again gets a
+new snapshot too, whatever it has seen before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from leaguekit.agents.world import World
 from leaguekit.manager.ledger import Ledger
@@ -23,48 +26,54 @@ from leaguekit.store.base import StoreError
 from leaguekit.transport.descriptors import max_descriptors
 from leaguekit.web.api_types import Live
 from leaguekit.web.projection import Projection, change
+from leaguekit.web.shared_work import wait_for_disconnect
 
-PAUSE = 0.25
-# What is spent on all who watch is at most this part of the time: with very many the changes come less often.
-SHARE = 0.04
-HEARTBEAT = 15.0
-# How soon a page comes back that has lost its stream, in milliseconds.
-COMES_BACK = 1_000
+INTERVAL_SECONDS = 0.25
+# The share of the time that may be spent on all subscribers. With very many of them the changes come less often.
+MAX_TIME_SHARE = 0.04
+HEARTBEAT_SECONDS = 15.0
+# How soon a browser connects again after it has lost its stream.
+RETRY_MILLISECONDS = 1_000
 MAX_SPECTATORS = 1_000
-# The share of this program's descriptors that they may take: agents must be able to connect, too.
-WATCHERS_SHARE = 0.25
-HEAD = [
+# The share of this program's descriptors that they may have: agents must be able to connect, too.
+SPECTATORS_DESCRIPTOR_SHARE = 0.25
+HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    # A proxy would hold back what is so short.
+    # Without this, a proxy would hold back such short pieces.
     (b"x-accel-buffering", b"no"),
 ]
 
 
-class Line(Protocol):
-    """A connection to one who watches."""
+class StreamConnection(Protocol):
+    """A connection that takes an event stream."""
+
+    def become_stream(self) -> None:
+        """Stop counting as a connection with a request in progress."""
 
     def write(self, data: bytes) -> None: ...
 
-    def unsent(self) -> int: ...
+    def unsent(self) -> int:
+        """The number of bytes that wait to be sent."""
 
     def end(self) -> None: ...
 
 
-class _Watcher(NamedTuple):
+class _Subscriber(NamedTuple):
     address: str
     compressed: bool
 
 
 class Frame(NamedTuple):
-    """Something as it goes out, one chunk of an HTTP/1.1 body each: as it is, and compressed."""
+    """A piece of the stream as a chunk of an HTTP/1.1 body: plain, and compressed."""
 
     plain: bytes
     compressed: bytes
 
 
-def framed(text: bytes) -> Frame:
-    # Compressed by itself and up to a whole byte, it can follow anything in anybody's stream.
+def frame(text: bytes) -> Frame:
+    # Z_FULL_FLUSH ends the compressed piece at a whole byte and without a reference to earlier pieces. So the same
+    # bytes can follow anything in any subscriber's stream.
     deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
     return Frame(_chunk(text), _chunk(deflate.compress(text) + deflate.flush(zlib.Z_FULL_FLUSH)))
 
@@ -73,135 +82,170 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def event(name: str, seq: int, data: Any) -> Frame:
-    return framed(b"event: %b\nid: %d\ndata: %b\n\n" % (name.encode(), seq, msgspec.json.encode(data)))
+def event_frame(name: str, seq: int, data: Any) -> Frame:
+    return frame(b"event: %b\nid: %d\ndata: %b\n\n" % (name.encode(), seq, msgspec.json.encode(data)))
 
 
-# How a gzip stream begins: deflated, no name, no time, from nowhere in particular.
-_GZIP = _chunk(b"\x1f\x8b\x08\0\0\0\0\0\0\xff")
-_HEARTBEAT = framed(b":\n\n")
-_RETRY = framed(b"retry: %d\n\n" % COMES_BACK)
+# The header of a gzip file: method deflate, no flags, no time, unknown operating system.
+_GZIP_HEADER = _chunk(b"\x1f\x8b\x08\0\0\0\0\0\0\xff")
+_HEARTBEAT = frame(b":\n\n")
+_RETRY = frame(b"retry: %d\n\n" % RETRY_MILLISECONDS)
 
 
 class Broadcaster:
-    """All who watch one league."""
+    """Sends a league's changes to all subscribers."""
 
-    def __init__(self, world: World, ledger: Ledger, shown: Projection, progress: Mapping[str, MatchProgress]) -> None:
+    def __init__(
+        self, world: World, ledger: Ledger, projection: Projection, progress: Mapping[str, MatchProgress]
+    ) -> None:
         self._world = world
         self._ledger = ledger
-        self._shown = shown
+        self._projection = projection
         self._progress = progress
-        # What was published last, what it was made of, and that as a snapshot once somebody needs one.
+        # What was published last, and from which version of its sources.
         self._live: Live | None = None
-        self._made_of: tuple[int, dict[str, MatchProgress], list[str]] | None = None
+        self._version: tuple[int, dict[str, MatchProgress], list[str]] | None = None
+        # The same as a snapshot, once a subscriber needs one.
         self._snapshot: Frame | None = None
-        self._lines: dict[Line, _Watcher] = {}
-        self._behind: set[Line] = set()
-        self._held: Counter[str] = Counter()
+        self._subscribers: dict[StreamConnection, _Subscriber] = {}
+        # Connections that have bytes to send and so miss changes.
+        self._behind: set[StreamConnection] = set()
+        self._count_by_address: Counter[str] = Counter()
         self._publishing: asyncio.Task[None] | None = None
-        self._in_turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._sent_at = 0.0
         self.sent_bytes = 0
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._subscribers)
 
-    def has_room(self, address: str) -> bool:
-        """Whether one more may watch; if need be, of those from the address with the most the oldest must go."""
-        if len(self._lines) < min(MAX_SPECTATORS, max_descriptors() * WATCHERS_SHARE):
+    def raise_file_limit(self, address: str) -> bool:
+        """Whether one more client of an address may subscribe.
+
+        If there are as many subscribers as may be, the address with the most of them loses its oldest one. If that
+        would be this address itself, there is no room.
+        """
+        if len(self._subscribers) < min(MAX_SPECTATORS, max_descriptors() * SPECTATORS_DESCRIPTOR_SHARE):
             return True
-        largest, count = self._held.most_common(1)[0]
-        if count <= self._held[address] + 1:
+        largest, count = self._count_by_address.most_common(1)[0]
+        if count <= self._count_by_address[address] + 1:
             return False
-        oldest = next(line for line, one in self._lines.items() if one.address == largest)
-        self.leave(oldest)
+        oldest = next(one for one, subscriber in self._subscribers.items() if subscriber.address == largest)
+        self.unsubscribe(oldest)
         oldest.end()
         return True
 
-    async def join(self, line: Line, address: str, *, compressed: bool = False) -> None:
-        """Send the league as it stands, and from now on what changes. Raises StoreError if nothing can be sent."""
+    async def subscribe(self, connection: StreamConnection, address: str, *, compressed: bool = False) -> None:
+        """Send the current state, and from now on the changes. Raises StoreError if nothing can be sent."""
         if self._publishing is None:
             await self._publish()
-        whole = self._whole()
-        line.write(_GZIP + _RETRY.compressed + whole.compressed if compressed else _RETRY.plain + whole.plain)
-        self._lines[line] = _Watcher(address, compressed)
-        self._held[address] += 1
+        snapshot = self._snapshot_frame()
+        if compressed:
+            connection.write(_GZIP_HEADER + _RETRY.compressed + snapshot.compressed)
+        else:
+            connection.write(_RETRY.plain + snapshot.plain)
+        self._subscribers[connection] = _Subscriber(address, compressed)
+        self._count_by_address[address] += 1
         if self._publishing is None:
             self._sent_at = asyncio.get_running_loop().time()
-            self._publishing = asyncio.create_task(self._publish_on())
+            self._publishing = asyncio.create_task(self._publish_until_nobody_subscribes())
 
-    def leave(self, line: Line) -> None:
-        if (left := self._lines.pop(line, None)) is not None:
-            self._behind.discard(line)
-            self._held[left.address] -= 1
-            if not self._held[left.address]:
-                del self._held[left.address]
+    def unsubscribe(self, connection: StreamConnection) -> None:
+        if (subscriber := self._subscribers.pop(connection, None)) is not None:
+            address = subscriber.address
+            self._behind.discard(connection)
+            self._count_by_address[address] -= 1
+            if not self._count_by_address[address]:
+                del self._count_by_address[address]
 
-    def _whole(self) -> Frame:
+    def _snapshot_frame(self) -> Frame:
         if self._snapshot is None:
             if self._live is None:
                 raise RuntimeError("nothing has been published")
-            self._snapshot = event("snapshot", self._live.seq, self._live)
+            self._snapshot = event_frame("snapshot", self._live.seq, self._live)
         return self._snapshot
 
-    async def _publish_on(self) -> None:
+    async def _publish_until_nobody_subscribes(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            while self._lines:
-                await asyncio.sleep(max(PAUSE, await self._publish() / SHARE))
-                if loop.time() - self._sent_at >= HEARTBEAT:
+            while self._subscribers:
+                await asyncio.sleep(max(INTERVAL_SECONDS, await self._publish() / MAX_TIME_SHARE))
+                if loop.time() - self._sent_at >= HEARTBEAT_SECONDS:
                     self._send(_HEARTBEAT)
         except StoreError:
-            # The manager is about to end: what it has not written down is not so.
-            for line in list(self._lines):
-                self.leave(line)
-                line.end()
+            # Events that could not be stored never happened, and the manager is about to end.
+            for connection in list(self._subscribers):
+                self.unsubscribe(connection)
+                connection.end()
         finally:
             self._publishing = None
 
     async def _publish(self) -> float:
-        """Send what has changed; how many seconds that took, but for the waiting."""
-        # One after the other, or what was made first might be published last.
-        async with self._in_turn:
+        """Send what has changed. The seconds that this took, without waiting."""
+        # Two at the same time might send the later state first.
+        async with self._lock:
             return await self._publish_next()
 
     async def _publish_next(self) -> float:
         began = perf_counter()
-        # Reports of how matches stand are no events, nor are outages and pauses.
-        made_of = (self._ledger.number, dict(self._progress), self._shown.halted_by)
-        if made_of == self._made_of:
+        # Progress reports of matches, outages and pauses are not events.
+        version = (self._ledger.number, dict(self._progress), self._projection.halted_by)
+        if version == self._version:
             self._catch_up()
             return perf_counter() - began
-        live = self._shown.live(self._world.now())
-        upto, making = self._ledger.latest, perf_counter() - began
-        await self._ledger.settled(upto)
+        live = self._projection.live(self._world.now())
+        latest, seconds = self._ledger.latest, perf_counter() - began
+        await self._ledger.settled(latest)
         began = perf_counter()
-        before, self._live, self._made_of = self._live, live, made_of
+        before, self._live, self._version = self._live, live, version
         changed = None if before is None else change(before, live)
         if changed is not None or before is None:
             self._snapshot = None
         if changed is not None:
-            self._send(event("change", live.seq, changed))
+            self._send(event_frame("change", live.seq, changed))
         self._catch_up()
-        return making + perf_counter() - began
+        return seconds + perf_counter() - began
 
-    def _send(self, frame: Frame) -> None:
+    def _send(self, data: Frame) -> None:
         self._sent_at = asyncio.get_running_loop().time()
-        for line, watcher in self._lines.items():
-            if line in self._behind:
+        for connection, subscriber in self._subscribers.items():
+            if connection in self._behind:
                 continue
-            if line.unsent():
-                self._behind.add(line)
+            if connection.unsent():
+                self._behind.add(connection)
             else:
-                self._write(line, frame, watcher)
+                self._write(connection, subscriber, data)
 
-    def _write(self, line: Line, frame: Frame, watcher: _Watcher) -> None:
-        data = frame.compressed if watcher.compressed else frame.plain
-        line.write(data)
-        self.sent_bytes += len(data)
+    def _write(self, connection: StreamConnection, subscriber: _Subscriber, data: Frame) -> None:
+        encoded = data.compressed if subscriber.compressed else data.plain
+        connection.write(encoded)
+        self.sent_bytes += len(encoded)
 
     def _catch_up(self) -> None:
-        """Those that had not taken what they were sent, and have now, get the whole anew."""
-        for line in [one for one in self._behind if not one.unsent()]:
-            self._behind.discard(line)
-            self._write(line, self._whole(), self._lines[line])
+        """Send a snapshot to each subscriber that was behind and has now received everything."""
+        for connection in [one for one in self._behind if not one.unsent()]:
+            self._behind.discard(connection)
+            self._write(connection, self._subscribers[connection], self._snapshot_frame())
+
+
+class EventStreamResponse(Response):
+    """Subscribes one client for as long as it is connected. The broadcaster writes to its connection."""
+
+    def __init__(
+        self, broadcaster: Broadcaster, connection: StreamConnection, address: str, *, compressed: bool
+    ) -> None:
+        self.status_code = 200
+        self.raw_headers = [*HEADERS, (b"content-encoding", b"gzip")] if compressed else [*HEADERS]
+        self._broadcaster = broadcaster
+        self._connection = connection
+        self._address = address
+        self._compressed = compressed
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._connection.become_stream()
+        try:
+            await self._broadcaster.subscribe(self._connection, self._address, compressed=self._compressed)
+            await wait_for_disconnect(receive)
+        finally:
+            self._broadcaster.unsubscribe(self._connection)

@@ -1,8 +1,8 @@
 // A seat in the browser. Everything that others wrote (names, reasons) only ever becomes text.
 
-const KEPT = "leaguekit.seat";
-const STANDINGS_EVERY = 5000;
-const AGAIN_AFTER = 2000;
+const STORAGE_KEY = "leaguekit.seat";
+const STANDINGS_INTERVAL_MS = 5000;
+const RETRY_MS = 2000;
 const WORDS = {
   your_turn: "It is your turn.",
   waiting: "No move is wanted of you now. This page tells you when one is.",
@@ -10,7 +10,7 @@ const WORDS = {
 };
 
 const $ = (id) => document.getElementById(id);
-let code = sessionStorage.getItem(KEPT);
+let code = sessionStorage.getItem(STORAGE_KEY);
 let turn = null;
 // The match of the moves that are shown.
 let shownMatch = null;
@@ -37,7 +37,7 @@ async function ask(path, body) {
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-function trouble(text) {
+function showError(text) {
   $("trouble").hidden = !text;
   $("trouble").textContent = text;
 }
@@ -60,7 +60,7 @@ $("join").addEventListener("submit", async (event) => {
     code = null;
     const joined = await ask("/api/join", { name: $("name").value.trim() || null, code: typed || null });
     code = joined.code;
-    sessionStorage.setItem(KEPT, code);
+    sessionStorage.setItem(STORAGE_KEY, code);
     follow(code);
   } catch (error) {
     $("refused").textContent = error.message;
@@ -71,12 +71,12 @@ $("join").addEventListener("submit", async (event) => {
 
 $("leave").addEventListener("click", () => {
   code = null;
-  sessionStorage.removeItem(KEPT);
+  sessionStorage.removeItem(STORAGE_KEY);
   showForm();
   $("name").focus();
 });
 
-// How it stands
+// The state of the seat
 
 async function follow(own) {
   $("join").hidden = true;
@@ -87,22 +87,22 @@ async function follow(own) {
       const state = await ask(version === null ? "/api/seat" : `/api/seat?version=${version}`);
       if (code !== own) return;
       version = state.version;
-      trouble("");
+      showError("");
       show(state);
       showStandings();
       // What was asked for just now may be older than the last result.
-      if (state.status === "over") setTimeout(showStandings, AGAIN_AFTER);
+      if (state.status === "over") setTimeout(showStandings, RETRY_MS);
     } catch (error) {
       if (code !== own) return;
       if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
         code = null;
-        sessionStorage.removeItem(KEPT);
+        sessionStorage.removeItem(STORAGE_KEY);
         showForm(error.message);
         return;
       }
-      trouble(error instanceof Refused ? error.message : "The gateway does not answer; trying again …");
+      showError(error instanceof Refused ? error.message : "The gateway does not answer; trying again …");
       version = null;
-      await pause(AGAIN_AFTER);
+      await pause(RETRY_MS);
     }
   }
 }
@@ -151,7 +151,7 @@ function showTurn({ asked, status, matches }) {
   if (asked === null) {
     turn = null;
     document.title = "A seat in the league";
-    // Between two moves of a match one wants to see how it stands.
+    // Between two moves of a match the position stays visible.
     if (status !== "waiting" || matches.some((match) => match.match_id === shownMatch)) $("turn").hidden = true;
     $("turn-title").textContent = "The other’s move";
     for (const control of $("moves").querySelectorAll("button, input")) control.disabled = true;
@@ -188,12 +188,12 @@ function choice(text, move, asked) {
 }
 
 function options(asked) {
-  if (asked.valid_options.length === 0) return [freely(asked)];
+  if (asked.valid_options.length === 0) return [freeInput(asked)];
   return asked.valid_options.map((move) => choice(typeof move === "string" ? move : JSON.stringify(move), move, asked));
 }
 
 // A game of which it is not known what is legal: whatever is written, as JSON if it is some.
-function freely(asked) {
+function freeInput(asked) {
   const form = document.createElement("form");
   const input = document.createElement("input");
   input.setAttribute("aria-label", asked.move_type);
@@ -254,9 +254,9 @@ async function submit(asked, move) {
     await ask("/api/move", { turn: asked.turn, move });
     if (cell) put(cell, move, asked.position.your_mark);
     $("status").textContent = "Your move is made.";
-    trouble("");
+    showError("");
   } catch (error) {
-    trouble(error.message);
+    showError(error.message);
     // Unless the turn is over meanwhile.
     for (const button of buttons) button.disabled = turn !== asked.turn;
   }
@@ -291,6 +291,6 @@ function standing(row) {
 }
 
 showStandings();
-setInterval(showStandings, STANDINGS_EVERY);
+setInterval(showStandings, STANDINGS_INTERVAL_MS);
 if (code) follow(code);
 else showForm();

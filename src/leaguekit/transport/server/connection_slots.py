@@ -60,6 +60,18 @@ class ConnectionControl(Protocol):
     def has_gone(self) -> bool:
         """Whether its peer has closed it, so that nobody waits for the response."""
 
+    def become_stream(self) -> None:
+        """Stop counting as a connection with a request in progress, after the head of the response is sent."""
+
+    def write(self, data: bytes) -> None:
+        """Send part of the body. For streams only."""
+
+    def unsent(self) -> int:
+        """The number of bytes that wait to be sent."""
+
+    def end(self) -> None:
+        """Close the connection."""
+
 
 class ConnectionSlots:
     """The connections of a server.

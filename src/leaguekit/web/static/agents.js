@@ -1,11 +1,11 @@
 // All agents, and one of them: its record, its answer times, what went wrong, and what its author needs to fix.
 
 import { timesChart, widthOf } from "./charts.js";
-import { h, matchLink, name, show, table, who } from "./elements.js";
+import { h, matchLink, name, show, table, agentLabel } from "./elements.js";
 import { matchTable } from "./rounds.js";
 import { agentState, answerTimes, moment, movement, origins, plural } from "./words.js";
 
-const MOST = 100;
+const MAX_ROWS = 100;
 
 export const title = ({ agent, agents }) => (agents ? "Agents" : agent.name);
 
@@ -32,7 +32,7 @@ function list(main, { agents, moves, offset, total }) {
             key: agent.id,
             kind: isAbsent(agent) ? "absent" : null,
             cells: [
-              who(agent),
+              agentLabel(agent),
               agent.role,
               agentState(agent),
               agent.playing.map((match) => [matchLink(match), " "]),
@@ -43,9 +43,9 @@ function list(main, { agents, moves, offset, total }) {
         ),
     h(
       "p",
-      offset > 0 && h("a", { href: `#/agents/from/${Math.max(0, offset - MOST)}` }, "Those before"),
+      offset > 0 && h("a", { href: `#/agents/from/${Math.max(0, offset - MAX_ROWS)}` }, "Those before"),
       " ",
-      offset + agents.length < total && h("a", { href: `#/agents/from/${offset + MOST}` }, "Those after"),
+      offset + agents.length < total && h("a", { href: `#/agents/from/${offset + MAX_ROWS}` }, "Those after"),
     ),
   );
 }

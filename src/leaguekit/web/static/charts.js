@@ -1,24 +1,24 @@
-// Charts as SVG that takes its colours from the page. Each is drawn for the width it has: its words can be read.
+// Charts as SVG, with colours from the style sheet. Each is drawn for its actual width, so that its text is legible.
 
-import { clipped, h, svg } from "./elements.js";
+import { shorten, h, svg } from "./elements.js";
 import { answerTimes, seconds } from "./words.js";
 
-// So many lines can be told from each other by their colours; the others are there to be compared with.
-export const COLOURED = 6;
-const LABEL = 18;
+// The lines that have a colour: more colours could not be distinguished. The other lines are grey.
+export const MAX_COLOURED = 6;
+const LABEL_HEIGHT = 18;
 
 export const widthOf = (main, most = 1100) => Math.max(300, Math.min(most, main.clientWidth - 40));
 
 const picture = (kind, width, height, about, ...parts) =>
   svg(`svg.${kind}`, { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": about }, ...parts);
 
-// Points over the rounds, a line a player, the first of the table in colours.
+// Points over the rounds, with one line for each player. The first players of the table have colours.
 export function pointsChart({ players, rounds }, width) {
   const height = Math.round(Math.min(420, 180 + width / 5));
   const isWide = width > 460;
   const [left, right, top, bottom] = [40, isWide ? 128 : 52, 12, 44];
   const most = Math.max(1, ...players.map((player) => player.points.at(-1) ?? 0));
-  const step = tick(most, 6);
+  const step = tickStep(most, 6);
   const highest = Math.ceil(most / step) * step;
   const x = (round) => left + ((width - left - right) * round) / Math.max(rounds, 1);
   const y = (points) => height - bottom - ((height - top - bottom) * points) / highest;
@@ -27,15 +27,15 @@ export function pointsChart({ players, rounds }, width) {
     grid.push(svg("path.grid", { d: `M${left} ${y(points)}H${width - right}` }));
     grid.push(svg("text.tick", { x: left - 6, y: y(points) + 4, "text-anchor": "end" }, points));
   }
-  for (let round = 0; round <= rounds; round += tick(rounds, isWide ? 12 : 6)) {
+  for (let round = 0; round <= rounds; round += tickStep(rounds, isWide ? 12 : 6)) {
     grid.push(svg("text.tick", { x: x(round), y: height - bottom + 18, "text-anchor": "middle" }, round));
   }
   grid.push(svg("text.tick", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, "round"));
-  const first = players.slice(0, COLOURED);
-  const ends = apart(first.map((player) => y(player.points.at(-1) ?? 0)), height - bottom);
+  const first = players.slice(0, MAX_COLOURED);
+  const ends = spread(first.map((player) => y(player.points.at(-1) ?? 0)), height - bottom);
   // The first ones are drawn last, above the others.
   const lines = players.map((player, place) => {
-    const colour = place < COLOURED ? `c${place + 1}` : "other";
+    const colour = place < MAX_COLOURED ? `c${place + 1}` : "other";
     const way = [0, ...player.points].map((points, round) => `${x(round).toFixed(1)},${y(points).toFixed(1)}`);
     const total = player.points.at(-1) ?? 0;
     return svg(
@@ -48,7 +48,7 @@ export function pointsChart({ players, rounds }, width) {
     svg(
       `text.label.c${place + 1}`,
       { x: width - right + 8, y: ends[place] + 4 },
-      isWide ? clipped(player.name, 15) : player.id,
+      isWide ? shorten(player.name, 15) : player.id,
     ),
   );
   return picture(
@@ -125,7 +125,7 @@ export function timesSparkline(times) {
 // One scale for the ratings of all players: a dot each, and how far off it may be.
 export function ratingScale(players) {
   const ends = players.flatMap(({ low, high }) => (low === null ? [] : [low, high]));
-  const step = tick(Math.max(1, ...ends) - Math.min(-1, ...ends), 8);
+  const step = tickStep(Math.max(1, ...ends) - Math.min(-1, ...ends), 8);
   const low = Math.floor(Math.min(0, ...ends) / step) * step;
   const high = Math.ceil(Math.max(1, ...ends) / step) * step;
   const x = (value) => ((100 * (value - low)) / (high - low)).toFixed(1);
@@ -152,24 +152,24 @@ export function ratingScale(players) {
 
 export const signed = (value) => (value > 0 ? `+${value}` : value < 0 ? `−${-value}` : "0");
 
-// A round number of which at most so many fit into a span, or a few more.
-function tick(span, most) {
+// The smallest round step for which an axis of this length has about that many ticks at most.
+function tickStep(span, most) {
   let step = 1;
   while (span / step > most) step = String(step)[0] === "2" ? (step / 2) * 5 : step * 2;
   return step;
 }
 
-// Heights of labels, each near its own and none upon another.
-function apart(heights, lowest) {
+// Heights of labels, each as near to the given one as possible without overlapping another.
+function spread(heights, lowest) {
   const order = heights.map((_, place) => place).sort((one, other) => heights[one] - heights[other]);
   const placed = [...heights];
   for (let place = 1; place < order.length; place++) {
-    placed[order[place]] = Math.max(placed[order[place]], placed[order[place - 1]] + LABEL);
+    placed[order[place]] = Math.max(placed[order[place]], placed[order[place - 1]] + LABEL_HEIGHT);
   }
   let below = lowest;
   for (const place of order.reverse()) {
     placed[place] = Math.min(placed[place], below);
-    below = placed[place] - LABEL;
+    below = placed[place] - LABEL_HEIGHT;
   }
   return placed;
 }

@@ -1,10 +1,10 @@
 // Everybody against everybody.
 
-import { h, show, unseen, who } from "./elements.js";
+import { h, show, screenReaderText, agentLabel } from "./elements.js";
 
-const MOST = 100;
-const KINDS = { 1: "won", "+": "won", "½": "drawn", 0: "lose", "-": "lose" };
-const SAID = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
+const MAX_ROWS = 100;
+const MARK_CLASSES = { 1: "won", "+": "won", "½": "drawn", 0: "lose", "-": "lose" };
+const MARK_LABELS = { 1: "won", "+": "won without play", "½": "drew", 0: "lost", "-": "lost without play" };
 
 export const title = () => "Cross-table";
 
@@ -23,7 +23,7 @@ export function render(main, found) {
       "What the player of the row made of the match: 1 won, ½ drawn, 0 lost, + won and − lost without play. ",
       "Each is a link to its match.",
     ),
-    found.total > MOST && windows(found),
+    found.total > MAX_ROWS && windows(found),
     found.rows.length === 0 ? h("p.soft", "Nobody is in the table yet.") : crossTable(found),
   );
 }
@@ -39,7 +39,7 @@ function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
         "thead",
         h(
           "tr",
-          h("th", { scope: "col" }, unseen("Player")),
+          h("th", { scope: "col" }, screenReaderText("Player")),
           columns.map(
             (agent) => h("th", { scope: "col", title: agent.name }, h("a", { href: `#/agents/${agent.id}` }, agent.id)),
           ),
@@ -53,7 +53,7 @@ function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
           return h(
             "tr",
             { "data-key": row.id },
-            h("th", { scope: "row" }, h("span.id.rank", row.shown_rank), " ", who(row)),
+            h("th", { scope: "row" }, h("span.id.rank", row.shown_rank), " ", agentLabel(row)),
             columns.map((agent, column) => cell(agent, met.get(column) ?? [], agent.id === row.id)),
           );
         }),
@@ -64,7 +64,7 @@ function crossTable({ rows, columns, cells, offset, columns_offset: first }) {
 
 function cell(opponent, meetings, isSelf) {
   if (isSelf) return h("td.self");
-  const kinds = new Set(meetings.map(([, mark]) => KINDS[mark] ?? "open"));
+  const kinds = new Set(meetings.map(([, mark]) => MARK_CLASSES[mark] ?? "open"));
   const [kind] = kinds.size === 1 ? kinds : ["drawn"];
   return h(
     "td",
@@ -74,7 +74,7 @@ function cell(opponent, meetings, isSelf) {
         ? h("a.open", { href: `#/matches/${match}`, title: match, "aria-label": `${match}, not played yet` }, "·")
         : h(
           "a",
-          { href: `#/matches/${match}`, title: match, "aria-label": `${SAID[mark]} ${match}` },
+          { href: `#/matches/${match}`, title: match, "aria-label": `${MARK_LABELS[mark]} ${match}` },
           mark === "-" ? "−" : mark,
         ),
     ),
@@ -82,7 +82,7 @@ function cell(opponent, meetings, isSelf) {
 }
 
 function windows({ total, offset, columns_offset: columns }) {
-  const starts = Array.from({ length: Math.ceil(total / MOST) }, (_, place) => place * MOST);
+  const starts = Array.from({ length: Math.ceil(total / MAX_ROWS) }, (_, place) => place * MAX_ROWS);
   const choice = (label, here, to) =>
     h(
       "p",
@@ -91,7 +91,7 @@ function windows({ total, offset, columns_offset: columns }) {
         h(
           "a",
           { href: to(start), "aria-current": start === here ? "page" : null },
-          `${start + 1}–${Math.min(total, start + MOST)}`,
+          `${start + 1}–${Math.min(total, start + MAX_ROWS)}`,
         ),
         " ",
       ]),

@@ -1,7 +1,7 @@
 // Where the page gets its data, and where the operator's commands go.
 //
-// get("/api/standings", {offset: 0}) gives what that path of the API answers; /openapi.json describes every shape.
-// follow(show, lost) calls show(live) with the front page's state (the shape Live) now and whenever it has changed, and
+// get("/api/standings", {offset: 0}) gives what that path of the API answers; /openapi.json describes every type.
+// follow(show, lost) calls show(live) with the front page's state (the type Live) now and whenever it has changed, and
 // lost() when the manager cannot be reached; it is tried again until it can.
 
 const RETRY_MS = 2000;
@@ -41,7 +41,7 @@ export function follow(show, lost) {
   });
 }
 
-// Put every item of a change (the shape Change) into its place, and take away what is gone.
+// Put every item of a change (the type Change) into its place, and take away what is gone.
 function apply(live, change) {
   live.seq = change.seq;
   live.now = change.now;

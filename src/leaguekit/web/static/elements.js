@@ -1,15 +1,15 @@
 // The page's elements. Whatever agents wrote becomes text here, and never markup.
 //
 // h("td.n", {title: "…"}, "text", [more]) makes an element; svg("path.line", {d: "…"}) one of a drawing. A page is
-// made anew whenever its data change, and patch() carries over into the document what differs: so focus, scrolling and
-// what is unfolded stay as they are, and rows with the same data-key stay the same rows.
+// made again whenever its data change, and patch() copies only the differences into the document. So focus, scrolling
+// and unfolded details stay as they are, and rows with the same data-key stay the same rows.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-export const h = (kind, ...rest) => made(kind, rest, (tag) => document.createElement(tag));
-export const svg = (kind, ...rest) => made(kind, rest, (tag) => document.createElementNS(SVG, tag));
+export const h = (kind, ...rest) => build(kind, rest, (tag) => document.createElement(tag));
+export const svg = (kind, ...rest) => build(kind, rest, (tag) => document.createElementNS(SVG, tag));
 
-function made(kind, rest, create) {
+function build(kind, rest, create) {
   const [tag, ...classes] = kind.split(".");
   const element = create(tag);
   if (classes.length) element.setAttribute("class", classes.join(" "));
@@ -34,19 +34,19 @@ function append(element, part) {
   else if (part !== null && part !== undefined && part !== false && part !== "") element.append(part);
 }
 
-// What only those hear who do not see the page.
-export const unseen = (text) => h("span.unseen", text);
+// A text for screen readers only.
+export const screenReaderText = (text) => h("span.unseen", text);
 
-// A name is an agent's own word, and may be written from right to left.
+// A name of an agent. It may be written from right to left.
 export const name = (text) => h("bdi.name", text);
 
-// At most so many characters of a text, for a drawing that has no more room.
-export const clipped = (text, most) => {
+// A text of at most `most` characters, for a drawing.
+export const shorten = (text, most) => {
   const characters = [...text];
   return characters.length > most ? `${characters.slice(0, Math.max(1, most - 1)).join("")}…` : text;
 };
 
-export const who = (agent) => [
+export const agentLabel = (agent) => [
   h("a", { href: `#/agents/${agent.id}` }, name(agent.name)),
   " ",
   h("span.id", agent.id),
@@ -54,8 +54,8 @@ export const who = (agent) => [
 
 export const matchLink = (id) => h("a", { href: `#/matches/${id}` }, id);
 
-// A sentence that speaks of players by their ids, with their names in place of those.
-export const told = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name));
+// A sentence with the name of each player in place of its id.
+export const withNames = (sentence, ...agents) => named(sentence, agents, (agent) => name(agent.name));
 
 // The same, and each name leads to its player.
 export const linked = (sentence, ...agents) =>
@@ -119,14 +119,14 @@ function patch(there, fresh, childrenOnly = false) {
 
 const isLike = (one, other) => one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
 
-// What the reader has unfolded, written or chosen is the reader's.
-const READERS = new Set(["open", "value", "checked"]);
+// Attributes that the reader sets by unfolding, writing or choosing. They are not reset.
+const USER_ATTRIBUTES = new Set(["open", "value", "checked"]);
 
 function patchAttributes(there, fresh) {
   for (const { name: attribute, value } of fresh.attributes) {
     if (there.getAttribute(attribute) !== value) there.setAttribute(attribute, value);
   }
   for (const { name: attribute } of [...there.attributes]) {
-    if (!fresh.hasAttribute(attribute) && !READERS.has(attribute)) there.removeAttribute(attribute);
+    if (!fresh.hasAttribute(attribute) && !USER_ATTRIBUTES.has(attribute)) there.removeAttribute(attribute);
   }
 }

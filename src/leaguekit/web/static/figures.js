@@ -1,7 +1,7 @@
 // What the table means: ratings and chance, points over the rounds, answer times, and the success metrics.
 
 import { pointsChart, ratingScale, signed, timesChart, timesSparkline, widthOf } from "./charts.js";
-import { h, show, table, told, who } from "./elements.js";
+import { h, show, table, withNames, agentLabel } from "./elements.js";
 import { answerTimes, plural, seconds } from "./words.js";
 
 export const title = () => "Figures";
@@ -20,7 +20,7 @@ export function render(main, { figures, points, times, metrics }) {
     h(
       "section.meaning",
       { "aria-label": "What the figures mean" },
-      figures.sentences.map((sentence) => h("p", told(sentence, ...figures.players))),
+      figures.sentences.map((sentence) => h("p", withNames(sentence, ...figures.players))),
     ),
     h(
       "div.halves",
@@ -51,7 +51,7 @@ function ratings({ players, total }) {
           players.map((player) => ({
             key: player.id,
             cells: [
-              who(player),
+              agentLabel(player),
               player.points,
               player.rating === null ? "–" : signed(player.rating),
               scale.bar(player),
@@ -80,7 +80,7 @@ function pointsOver(points, width) {
             table(
               "Points after each round",
               [["Player", "who"], ...columns],
-              players.map((player) => ({ key: player.id, cells: [who(player), ...player.points] })),
+              players.map((player) => ({ key: player.id, cells: [agentLabel(player), ...player.points] })),
             ),
           ),
         ],
@@ -114,7 +114,7 @@ function timesOfAnswers(times, width) {
             times.players.map(({ id, name, times: own }) => ({
               key: id,
               cells: [
-                who({ id, name }),
+                agentLabel({ id, name }),
                 own.answers,
                 seconds(own.median),
                 seconds(own.p95),

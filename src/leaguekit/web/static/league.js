@@ -1,16 +1,16 @@
-// The front page: how the league stands, live.
+// The front page: the current state of the league, live.
 
-import { h, linked, matchLink, name, show, table, told, unseen, who } from "./elements.js";
+import { h, linked, matchLink, name, show, table, withNames, screenReaderText, agentLabel } from "./elements.js";
 import { agentState, countdown, gameOf, isAhead, moment, movement, plural, score, stageOf, stateOf } from "./words.js";
 
 export const title = (live) => live.league.league_id;
 export const isLive = true;
 
-const SHOWN = 8;
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const MAX_ITEMS = 8;
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function render(main, live) {
-  const before = places(main);
+  const before = rowPositions(main);
   const rows = Object.values(live.standings).sort((one, other) => one.rank - other.rank);
   main.style.setProperty("--rows", Math.max(4, rows.length));
   show(
@@ -18,7 +18,7 @@ export function render(main, live) {
     opening(live.league, rows),
     h("div.front", standings(live.league, rows), h("div.side", inPlay(live), results(live), news(live))),
   );
-  if (!calm.matches) glide(main, before);
+  if (!reducedMotion.matches) animateRows(main, before);
 }
 
 function opening(league, rows) {
@@ -73,7 +73,7 @@ function standings(league, rows) {
     cells: [
       row.shown_rank,
       movement(row.movement),
-      [who(row), " ", (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
+      [agentLabel(row), " ", (row.out || row.state === "SUSPENDED") && h("span.chip", agentState(row))],
       row.played,
       row.wins,
       row.draws,
@@ -94,8 +94,8 @@ function standings(league, rows) {
       : table(
           heading,
           [
-            [unseen("Rank"), "n"],
-            [unseen("Moved since the last round"), "moved"],
+            [screenReaderText("Rank"), "n"],
+            [screenReaderText("Moved since the last round"), "moved"],
             ["Player", "who"],
             ["Played", "n less"],
             [short("W", "on"), "n"],
@@ -124,7 +124,7 @@ const abbreviation = (text, title) => h("abbr", { title }, text);
 
 // What decided between players with equal points, and what can.
 const decisions = (league, rows) => [
-  league.ties.map((sentence) => h("p.small", told(sentence, ...rows))),
+  league.ties.map((sentence) => h("p.small", withNames(sentence, ...rows))),
   h(
     "details.small.soft",
     h("summary", "How the order is decided"),
@@ -144,14 +144,14 @@ function inPlay(live) {
   const matches = Object.values(live.playing).sort(
     (one, other) => one.match_id.localeCompare(other.match_id, "en", { numeric: true }),
   );
-  const more = matches.length - SHOWN;
+  const more = matches.length - MAX_ITEMS;
   return h(
     "section.playing",
     { "aria-labelledby": "playing" },
     h("h2", { id: "playing" }, "In play", matches.length > 0 && h("span.count", matches.length)),
     matches.length === 0
       ? h("p.soft", "No match at the moment.")
-      : h("ul.cards", matches.slice(0, SHOWN).map(playing)),
+      : h("ul.cards", matches.slice(0, MAX_ITEMS).map(playing)),
     more > 0 && h("p.soft.small", `and ${plural(more, "more match", "more matches")}`),
   );
 }
@@ -183,7 +183,7 @@ function results(live) {
     h("h2", { id: "results" }, "Latest results"),
     matches.length === 0
       ? h("p.soft", "None yet.")
-      : h("ul.cards", matches.slice(0, SHOWN).map(result)),
+      : h("ul.cards", matches.slice(0, MAX_ITEMS).map(result)),
   );
 }
 
@@ -195,7 +195,7 @@ export function result(match) {
     h("p.pair", matchLink(match.match_id), " ", side(match.a), h("span.score", ` ${score(match)} `), side(match.b)),
     h(
       "p.soft.small",
-      told(match.reason, match.a, match.b),
+      withNames(match.reason, match.a, match.b),
       match.decided_by !== "referee" && ` (decided by the ${match.decided_by})`,
     ),
   );
@@ -207,7 +207,7 @@ function news(live) {
     "section.news",
     { "aria-labelledby": "news" },
     h("h2", { id: "news" }, "Events"),
-    h("ol.log", { reversed: true }, latest.slice(0, SHOWN).map(event)),
+    h("ol.log", { reversed: true }, latest.slice(0, MAX_ITEMS).map(event)),
   );
 }
 
@@ -222,12 +222,12 @@ export const event = (one) =>
     h("span", { dir: "auto" }, one.text),
   );
 
-// Rows glide to their new places.
-function places(main) {
+// Rows move smoothly to their new positions.
+function rowPositions(main) {
   return new Map([...main.querySelectorAll("tbody tr[data-key]")].map((row) => [row, row.offsetTop]));
 }
 
-function glide(main, before) {
+function animateRows(main, before) {
   const moved = [];
   for (const [row, top] of before) {
     const by = top - row.offsetTop;

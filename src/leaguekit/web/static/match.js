@@ -1,7 +1,7 @@
 // A match: its two sides, the ruling and its evidence, the draw and its verification, and its replay step by step.
 
 import { widthOf } from "./charts.js";
-import { h, name, show, table, told, who } from "./elements.js";
+import { h, name, show, table, withNames, agentLabel } from "./elements.js";
 import { drawing } from "./games.js";
 import { event } from "./league.js";
 import { sequence } from "./sequence.js";
@@ -65,7 +65,7 @@ function sides(match) {
       `div.side-${role}`,
       { class: `team ${role}${match.winner === agent.id ? " won" : ""}` },
       h("p.soft.small", `Player ${role.toUpperCase()}`),
-      h("p.large", who(agent)),
+      h("p.large", agentLabel(agent)),
       match.choices?.[place] && h("p", "chose ", h("bdi.choice", match.choices[place])),
     );
   return h("div.sides", side(match.a, "a", 0), h("p.score", score(match)), side(match.b, "b", 1));
@@ -99,7 +99,7 @@ function ruling(data) {
     h("h2", { id: "ruling" }, "Ruling"),
     h(
       "p",
-      told(match.reason, match.a, match.b),
+      withNames(match.reason, match.a, match.b),
       ". ",
       h("span.soft", `${match.ruling ?? match.result}, decided by the ${match.decided_by}.`),
     ),
@@ -194,7 +194,7 @@ function verified(found, isDrawn) {
   ];
 }
 
-// Buttons that go through so many steps; the arrow keys do as well.
+// Buttons that go through `count` steps. The arrow keys do the same.
 function stepper(label, key, count, text) {
   const at = Math.min(here[key], count - 1);
   const to = (step) => () => {

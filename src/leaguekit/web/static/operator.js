@@ -1,14 +1,14 @@
-// The operator's hand, with the admin token. The token is kept for this tab only, and leaves it with commands only.
+// The operator's page. The admin token is stored for this tab only, and sent with commands only.
 
 import { command, Refused } from "./data.js";
-import { h, name, show, table, unseen } from "./elements.js";
+import { h, name, show, table, screenReaderText } from "./elements.js";
 import { event } from "./league.js";
 import { stateOf } from "./words.js";
 
 export const title = () => "Operator";
 
 const KEY = "admin_token";
-// Without a place to keep it, the token is asked for again on every load.
+// Without session storage, the token must be entered again after every load.
 const memory = {
   token: "",
   get() {
@@ -29,18 +29,22 @@ const memory = {
   },
 };
 
-// What was answered last, and the seats.
-let answered = null;
+// The answer to the last command, and the seats.
+let lastAnswer = null;
 let seats = [];
 let codes = [];
 let again = () => {};
 
 export async function load(_what, get) {
-  const [{ news }, agents] = await Promise.all([get("/api/operations"), everybody(get), memory.get() && lookAtSeats()]);
+  const [{ news }, agents] = await Promise.all([
+    get("/api/operations"),
+    loadAllAgents(get),
+    memory.get() && loadSeats(),
+  ]);
   return { news, players: agents.filter((agent) => agent.role === "player") };
 }
 
-async function everybody(get) {
+async function loadAllAgents(get) {
   const all = [];
   for (let more = true; more; ) {
     const { agents, total } = await get("/api/agents", { offset: all.length });
@@ -58,18 +62,18 @@ export function render(main, data, live) {
     h("h1", { tabindex: "-1" }, "Operator"),
     h(
       "p",
-      { id: "answer", role: "status", class: answered ? `notice ${answered.kind}` : null, dir: "auto" },
-      answered?.text,
+      { id: "answer", role: "status", class: lastAnswer ? `notice ${lastAnswer.kind}` : null, dir: "auto" },
+      lastAnswer?.text,
     ),
-    isIn ? panel(data, live) : entrance(),
+    isIn ? panel(data, live) : loginForm(),
     h("section", { "aria-labelledby": "events" }, h("h2", { id: "events" }, "What operators did"), events(data)),
   );
 }
 
-function entrance() {
+function loginForm() {
   return h(
     "form.card",
-    { "data-key": "entrance", onsubmit: enter, autocomplete: "off" },
+    { "data-key": "entrance", onsubmit: logIn, autocomplete: "off" },
     h("p", "The admin token is in the file that the manager named when it started. It is kept in this tab only."),
     field(
       "Admin token",
@@ -79,27 +83,27 @@ function entrance() {
   );
 }
 
-async function enter(submitted) {
+async function logIn(submitted) {
   submitted.preventDefault();
   memory.set(new FormData(submitted.target).get("token").trim());
-  answered = null;
-  await lookAtSeats();
+  lastAnswer = null;
+  await loadSeats();
   again();
 }
 
-async function lookAtSeats() {
+async function loadSeats() {
   try {
     seats = (await command("seats", memory.get())).seats;
   } catch (error) {
     if (!(error instanceof Refused) || error.isBusy) return;
     memory.set("");
-    answered = { kind: "bad", text: error.message };
+    lastAnswer = { kind: "bad", text: error.message };
   }
 }
 
-function leave() {
+function logOut() {
   memory.set("");
-  [seats, codes, answered] = [[], [], null];
+  [seats, codes, lastAnswer] = [[], [], null];
   again();
 }
 
@@ -133,24 +137,24 @@ function panel(data, live) {
       "p",
       league && [h("strong", stateOf(league)), " · "],
       league?.total_rounds > 0 && `round ${league.round} of ${league.total_rounds} · `,
-      h("button", { type: "button", onclick: leave }, "Leave"),
+      h("button", { type: "button", onclick: logOut }, "Leave"),
     ),
     form("The league", [
-      deed(
+      commandButton(
         "start",
         "Start",
         `Start the league now? ${here.length} players are here, and each meets all others.`,
         league?.state !== "WAITING_FOR_REGISTRATIONS",
       ),
-      deed(
+      commandButton(
         "pause",
         "Pause",
         "Pause the league? Matches in play are played to their end.",
         league?.state !== "RUNNING_LEAGUE" || league.paused,
       ),
-      deed("resume", "Resume", "Go on with the league?", !league?.paused || isOver),
+      commandButton("resume", "Resume", "Go on with the league?", !league?.paused || isOver),
     ], [reason()]),
-    form("Add a player that never registers", [deed("add_player", "Add", "Add this player?")], [
+    form("Add a player that never registers", [commandButton("add_player", "Add", "Add this player?")], [
       field(
         "Endpoint",
         h(
@@ -167,15 +171,23 @@ function panel(data, live) {
       field("Name", h("input", { name: "display_name", maxlength: "50", autocomplete: "off" })),
     ]),
     form("A player", [
-      deed("withdraw", "Withdraw", "Withdraw this player? It loses all matches to come, and does not come back."),
-      deed("disqualify", "Disqualify", "Disqualify this player? It loses all matches to come, and does not come back."),
+      commandButton(
+        "withdraw",
+        "Withdraw",
+        "Withdraw this player? It loses all matches to come, and does not come back.",
+      ),
+      commandButton(
+        "disqualify",
+        "Disqualify",
+        "Disqualify this player? It loses all matches to come, and does not come back.",
+      ),
     ], [player(), reason()]),
     form(
       "A match",
-      [deed("rematch", "Play again", "Have this match played again? Its result no longer counts.")],
+      [commandButton("rematch", "Play again", "Have this match played again? Its result no longer counts.")],
       [match(), reason()],
     ),
-    form("A result", [deed("correct", "Correct", "Correct this result? The table is counted anew.")], [
+    form("A result", [commandButton("correct", "Correct", "Correct this result? The table is counted again.")], [
       match(),
       field(
         "Outcome",
@@ -190,9 +202,9 @@ function panel(data, live) {
       ),
       reason(),
     ]),
-    form("Seats", [deed("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
+    form("Seats", [commandButton("seats_new", "Make seats", "Make new seats? Their codes are shown once.")], [
       field("How many", h("input", { name: "count", type: "number", min: "1", max: "1000", required: true })),
-    ], [codesShown(), seatTable()]),
+    ], [codeList(), seatTable()]),
   );
 }
 
@@ -202,19 +214,19 @@ const reason = () => field(
   h("input", { name: "reason", maxlength: "200", autocomplete: "off" }),
 );
 
-// A button that sends its form as a command, once the operator has said so twice.
-const deed = (what, words, question, off = false) =>
+// A button that sends its form as a command, after the operator has confirmed it.
+const commandButton = (what, words, question, off = false) =>
   h(
     "button",
     { type: "submit", name: "command", value: what, "data-question": question, disabled: off, "data-key": what },
     words,
   );
 
-const form = (heading, deeds, fields, more = []) =>
+const form = (heading, buttons, fields, more = []) =>
   h(
     "section.card",
     { "data-key": heading },
-    h("form", { onsubmit: submit, autocomplete: "off" }, h("h2", heading), fields, h("p.deeds", deeds)),
+    h("form", { onsubmit: submit, autocomplete: "off" }, h("h2", heading), fields, h("p.deeds", buttons)),
     more,
   );
 
@@ -224,24 +236,26 @@ async function submit(submitted) {
   const given = Object.fromEntries([...new FormData(submitted.target)].map(([key, value]) => [key, value.trim()]));
   if (given.count) given.count = Number(given.count);
   if (!(await confirmed(button.dataset.question, button.textContent, given))) return;
-  if (await carryOut(button.value, given)) submitted.target.reset();
+  if (await sendCommand(button.value, given)) submitted.target.reset();
 }
 
-async function carryOut(what, given) {
+async function sendCommand(what, given) {
   const words = what.replace("_", " ");
   try {
-    // Before a league starts, everybody in it may have to be called.
-    answered = { kind: "quiet", text: `Asking the manager: ${words} …` };
+    // Before a league starts, all its players may have to be called.
+    lastAnswer = { kind: "quiet", text: `Asking the manager: ${words} …` };
     again();
     const result = await command(what, memory.get(), given);
-    answered = { kind: "good", text: `Done: ${words}.` };
+    lastAnswer = { kind: "good", text: `Done: ${words}.` };
     if (what === "seats_new") codes = result.seats;
     if (what.startsWith("seats")) seats = (await command("seats", memory.get())).seats;
     return true;
   } catch (error) {
-    answered = {
+    lastAnswer = {
       kind: "bad",
-      text: error instanceof Refused ? error.message : "The manager cannot be reached: who knows whether it was done.",
+      text: error instanceof Refused
+        ? error.message
+        : "The manager cannot be reached. Whether it was done is not known.",
     };
     return false;
   } finally {
@@ -273,7 +287,7 @@ function confirmed(question, words, given) {
   return promise;
 }
 
-function codesShown() {
+function codeList() {
   return (
     codes.length > 0 &&
     h(
@@ -300,11 +314,11 @@ function seatTable() {
   );
   const revoke = (seat) => async () => {
     const isMeant = await confirmed("Revoke this seat? Its code opens nothing any more.", "Revoke", { seat });
-    if (isMeant) await carryOut("seats_revoke", { seat });
+    if (isMeant) await sendCommand("seats_revoke", { seat });
   };
   return table(
     "Seats",
-    [["Seat", ""], ["State", ""], ["Holder", "who"], [unseen("Revoke"), ""]],
+    [["Seat", ""], ["State", ""], ["Holder", "who"], [screenReaderText("Revoke"), ""]],
     seats.map((seat) => ({
       key: seat.id,
       cells: [

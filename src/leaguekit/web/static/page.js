@@ -1,11 +1,11 @@
-// The shell around every page: which one is shown, the connection, the theme, and what a screen reader is told.
+// The shell around every page: which one is shown, the connection, the theme, and what a screen reader announces.
 
 import { follow, get, Refused } from "./data.js";
 import { h, show } from "./elements.js";
 import { moment, setClock, stateOf, tick } from "./words.js";
 
-// A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are asked
-// for anew when something has happened, but not more often than this.
+// A page exports render(main, data, live), title(data), and either isLive or load(what, get); loaded pages are
+// requested again when something has happened, but not more often than this.
 const PAGES = {
   "": () => import("./league.js"),
   rounds: () => import("./rounds.js"),
@@ -20,7 +20,7 @@ const THEMES = ["auto", "light", "dark"];
 
 const main = document.getElementById("main");
 const connection = document.getElementById("connection");
-const said = document.getElementById("said");
+const announcements = document.getElementById("said");
 
 let live = null;
 let page = null;
@@ -131,7 +131,7 @@ follow(
     document.body.classList.remove("lost");
     document.getElementById("brand").replaceChildren(h("bdi", now.league.league_id));
     document.getElementById("state").textContent = stateOf(now.league);
-    tell(now.league);
+    announce(now.league);
     if (page?.isLive) draw();
     else if (page && now.seq !== shownSeq && !document.hidden) waiting ??= setTimeout(refresh, PAUSE_MS);
   },
@@ -145,15 +145,15 @@ follow(
 
 const nameOf = (id) => live.standings[id]?.name ?? id;
 
-// A screen reader is told of the league's course, and not of every match.
+// A screen reader announces the progress of the league, and not every match.
 let before = null;
-function tell(league) {
+function announce(league) {
   if (before?.state === league.state && before.round === league.round && before.paused === league.paused) return;
   before = league;
   const isRunning = league.state === "RUNNING_LEAGUE" && league.round > 0;
   const round = isRunning ? `, round ${league.round} of ${league.total_rounds}` : "";
   const champion = league.champion ? `. ${league.first.replace(/\bP\d{2,9}\b/g, nameOf)}` : "";
-  said.textContent = `${stateOf(league)}${round}${champion}.`;
+  announcements.textContent = `${stateOf(league)}${round}${champion}.`;
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -168,7 +168,7 @@ addEventListener("resize", () => {
 
 // How it looks
 
-function kept(key, value) {
+function stored(key, value) {
   try {
     if (value === undefined) return localStorage.getItem(key);
     if (value) localStorage.setItem(key, value);
@@ -188,7 +188,7 @@ function setTheme(chosen) {
 theme.addEventListener("click", () => {
   const now = document.documentElement.dataset.theme ?? "auto";
   const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
-  kept("theme", next === "auto" ? "" : next);
+  stored("theme", next === "auto" ? "" : next);
   setTheme(next);
 });
 setTheme(document.documentElement.dataset.theme ?? "auto");
@@ -197,7 +197,7 @@ const wall = document.getElementById("wall");
 function setWall(on) {
   document.documentElement.classList.toggle("wall", on);
   wall.setAttribute("aria-pressed", String(on));
-  kept("wall", on ? "on" : "");
+  stored("wall", on ? "on" : "");
 }
 wall.addEventListener("click", () => {
   setWall(!document.documentElement.classList.contains("wall"));
@@ -206,6 +206,6 @@ wall.addEventListener("click", () => {
 addEventListener("keydown", (event) => {
   if (event.key === "Escape" && document.documentElement.classList.contains("wall")) setWall(false);
 });
-setWall(kept("wall") === "on");
+setWall(stored("wall") === "on");
 
 go(true);

@@ -1,9 +1,9 @@
 // The rounds, and one of them with all its matches.
 
-import { h, matchLink, show, table, told, who } from "./elements.js";
+import { h, matchLink, show, table, withNames, agentLabel } from "./elements.js";
 import { moment, plural, score, statusOf } from "./words.js";
 
-const MOST = 200;
+const MAX_MATCHES = 200;
 
 export const title = ({ round }) => (round ? `Round ${round.round.round_id}` : "Rounds");
 
@@ -55,15 +55,15 @@ function matches({ round, rests, matches: list, total }) {
     rests.length > 0 && h(
       "p",
       "No match in this round: ",
-      rests.map((agent, place) => [place > 0 && ", ", who(agent)]),
+      rests.map((agent, place) => [place > 0 && ", ", agentLabel(agent)]),
     ),
     matchTable(`Matches of round ${round.round_id}`, list),
-    total > MOST && h("p.soft", `The first ${MOST} of ${total} matches.`),
+    total > MAX_MATCHES && h("p.soft", `The first ${MAX_MATCHES} of ${total} matches.`),
   ];
 }
 
 export function matchTable(caption, list) {
-  const side = (match, agent) => h("span", { class: match.winner === agent.id ? "winner" : null }, who(agent));
+  const side = (match, agent) => h("span", { class: match.winner === agent.id ? "winner" : null }, agentLabel(agent));
   return table(
     caption,
     [["Match", ""], ["Player A", "who"], ["Points", "n score"], ["Player B", "who"], ["How it came", "why"]],
@@ -74,7 +74,7 @@ export function matchTable(caption, list) {
         side(match, match.a),
         score(match),
         side(match, match.b),
-        match.reason ? told(match.reason, match.a, match.b) : h("span.soft", statusOf(match)),
+        match.reason ? withNames(match.reason, match.a, match.b) : h("span.soft", statusOf(match)),
       ],
     })),
     { kind: "full pairings", hidden: true },

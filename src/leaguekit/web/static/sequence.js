@@ -1,6 +1,6 @@
 // The messages of a match as a diagram in time: the referee between its two players, later further down.
 
-import { clipped, svg } from "./elements.js";
+import { shorten, svg } from "./elements.js";
 import { seconds } from "./words.js";
 
 const TOP = 46;
@@ -37,7 +37,7 @@ export function sequence(match, messages, width, upto) {
     svg(
       "text.head",
       { x: anchor === "start" ? x - 8 : anchor === "end" ? x + 8 : x, y: TOP - 22, "text-anchor": anchor },
-      clipped(text, Math.floor(width / 30)),
+      shorten(text, Math.floor(width / 30)),
     ),
   ]);
   const about = `${messages.length} messages between the referee and its two players; the list below has the same.`;
@@ -62,9 +62,9 @@ function arrow(message, player, referee, y, room) {
     svg(
       "text.type",
       { x: middle, y: y - 6, "text-anchor": "middle" },
-      clipped(message.message_type ?? message.what, room),
+      shorten(message.message_type ?? message.what, room),
     ),
-    svg("text.text", { x: middle, y: y + 15, "text-anchor": "middle" }, clipped(message.text, room)),
+    svg("text.text", { x: middle, y: y + 15, "text-anchor": "middle" }, shorten(message.text, room)),
     svg("title", `${message.message_type ?? message.what} ${message.text}`),
   ];
 }
@@ -74,7 +74,7 @@ const ruling = (message, lanes, y, width) => [
   svg(
     "text.text",
     { x: lanes.referee, y: y + 4, "text-anchor": "middle" },
-    clipped(message.text, Math.floor((width - 110) / CHARACTER)),
+    shorten(message.text, Math.floor((width - 110) / CHARACTER)),
   ),
   svg("title", message.text),
 ];

@@ -1,6 +1,6 @@
 // Words for what the API says in codes, and times as people read them.
 
-import { h, unseen } from "./elements.js";
+import { h, screenReaderText } from "./elements.js";
 
 const STATES = {
   WAITING_FOR_REGISTRATIONS: "Waiting for players",
@@ -46,10 +46,11 @@ export const origins = (moves) =>
     .map((origin) => `${moves[origin].toLocaleString("en")} ${origin}`).join(", ");
 
 export function movement(ranks) {
-  if (!ranks) return ranks === 0 ? unseen("unchanged") : null;
+  if (!ranks) return ranks === 0 ? screenReaderText("unchanged") : null;
   const [way, arrow] = ranks > 0 ? ["up", "▲"] : ["down", "▼"];
   const said = `${way} ${Math.abs(ranks)}`;
-  return h(`span.${way}`, { title: said }, h("span", { "aria-hidden": "true" }, arrow, Math.abs(ranks)), unseen(said));
+  const visible = h("span", { "aria-hidden": "true" }, arrow, Math.abs(ranks));
+  return h(`span.${way}`, { title: said }, visible, screenReaderText(said));
 }
 
 export const score = (match) => (match.points ? `${match.points[0]} : ${match.points[1]}` : "–");

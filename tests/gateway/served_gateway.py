@@ -1,6 +1,6 @@
-"""A gateway at a real address beside a real manager, and those who play through it as they would: by MCP, in a browser.
+"""A gateway at a real address beside a real manager, and players that use it by MCP and in a browser.
 
-Nothing here knows the gateway from inside but what starts it.
+Only the code that starts the gateway knows its internals.
 """
 
 from __future__ import annotations

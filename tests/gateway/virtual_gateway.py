@@ -1,4 +1,4 @@
-"""A gateway beside a league in virtual time, and owners who sit in its seats."""
+"""A gateway beside a league in virtual time, and the owners of its seats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leaguekit.gateway.gateway import Gateway
-from leaguekit.gateway.seats import Asked, Seat
+from leaguekit.gateway.seats import MoveRequest, Seat
 from leaguekit.player.context import Strategy
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.relay import RelayClient
@@ -19,10 +19,10 @@ from tests.agents.leagues import MANAGER_URL, Hall
 GATEWAY_URL = "http://127.0.0.1:8200/mcp"
 HERE = "127.0.0.1"
 
-Think = Callable[[Asked], Any]
+Think = Callable[[MoveRequest], Any]
 
 
-def first_legal(asked: Asked) -> Any:
+def first_legal(asked: MoveRequest) -> Any:
     return asked.valid_options[0]
 
 

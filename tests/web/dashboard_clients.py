@@ -1,4 +1,4 @@
-"""Visitors of a dashboard without a network: one that asks for pages, and spectators that keep what they are sent."""
+"""Clients of a dashboard without a network: one that requests pages, and subscribers of the stream."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def get(dashboard: Dashboard, path: str, method: str = "GET", **headers: s
 
 
 async def clumsy(hall: Hall, number: int, *choices: str) -> Scripted:
-    """A player that joins every match and chooses what it was told to; the last of it again and again."""
+    """A player that joins every match and makes these choices, and then the last of them again and again."""
     left = list(choices)
 
     async def join(agent: Scripted, call: Json) -> Json:
@@ -98,7 +98,7 @@ def unchunked(data: bytes) -> bytes:
 
 
 class Spectator:
-    """A connection that takes what it is sent, unless it is slow; and what its page then shows."""
+    """A connection that receives the stream, unless it is slow, and the state that its page shows."""
 
     def __init__(self, *, compressed: bool = False) -> None:
         self.compressed = compressed
@@ -129,7 +129,7 @@ class Spectator:
     @property
     def text(self) -> str:
         body = b"".join(map(unchunked, self.written))
-        # A stream that was cut off is no whole gzip file.
+        # A stream that was cut off is not a complete gzip file.
         return (zlib.decompressobj(wbits=31).decompress(body) if self.compressed else body).decode()
 
     @property
@@ -141,7 +141,7 @@ class Spectator:
         return shown(self.events)
 
     def scope(self) -> Json:
-        """The scope of a request for the stream, for who asks the application itself."""
+        """The scope of a request for the stream, for a direct call of the application."""
         return {
             "type": "http",
             "method": "GET",
@@ -154,7 +154,7 @@ class Spectator:
 
 
 def shown(told: Iterable[tuple[str, str, Json]]) -> Json:
-    """What a page shows that follows these events, as data.js does it; without the time at which it did."""
+    """The state of a page that follows these events as data.js does, without the time."""
     state: Json = {}
     for name, _, data in told:
         if name == "snapshot":
@@ -168,6 +168,6 @@ def shown(told: Iterable[tuple[str, str, Json]]) -> Json:
                 state[part] |= items
         for part, keys in data.get("drop", {}).items():
             for key in keys:
-                # One that came and went while the page dawdled was never set.
+                # An item that came and went while the page was slow was never set.
                 state[part].pop(key, None)
     return {name: value for name, value in state.items() if name not in ("now", "seq")}

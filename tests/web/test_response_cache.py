@@ -17,14 +17,15 @@ from starlette.requests import ClientDisconnect
 from leaguekit.league import commands
 from leaguekit.league.figures import figures
 from leaguekit.league.state import League
-from leaguekit.web import app
-from leaguekit.web.app import MAX_MAKING_EACH, Dashboard
+from leaguekit.web import figures_cache, metrics_exporter, response_cache
+from leaguekit.web.app import Dashboard
 from leaguekit.web.pages import NotFound
-from leaguekit.web.shared_work import Shared, TimeShareLimiter
+from leaguekit.web.response_cache import MAX_IN_PROGRESS_PER_ADDRESS
+from leaguekit.web.shared_work import SharedTask, TimeShareLimiter
 from tests.agents.leagues import Hall, in_virtual_time
 from tests.web.dashboard_clients import get
 from tests.web.test_api import Visit
-from tests.web.test_serving import PATIENCE, House
+from tests.web.test_serving import PATIENCE, ServedDashboard
 
 GET = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n"
 
@@ -54,7 +55,7 @@ class Computations:
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computations]:
     computations = Computations()
-    monkeypatch.setattr(app, "figures", computations.figures)
+    monkeypatch.setattr(figures_cache, "figures", computations.figures)
     yield computations
     assert computations.at_once == 0
 
@@ -69,7 +70,7 @@ async def test_figures_are_computed_once_for_each_event_whatever_part_of_them_is
         computed.append(league)
         return figures(league, check)
 
-    monkeypatch.setattr(app, "figures", counted)
+    monkeypatch.setattr(figures_cache, "figures", counted)
     async with Visit(tmp_path) as visit:
         parts = await asyncio.gather(*(visit.json(f"/api/figures?offset={n}&limit=1") for n in range(4)))
         whole = await visit.json("/api/figures")
@@ -101,32 +102,32 @@ async def test_offsets_beyond_the_end_are_one_and_the_same_page(tmp_path: Path) 
             ("/api/agents/P01?offset={}", 6),
             ("/api/news?after={}", visit.hall.manager.ledger.number),
         ):
-            before = len(visit.dashboard._answers)
+            before = len(visit.dashboard.responses._cached)
             answers = [await visit.json(path.format(number)) for number in (most, 1_000, 999_999)]
             assert answers[0] == answers[1] == answers[2], path
-            assert len(visit.dashboard._answers) == before + 1, path
+            assert len(visit.dashboard.responses._cached) == before + 1, path
             name = path.partition("?")[2].partition("=")[0]
             assert answers[0][name] == most, path
 
 
 def test_a_computation_that_no_client_waits_for_is_stopped(tmp_path: Path, endless: Computations) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedDashboard(tmp_path) as served:
             writers = []
             for offset in (0, 0, 1):
-                _, writer = await house.connected(GET.format(f"/api/figures?offset={offset}", ""))
+                _, writer = await served.connected(GET.format(f"/api/figures?offset={offset}", ""))
                 writers.append(writer)
             await endless.has(endless.begun)
             for writer in writers[:2]:
                 writer.close()
                 await writer.wait_closed()
             # One still waits, and others are served meanwhile.
-            assert (await house.get("/api/standings")).status == 200
+            assert (await served.get("/api/standings")).status == 200
             assert endless.at_once == 1
             writers[2].close()
             await endless.has(endless.ended)
             # Another client begins another computation, after the first has ended.
-            _, writer = await house.connected(GET.format("/api/figures", ""))
+            _, writer = await served.connected(GET.format("/api/figures", ""))
             await endless.has(endless.begun)
             writer.close()
             await endless.has(endless.ended)
@@ -139,19 +140,21 @@ def test_an_address_that_asks_for_many_pages_at_once_is_refused_before_they_are_
     tmp_path: Path, endless: Computations
 ) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedDashboard(tmp_path) as served:
             # The league has no players: only the limits differ.
-            paths = [f"/api/figures?limit={limit}" for limit in range(2 * MAX_MAKING_EACH)]
-            waiting = [await house.connected(GET.format(path, "Connection: close\r\n")) for path in paths]
-            refused = [await asyncio.wait_for(reader.read(), PATIENCE) for reader, _ in waiting[MAX_MAKING_EACH:]]
+            paths = [f"/api/figures?limit={limit}" for limit in range(2 * MAX_IN_PROGRESS_PER_ADDRESS)]
+            waiting = [await served.connected(GET.format(path, "Connection: close\r\n")) for path in paths]
+            refused = [
+                await asyncio.wait_for(reader.read(), PATIENCE) for reader, _ in waiting[MAX_IN_PROGRESS_PER_ADDRESS:]
+            ]
             assert all(answer.startswith(b"HTTP/1.1 503 ") for answer in refused)
             assert all(b"retry-after: 1\r\n" in answer and b"Try again in a second" in answer for answer in refused)
-            assert len(house.made[0]._making) == MAX_MAKING_EACH
+            assert len(served.made[0].responses._in_progress) == MAX_IN_PROGRESS_PER_ADDRESS
             for _, writer in waiting:
                 writer.close()
             await endless.has(endless.ended)
             assert endless.max_at_once == 1
-            assert (await house.get("/api/standings")).status == 200
+            assert (await served.get("/api/standings")).status == 200
 
     asyncio.run(main())
 
@@ -160,12 +163,12 @@ def test_a_manager_that_stops_while_figures_are_computed_stops_at_once_and_witho
     tmp_path: Path, endless: Computations, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
-            reader, writer = await house.connected(GET.format("/api/figures", ""))
+        async with ServedDashboard(tmp_path) as served:
+            reader, writer = await served.connected(GET.format("/api/figures", ""))
             await endless.has(endless.begun)
             loop = asyncio.get_running_loop()
             began = loop.time()
-            await house.server.stop()
+            await served.server.stop()
             assert loop.time() - began < 3
             assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
             writer.close()
@@ -184,7 +187,7 @@ async def test_pages_of_other_sites_get_nothing_that_is_costly(tmp_path: Path) -
             got = await get(dashboard, path, sec_fetch_site="cross-site")
             assert got.status == 403, path
             assert "other sites" in got.json["error"]
-        assert dashboard._opening is None
+        assert dashboard._catching_up is None
         # A link on another site leads to the page, and the page to the rest.
         for path, site in (("/", "cross-site"), ("/static/page.js", "same-origin"), ("/api/figures", "same-origin")):
             assert (await get(dashboard, path, sec_fetch_site=site)).status == 200
@@ -195,12 +198,12 @@ async def test_pages_of_other_sites_get_nothing_that_is_costly(tmp_path: Path) -
 async def test_the_answers_that_are_kept_are_bounded_by_their_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "MAX_KEPT_BYTES", 10_000)
+    monkeypatch.setattr(response_cache, "MAX_CACHED_BYTES", 10_000)
     async with Visit(tmp_path) as visit:
         for limit in range(100):
             await visit.json(f"/api/standings?limit={limit}")
-            kept = visit.dashboard._answers.values()
-            assert sum(len(one.body) + len(one.compressed or b"") for one in kept) <= 10_000
+            kept = visit.dashboard.responses._cached.values()
+            assert sum(len(one.content.body) + len(one.content.compressed or b"") for one in kept) <= 10_000
 
 
 @pytest.mark.parametrize("turns", range(5))
@@ -219,7 +222,7 @@ def test_work_that_fails_just_when_its_client_leaves_is_not_logged(
             return {"type": "http.disconnect"}
 
         for is_cancelled in (False, True):
-            client = asyncio.create_task(Shared(fails()).result(receive))
+            client = asyncio.create_task(SharedTask(fails()).result(receive))
             for _ in range(turns):
                 await asyncio.sleep(0)
             if is_cancelled:
@@ -237,12 +240,12 @@ def test_work_that_fails_just_when_its_client_leaves_is_not_logged(
 
 @in_virtual_time
 async def test_work_takes_no_more_than_its_part_of_the_time(tmp_path: Path) -> None:
-    pace, loop, began = TimeShareLimiter(0.25), asyncio.get_running_loop(), []
+    limiter, loop, began = TimeShareLimiter(0.25), asyncio.get_running_loop(), []
 
     async def work() -> None:
-        await pace.turn()
+        await limiter.wait()
         began.append(loop.time())
-        pace.rest(2.0)
+        limiter.record(2.0)
 
     start = loop.time()
     await asyncio.gather(*(work() for _ in range(4)))
@@ -259,7 +262,7 @@ async def test_metrics_are_made_once_for_all_that_ask_at_the_same_time(
         made.append(arguments)
         return b"league_round 0\n"
 
-    monkeypatch.setattr(app, "exposition", counted)
+    monkeypatch.setattr(metrics_exporter, "exposition", counted)
     async with Hall(tmp_path) as hall:
         dashboard = Dashboard(hall.manager)
         assert {(await get(dashboard, "/metrics")).body for _ in range(100)} == {b"league_round 0\n"}
