@@ -31,8 +31,8 @@ BUDGETS = {
         "calls in store": 31,
         "calls in agents": 75,
         "calls in manager": 208,
-        "calls in referee": 214,
-        "calls in player": 170,
+        "calls in referee": 222,
+        "calls in player": 175,
     },
     "exchange": {
         "tasks": 0,
