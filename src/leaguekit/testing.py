@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from leaguekit.agents.serving import Agent
 from leaguekit.agents.world import World
 from leaguekit.games import game as rules_of
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
@@ -116,7 +117,7 @@ def play_match(
     choose: Entrant,
     opponent: Entrant = "random",
     *,
-    game: str = "even_odd",
+    game: str = DEFAULT_GAME,
     seed: int = 1,
     role: MatchRole = "PLAYER_A",
     strict: bool = True,
@@ -133,7 +134,7 @@ def play_series(
     opponent: Entrant = "random",
     *,
     matches: int = 10,
-    game: str = "even_odd",
+    game: str = DEFAULT_GAME,
     seed: int = 1,
     strict: bool = True,
 ) -> list[PlayedMatch]:
@@ -142,7 +143,7 @@ def play_series(
 
 
 def play_league(
-    players: Mapping[str, Entrant], *, game: str = "even_odd", seed: int = 1, strict: bool = True
+    players: Mapping[str, Entrant], *, game: str = DEFAULT_GAME, seed: int = 1, strict: bool = True
 ) -> PlayedLeague:
     """Play a whole league, from the registrations to the final table. ``players`` is by name; the first is P01."""
     rules_of(game)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from leaguekit.agents.logs import silenced
 from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import report as reports
 from leaguekit.kit.checks import CheckSettings, Outcome
 from leaguekit.kit.http_network import HttpNetwork
@@ -86,7 +87,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         for name, epilog in (("player", PLAYER), ("referee", REFEREE), ("manager", MANAGER))
     )
     player.add_argument("url", metavar="URL", nargs="?", help="where the player listens, if it never registers")
-    player.add_argument("--game", choices=[*GAMES], default="even_odd", help="what is played (default even_odd)")
+    player.add_argument(
+        "--game", choices=[*GAMES], default=DEFAULT_GAME, help=f"what is played (default {DEFAULT_GAME})"
+    )
     _add_options(player, port=8000)
     player.set_defaults(run=check_player)
     referee.add_argument("url", metavar="URL", nargs="?", help="where the referee listens, if it never registers")

@@ -19,6 +19,7 @@ import msgspec
 from leaguekit.cli import CommandError, program, read_input, stored_plans
 from leaguekit.cli.manager_client import read_admin_token
 from leaguekit.games import GAMES
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
 from leaguekit.match.draw import league_seed
@@ -76,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     program.add_allow_option(parser)
     program.add_proxy_options(parser)
     parser.add_argument("--league-id", metavar="ID", help="the league's name (default: a new one)")
-    parser.add_argument("--game", choices=sorted(GAMES), help="the game (default even_odd)")
+    parser.add_argument("--game", choices=sorted(GAMES), help=f"the game (default {DEFAULT_GAME})")
     parser.add_argument(
         "--store",
         metavar="STORE",
@@ -131,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
 def settings_from(options: argparse.Namespace) -> Settings:
     """The league's settings. Options have priority over the file, and the file over defaults."""
     chosen = requested_settings(options)
-    chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", "even_odd"))))
+    chosen.setdefault("league_id", new_league_id(str(chosen.get("game_type", DEFAULT_GAME))))
     chosen.setdefault("seed_hex", secrets.token_hex(32))
     try:
         settings = msgspec.convert(chosen, Settings)

@@ -17,6 +17,7 @@ from leaguekit.cli.run_agents import open_sockets, start_agents
 from leaguekit.cli.run_progress import RunDisplay, RunningLeague, follow
 from leaguekit.cli.stored_plans import RunPlan, read_run_plan, resume_command
 from leaguekit.games import GAMES
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.manager.operator import ADMIN_TOKEN
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.store.addresses import MEMORY
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", metavar="STORE", help="go on with the league in this store")
     parser.add_argument("--players", metavar="N", type=int, help="default 4")
     parser.add_argument("--referees", metavar="N", type=int, help="default 2")
-    parser.add_argument("--game", choices=sorted(GAMES), help="default even_odd")
+    parser.add_argument("--game", choices=sorted(GAMES), help=f"default {DEFAULT_GAME}")
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _new_plan(options: argparse.Namespace) -> RunPlan:
     """The plan of a new league, by the options."""
-    game = options.game or "even_odd"
+    game = options.game or DEFAULT_GAME
     plan = RunPlan(
         league_id=options.league_id or new_league_id(game),
         players=4 if options.players is None else options.players,

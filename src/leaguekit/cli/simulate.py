@@ -17,6 +17,7 @@ from leaguekit.cli import CommandError
 from leaguekit.cli.comparison_report import as_json, as_text, wrap
 from leaguekit.cli.tables import json_line, pluralize, warn_of_replaced_moves
 from leaguekit.games import GAMES
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.player.strategies import STRATEGIES, CannotPlay, check_can_play, strategies_for
 from leaguekit.player.strategy_loading import NoSuchStrategy, load
 from leaguekit.protocol.messages import MatchResult
@@ -71,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"at least as many as strategies (default: as many as these; with faults {PLAYERS_WITH_FAULTS})",
     )
     parser.add_argument("--referees", metavar="N", type=int, default=2, help="with faults (default 2)")
-    parser.add_argument("--game", choices=sorted(GAMES), default="even_odd", help="default even_odd")
+    parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
     parser.add_argument(
         "--strategies",
         metavar="A,B,…",

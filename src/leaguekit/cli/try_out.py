@@ -19,6 +19,7 @@ from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
 from leaguekit.games import GAMES
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit import friendly_match
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
@@ -63,7 +64,7 @@ MATCH = "R1M1"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("url", metavar="URL", nargs="?", help="where the agent listens")
-    parser.add_argument("--game", choices=sorted(GAMES), default="even_odd", help="default even_odd")
+    parser.add_argument("--game", choices=sorted(GAMES), default=DEFAULT_GAME, help=f"default {DEFAULT_GAME}")
     parser.add_argument("--opponent", metavar="STRATEGY", default="random", help="default random")
     parser.add_argument("--json", action="store_true", help="every message in full, one JSON object per line")
     parser.add_argument("--host", default=LOOPBACK, help=f"the address to listen at (default {LOOPBACK})")

@@ -19,6 +19,10 @@ def other(side: Side) -> Side:
     return "B" if side == "A" else "A"
 
 
+# The game of the documents. It is played where no game is named.
+DEFAULT_GAME = "even_odd"
+
+
 class Question(NamedTuple):
     """What a side is asked: the kind of move, the legal moves, and the position as that side may see it."""
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.fields import Count, GameType, LeagueId, Profile, Seconds
 from leaguekit.protocol.messages import TimeLimits
 
@@ -22,7 +23,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A league's settings; the defaults are the specification's."""
 
     league_id: LeagueId
-    game_type: GameType = "even_odd"
+    game_type: GameType = DEFAULT_GAME
     # In a double round-robin each pair meets twice, with the sides swapped.
     rounds: Literal["single", "double"] = "single"
     # A start with 1,000 players makes 499,500 matches: it takes seconds, and a few hundred MB.

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, field
 
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.games.even_odd import PARITIES
 from leaguekit.protocol import times
 from leaguekit.protocol.fields import MatchRole, Origin
@@ -129,7 +130,7 @@ def _utc_now() -> datetime:
 class Context(Struct, frozen=True, kw_only=True):
     """One question to a strategy: what is asked, what is legal, and what may help to decide."""
 
-    game_type: str = "even_odd"
+    game_type: str = DEFAULT_GAME
     move_type: str = "choose_parity"
     # The legal moves. Any other move is replaced by one of these.
     valid_options: list[Any] = []

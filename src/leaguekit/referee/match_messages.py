@@ -10,13 +10,14 @@ from msgspec import UNSET, Raw, UnsetType
 
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Question, Side, other
+from leaguekit.games.even_odd import number_parity
 from leaguekit.match.rulings import Verdict
 from leaguekit.match.signals import GameFault, Void
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.errors import CATALOGUE
-from leaguekit.protocol.fields import MatchRole, MatchState, Parity
+from leaguekit.protocol.fields import MatchRole, MatchState
 from leaguekit.protocol.ids import PROTOCOL, match_conversation, sender_of
 from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.referee.player_client import NO_OBSERVATIONS, PlayerObservations
@@ -128,7 +129,7 @@ class MatchMessages:
 
     def game_over(self, verdict: Verdict, position: dict[str, Any]) -> dict[Side, m.GameOver]:
         """GAME_OVER for each side. Both are equal but for the token."""
-        parity: Parity | None = None if verdict.drawn is None else ("odd" if verdict.drawn % 2 else "even")
+        parity = None if verdict.drawn is None else number_parity(verdict.drawn)
         result = m.GameResult(
             status=verdict.status,
             choices=self._choices(verdict),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.protocol.messages import GameOver
 
 MANAGER = "manager"
@@ -17,7 +18,7 @@ class LeagueSetup:
 
     players: int = 4
     referees: int = 2
-    game: str = "even_odd"
+    game: str = DEFAULT_GAME
     strategies: tuple[str, ...] = ("random",)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaguekit.agents.world import World
+from leaguekit.games.base import DEFAULT_GAME
 from leaguekit.kit.exchanges import Inbox, IncomingRequest, Json, Refusal, conversation_in, with_changes
 from leaguekit.kit.incoming import StartsWith, kind_of
 from leaguekit.protocol import messages as m
@@ -13,7 +14,7 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_REQUEST, PING
 from leaguekit.protocol.tokens import SCHEME
 
-GAME = "even_odd"
+GAME = DEFAULT_GAME
 # The sender of a manager's message: ``league_manager``, or the same with an id.
 MANAGER_SENDER = StartsWith("league_manager")
 # The matches that a referee of the kit can play at the same time: all of a round.

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from leaguekit.agents.world import World
-from leaguekit.games.base import SIDES, Side
+from leaguekit.games.base import DEFAULT_GAME, SIDES, Side
 from leaguekit.kit.agent_harness import AgentHarness
 from leaguekit.kit.checks import DEFAULTS, CheckSettings, Evidence, Failed, NotRun
 from leaguekit.kit.exchanges import Exchange, IncomingRequest, Json, Network, Refusal
@@ -25,7 +25,7 @@ from leaguekit.protocol.messages import Message
 from leaguekit.protocol.methods import BY_REQUEST, PING
 
 REFEREE_ID = "REF07"
-GAME = "even_odd"
+GAME = DEFAULT_GAME
 # The limits of the documents, and the short limits of most matches here.
 REAL_LIMITS = m.TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
 SHORT_LIMITS = m.TimeLimits(join_seconds=0.6, choice_seconds=0.8, game_over_seconds=1, max_retries=3, retry_seconds=0.4)
