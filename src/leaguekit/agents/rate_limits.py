@@ -189,7 +189,8 @@ class RateLimiter:
             if self._debtors:
                 account = self._of_known(request.body, peer) or account
         else:
-            cost = sum(_cost(call.method) for call in request.parsed.calls)
+            calls = request.parsed.calls
+            cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
             account = self._account(token_of(request), peer)
         if account is None:
             return None, 0.0
