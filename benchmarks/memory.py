@@ -52,8 +52,8 @@ async def play(players: int, folder: Path) -> list[Sample]:
     running = asyncio.create_task(manager.run())
     await crowd.gather(players, REFEREES)
     samples = [sample(manager)]
-    manager.conductor.start_when = (players, REFEREES)
-    manager.conductor.look_again()
+    manager.runner.start_when = (players, REFEREES)
+    manager.runner.wake()
     began = time.perf_counter()
     for tenth in range(1, 11):
         so_many = players * (players - 1) // 2 * tenth // 10

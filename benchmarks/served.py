@@ -40,8 +40,8 @@ async def serve_manager(players: int, referees: int, folder: Path) -> None:
     manager = await opened(crowd, folder)
     running = asyncio.create_task(manager.run())
     await crowd.gather(players, referees)
-    manager.conductor.start_when = (players, referees)
-    manager.conductor.look_again()
+    manager.runner.start_when = (players, referees)
+    manager.runner.wake()
     a_round = players // 2
     await until(lambda: results(manager) >= ROUNDS * a_round, crowd, running)
     crowd.holds = True

@@ -21,7 +21,7 @@ from limit_agents import ANSWER, Served
 from programs import data_folder
 
 from leaguekit.agents.serving import new_loop
-from leaguekit.manager.broadcasts import STANDINGS_PAUSE
+from leaguekit.manager.broadcasts import STANDINGS_PAUSE_SECONDS
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
 
@@ -50,13 +50,13 @@ async def tell(times: int, urls: list[str], folder: Path) -> list[float]:
     manager = await opened(crowd, folder)
     running = asyncio.create_task(manager.run())
     await crowd.gather(PLAYERS, REFEREES)
-    manager.conductor.start_when = (PLAYERS, REFEREES)
-    manager.conductor.look_again()
+    manager.runner.start_when = (PLAYERS, REFEREES)
+    manager.runner.wake()
     await until(lambda: len(crowd.held) == PLAYERS // 2, crowd, running)
     found = []
     for report in crowd.held[: times + 1]:
         # Earlier, the standings would wait for the rest of their pause.
-        await asyncio.sleep(STANDINGS_PAUSE + 0.1)
+        await asyncio.sleep(STANDINGS_PAUSE_SECONDS + 0.1)
         answered, began = crowd.answered + PLAYERS, time.process_time()
         await crowd.hand_in(report)
         while crowd.answered < answered:  # noqa: ASYNC110 - whatever else would wait would be measured as well

@@ -110,9 +110,9 @@ def _play(root: Path) -> Cost:
             # Recording would decode every message once more.
             hall.network.tap = tap
             first = next(loop.numbers)
-            hall.manager.conductor.start_when = (len(STRATEGIES), 2)
+            hall.manager.runner.start_when = (len(STRATEGIES), 2)
             with calls.counted():
-                hall.manager.conductor.look_again()
+                hall.manager.runner.wake()
                 await hall.end()
                 for referee in hall.referees:
                     await referee.finished.wait()

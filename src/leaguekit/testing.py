@@ -241,7 +241,7 @@ class _TestNetwork:
         )
         manager = Manager(self._world(), MemoryLog(), settings, MANAGER_URL, "adm-test", grant_ids=True)
         await manager.open()
-        manager.conductor.start_when = (len(players), 1)
+        manager.runner.start_when = (len(players), 1)
         self._network.listen(MANAGER_URL, manager.handle)
         referee = RefereeAgent(
             self._world(), manager_url=MANAGER_URL, endpoint=REFEREE_URL, name="Referee", max_concurrent=10

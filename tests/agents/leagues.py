@@ -309,7 +309,7 @@ class Hall:
         self.running.cancel()
         self.log._waiting.clear()
         self.log._closed = True
-        await self.manager.conductor.close()
+        await self.manager.runner.close()
 
     async def restart(self) -> None:
         """Start a manager with what the one before left on the disk."""

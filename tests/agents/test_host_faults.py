@@ -120,7 +120,7 @@ async def test_the_pauses_between_void_attempts_grow_and_the_status_tells_of_the
         for attempt in (1, 2, 3):
             await _void(hall, referee, attempt)
             status = await hall.operate("status")
-            assert Projection(hall.league, hall.manager.conductor).league_view().waits_for == status["waits_for"]
+            assert Projection(hall.league, hall.manager.runner).league_view().waits_for == status["waits_for"]
             if attempt < MAX_VOIDS:
                 assert status["waits_for"] == ["a pause to end: the last attempt at R1M1 was void"]
         begun = [one.at for one in referee.got("MATCH_ASSIGNMENT")]

@@ -266,7 +266,7 @@ def test_who_is_not_there_before_the_start_is_named_and_invited_all_the_same(tmp
 
 def test_a_league_that_starts_by_itself_looks_first_as_well(tmp_path: Path) -> None:
     async def course(hall: Hall) -> None:
-        hall.manager.conductor.start_when = (2, 1)
+        hall.manager.runner.start_when = (2, 1)
         await hall.fill("random", referees=1)
         stranger = Stranger(hall)
         await stranger.come()

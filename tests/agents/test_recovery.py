@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.manager.attendance import RETURN_SECONDS
-from leaguekit.manager.league_runner import TOLD
+from leaguekit.manager.league_runner import NOTIFIED_KEY
+from leaguekit.manager.returning_agents import MAX_RETURN_SECONDS
 from leaguekit.player.player import PlayerAgent
 from leaguekit.protocol import tokens
 from leaguekit.sim.loop import run
@@ -410,7 +410,7 @@ async def test_a_manager_that_cannot_read_who_was_told_tells_all_again(tmp_path:
         await hall.operate("start")
         await hall.end()
         await hall.crash()
-        hall.log.disk.kept[TOLD] = b"zzz"
+        hall.log.disk.kept[NOTIFIED_KEY] = b"zzz"
         before = len(hall.sent("LEAGUE_COMPLETED"))
         await hall.restart()
         await hall.end()
@@ -429,7 +429,7 @@ async def test_who_went_down_with_the_manager_has_the_time_to_come_back(tmp_path
         for agent in (referee, *players):
             hall.network.close(agent.url)
         await hall.restart()
-        await asyncio.sleep(RETURN_SECONDS - 10)
+        await asyncio.sleep(MAX_RETURN_SECONDS - 10)
         hall.network.listen(referee.url, referee.handle)
         await asyncio.sleep(5)
         # A match is not taken up before its players are there.
@@ -453,7 +453,7 @@ async def test_who_does_not_come_back_holds_the_league_up_no_longer_than_that(tm
         await hall.restart()
         back = hall.now
         await hall.until(lambda: hall.league.referees[lost.id].lost)
-        assert RETURN_SECONDS < hall.now - back < RETURN_SECONDS + 10
+        assert MAX_RETURN_SECONDS < hall.now - back < MAX_RETURN_SECONDS + 10
         await hall.until(lambda: len({one.params["match_id"] for one in other.got("MATCH_ASSIGNMENT")}) == 2)
         await report_all(hall, other)
         await hall.end()
@@ -587,15 +587,15 @@ async def _table(root: Path, at: int, *, written: bool) -> tuple[dict[str, int],
     """The table of a league of six whose manager is killed at a write, and how many writes there were before."""
     log = _Mortal(at=at, written=written)
     async with Hall(root, log=log) as hall:
-        hall.manager.conductor.start_when = (6, 2)
+        hall.manager.runner.start_when = (6, 2)
         filling = asyncio.create_task(hall.fill(*STRATEGIES))
         dying = asyncio.create_task(log.died.wait())
         await asyncio.wait([dying, hall.running], return_when=asyncio.FIRST_COMPLETED)  # type: ignore[type-var]
         if log.died.is_set():
             await hall.crash()
             await hall.restart()
-            hall.manager.conductor.start_when = (6, 2)
-            hall.manager.conductor.look_again()
+            hall.manager.runner.start_when = (6, 2)
+            hall.manager.runner.wake()
         dying.cancel()
         await filling
         await hall.end()

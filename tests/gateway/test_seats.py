@@ -67,7 +67,7 @@ async def test_while_the_hosts_own_gateway_does_not_answer_the_league_waits_and_
         return None
 
     async with Hall(tmp_path) as hall, opened_gateway(hall) as gateway:
-        hall.manager.conductor.outages.gateways = frozenset([GATEWAY_URL])
+        hall.manager.runner.outages.gateways = frozenset([GATEWAY_URL])
         await hall.fill("random", "random", "random", "random", referees=1)
         owners = [asyncio.create_task(play_in_seat(seat)) for seat in await seated(gateway, "Ada", "Bob")]
         await hall.operate("start")

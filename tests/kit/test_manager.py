@@ -152,8 +152,8 @@ def test_somebody_is_told_to_start_the_league_when_all_are_there(tmp_path: Path)
         def on_progress(text: str) -> None:
             said.append(text)
             # As the person at the terminal does.
-            manager.conductor.start_when = (4, 2)
-            manager.conductor.look_again()
+            manager.runner.start_when = (4, 2)
+            manager.runner.wake()
 
         report = await check_manager(
             network.world(), network, URL, settings=CheckSettings(timeout_seconds=30.0, on_progress=on_progress)

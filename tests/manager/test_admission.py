@@ -12,7 +12,7 @@ import pytest
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.league.settings import MAX_PER_ADDRESS, Settings
-from leaguekit.manager.admission import RETURNS_AT_ONCE
+from leaguekit.manager.admission import RETURNS_BURST
 from leaguekit.manager.manager import Manager
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import STRATEGIES
@@ -557,6 +557,6 @@ async def test_an_agent_that_registers_again_and_again_is_slowed_down_and_fills_
         answers = [await hall.post("register_player", again) for _ in range(100)]
         refused = [one["error"]["data"] for one in answers if "error" in one]
         assert {one["error_code"] for one in refused} == {"E059"}
-        assert len(answers) - len(refused) == RETURNS_AT_ONCE
+        assert len(answers) - len(refused) == RETURNS_BURST
         await asyncio.sleep(10)
         assert (await hall.post("register_player", again))["result"]["status"] == "ACCEPTED"

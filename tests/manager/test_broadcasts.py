@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from leaguekit.agents.world import World
-from leaguekit.manager.broadcasts import Broadcasts, Parcel, Recipient, parcel
+from leaguekit.manager.broadcasts import Broadcasts, EncodedMessage, Recipient, encode_message
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, Peer
@@ -18,9 +18,9 @@ from leaguekit.transport.memory import MemoryCaller, MemoryNetwork
 from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time, lost_by_silence, silent, url_of, won
 
 
-def note(text: str) -> Parcel:
+def note(text: str) -> EncodedMessage:
     """A message of which only the text matters."""
-    return Parcel("notify", "NOTE", json.dumps({"text": text}).encode())
+    return EncodedMessage("notify", "NOTE", json.dumps({"text": text}).encode())
 
 
 class Crowd:
@@ -79,7 +79,7 @@ def test_a_parcel_is_the_message_with_each_receivers_own_token() -> None:
         next_round_id=None,
         matches_played=1,
     )
-    made = parcel(message)
+    made = encode_message(message)
     assert (made.method, made.kind) == ("notify_round_completed", "ROUND_COMPLETED")
     read = decode(made.addressed("drv-abc"))
     assert isinstance(read, m.RoundCompleted)
@@ -174,11 +174,11 @@ async def test_the_last_word_waits_for_everything_else_and_drops_standings_that_
     crowd.broadcasts.standings("P01", note("standings"), closing=False)
     await asyncio.sleep(0.5)
     crowd.broadcasts.standings("P01", note("never sent"), closing=False)
-    await crowd.broadcasts.tell_last("P01", note("the end"))
+    await crowd.broadcasts.send_final("P01", note("the end"))
     assert crowd.of("P01") == [(0.0, "standings"), (2.0, "the end")]
     crowd.broadcasts.tell("P01", note("announcement"))
     crowd.broadcasts.tell("P01", note("round completed"))
-    await crowd.broadcasts.tell_last("P01", note("the end again"))
+    await crowd.broadcasts.send_final("P01", note("the end again"))
     assert crowd.of("P01")[2:] == [(4.0, "announcement"), (6.0, "round completed"), (8.0, "the end again")]
 
 
@@ -189,7 +189,7 @@ async def test_the_last_word_does_not_wait_for_the_second_of_standings() -> None
     await asyncio.sleep(0.2)
     crowd.broadcasts.standings("P01", note("never sent"), closing=False)
     await asyncio.sleep(0.2)
-    await crowd.broadcasts.tell_last("P01", note("the end"))
+    await crowd.broadcasts.send_final("P01", note("the end"))
     assert crowd.of("P01") == [(0.0, "standings"), (pytest.approx(0.4), "the end")]
 
 
@@ -251,7 +251,7 @@ async def test_who_is_suspended_or_has_left_is_told_of_nothing_but_the_end() -> 
         await crowd.broadcasts.tell(agent, note("announcement"))
         crowd.broadcasts.standings(agent, note("standings"), closing=True)
         crowd.broadcasts.tell(agent, note("round completed"))
-        await crowd.broadcasts.tell_last(agent, note("the end"))
+        await crowd.broadcasts.send_final(agent, note("the end"))
     assert crowd.got == [(0.0, "P01", "the end"), (0.0, "P02", "the end")]
 
 
@@ -261,7 +261,7 @@ async def test_who_has_left_is_told_of_the_end_only_once_whatever_comes_of_it() 
     crowd.gone |= {"P01", "P02"}
     crowd.network.close(crowd.url("P01"))
     crowd.answer = b'{"jsonrpc":"2.0","error":{"code":6001,"message":"no","data":{"error_code":"E012"}},"id":1}'
-    assert [await crowd.broadcasts.tell_last(agent, note("the end")) for agent in ("P01", "P02")] == [True, True]
+    assert [await crowd.broadcasts.send_final(agent, note("the end")) for agent in ("P01", "P02")] == [True, True]
     assert crowd.now == 0.0
     # That it does not answer is held against nobody who is not in the league.
     assert crowd.heard == [(0.0, "P02", 0)]
@@ -295,7 +295,7 @@ async def test_lateness_of_the_manager_itself_is_no_failure_of_the_agent() -> No
         lambda _, count: heard.append(count),
         lambda _: asyncio.sleep(0),
     )
-    await broadcasts.tell_last("P01", note("hello"))
+    await broadcasts.send_final("P01", note("hello"))
     assert heard == []
 
 

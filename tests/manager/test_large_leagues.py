@@ -81,7 +81,7 @@ async def test_standings_that_wait_are_not_sent_after_the_round_they_are_of(tmp_
 def test_the_rounds_are_written_piece_by_piece_as_they_were_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leaguekit.manager.views.MATCHES_A_PIECE", 3)
+    monkeypatch.setattr("leaguekit.manager.views.MATCHES_PER_CHUNK", 3)
     play = whole()
     path, view = rounds_view(play.league, Views(tmp_path))
     schedule = queries.schedule(play.league)

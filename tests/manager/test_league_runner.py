@@ -15,7 +15,7 @@ import pytest
 from leaguekit.league import queries, rounds
 from leaguekit.league.events import ResultRecorded, decode
 from leaguekit.manager import league_runner, operator
-from leaguekit.manager.assignments import longest_match
+from leaguekit.manager.assignments import max_match_seconds
 from leaguekit.manager.league_runner import VOID_PAUSES
 from leaguekit.protocol import times, tokens
 from leaguekit.protocol.messages import TimeLimits
@@ -357,7 +357,7 @@ async def test_the_same_seed_and_players_give_the_same_table_whatever_the_concur
 @in_virtual_time
 async def test_a_league_starts_by_itself_when_enough_have_come(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
-        hall.manager.conductor.start_when = (2, 1)
+        hall.manager.runner.start_when = (2, 1)
         leaver = await hall.scripted("player", 1)
         await hall.operate("withdraw", player_id=leaver.id, reason="changed its mind")
         hall.network.close(leaver.url)
@@ -380,7 +380,7 @@ async def test_a_league_with_too_many_matches_does_not_start_by_itself_and_says_
     async with Hall(tmp_path) as hall:
         for number in (1, 2, 3):
             await hall.scripted("player", number)
-        hall.manager.conductor.start_when = (2, 1)
+        hall.manager.runner.start_when = (2, 1)
         await hall.scripted("referee", 1)
         await asyncio.sleep(60)
         assert hall.league.is_open
@@ -414,8 +414,8 @@ async def test_what_changes_outside_the_log_is_looked_at_when_told_so(tmp_path: 
             await hall.scripted("player", number)
         await asyncio.sleep(60)
         assert hall.league.state == "WAITING_FOR_REGISTRATIONS"
-        hall.manager.conductor.start_when = (0, 0)
-        hall.manager.conductor.look_again()
+        hall.manager.runner.start_when = (0, 0)
+        hall.manager.runner.wake()
         await hall.quiet()
         assert hall.league.state == "RUNNING_LEAGUE"
 
@@ -686,7 +686,7 @@ async def test_the_leagues_end_is_told_last_to_players_and_referees(tmp_path: Pa
         referee, *players = await hall.scripted_league(players=4)
         players[0].replies = {"ROUND_COMPLETED": after(5)}
         await finish(hall, referee)
-        assert hall.manager.conductor.course()["everybody_told"] is True
+        assert hall.manager.runner.course()["everybody_told"] is True
         for agent in (referee, *players):
             assert [one.kind for one in agent.arrived].count("LEAGUE_COMPLETED") == 1
             told = agent.arrived[-1].params
@@ -907,7 +907,7 @@ async def test_a_match_that_takes_longer_than_it_can_is_void_and_given_out_again
     async with Hall(tmp_path) as hall:
         referee, *_ = await hall.scripted_league(players=2)
         await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
-        limit = longest_match(hall.league.settings.time_limits, 1)
+        limit = max_match_seconds(hall.league.settings.time_limits, 1)
         await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
         assert limit < hall.now - VOID_PAUSES[0] < limit + 5
         assert referee.got("MATCH_ASSIGNMENT")[1].params["attempt"] == 2
@@ -925,10 +925,10 @@ async def test_a_match_that_takes_longer_than_it_can_is_void_and_given_out_again
 
 def test_the_longest_match_is_the_sum_of_its_limits() -> None:
     limits = TimeLimits(join_seconds=5, choice_seconds=30, game_over_seconds=5, max_retries=3, retry_seconds=2)
-    assert longest_match(limits, 1) == (4 * 5 + 6) + (4 * 30 + 6) + 5 + 20
-    assert longest_match(limits, 9) == (4 * 5 + 6) + 9 * (4 * 30 + 6) + 5 + 20
+    assert max_match_seconds(limits, 1) == (4 * 5 + 6) + (4 * 30 + 6) + 5 + 20
+    assert max_match_seconds(limits, 9) == (4 * 5 + 6) + 9 * (4 * 30 + 6) + 5 + 20
     limits.backoff = "exponential"
-    assert longest_match(limits, 1) == (4 * 5 + 14) + (4 * 30 + 14) + 5 + 20
+    assert max_match_seconds(limits, 1) == (4 * 5 + 14) + (4 * 30 + 14) + 5 + 20
 
 
 @in_virtual_time
@@ -1011,7 +1011,7 @@ async def test_a_league_starts_at_its_time_by_the_wall_clock_also_if_that_is_set
 ) -> None:
     hall = _ClockHall(tmp_path)
     at = hall.clock() + timedelta(minutes=10)
-    hall.manager.conductor.start_at = times.format_timestamp(at)
+    hall.manager.runner.start_at = times.format_timestamp(at)
     async with hall:
         await hall.fill("random", "random", referees=1)
         await asyncio.sleep(60)

@@ -32,7 +32,7 @@ async def test_an_event_is_folded_at_once_and_settled_when_it_is_written() -> No
     log.hold()
     ledger.record(CREATED)
     assert ledger.league.settings.league_id == LEAGUE
-    waiting = asyncio.create_task(ledger.settled())
+    waiting = asyncio.create_task(ledger.wait_written())
     await asyncio.sleep(60)
     assert not waiting.done()
     assert log.disk.events == []
@@ -48,14 +48,14 @@ async def test_listeners_hear_of_each_event_when_all_that_were_recorded_with_it_
     ledger.listeners.append(lambda event: heard.append((type(event).__name__, ledger.league.paused)))
     ledger.record([*CREATED, e.LeaguePaused(at=AT, reason="lunch")])
     assert heard == [("LeagueCreated", True), ("LeaguePaused", True)]
-    await ledger.settled()
+    await ledger.wait_written()
 
 
 @in_virtual_time
 async def test_nothing_recorded_is_settled_and_recording_nothing_writes_nothing() -> None:
     ledger = Ledger(log := MemoryLog())
     ledger.record([])
-    await ledger.settled()
+    await ledger.wait_written()
     assert log.disk.events == []
     assert not ledger.failed.done()
 
@@ -66,7 +66,7 @@ async def test_one_that_gives_up_waiting_does_not_take_the_write_from_the_others
     ledger = Ledger(log)
     log.hold()
     ledger.record(CREATED)
-    impatient, patient = [asyncio.create_task(ledger.settled()) for _ in range(2)]
+    impatient, patient = [asyncio.create_task(ledger.wait_written()) for _ in range(2)]
     await asyncio.sleep(1)
     impatient.cancel()
     await asyncio.sleep(1)
@@ -81,7 +81,7 @@ async def test_a_failed_write_is_told_to_everybody_who_waits_and_to_whoever_watc
     ledger = Ledger(log)
     log.hold()
     ledger.record(CREATED)
-    waiting = [asyncio.create_task(ledger.settled()) for _ in range(2)]
+    waiting = [asyncio.create_task(ledger.wait_written()) for _ in range(2)]
     await asyncio.sleep(1)
     log.break_down()
     for one in waiting:
@@ -90,7 +90,7 @@ async def test_a_failed_write_is_told_to_everybody_who_waits_and_to_whoever_watc
     assert isinstance(await ledger.failed, StoreError)
     ledger.record([e.LeaguePaused(at=AT, reason="lunch")])
     with pytest.raises(StoreError):
-        await ledger.settled()
+        await ledger.wait_written()
 
 
 @in_virtual_time
@@ -271,7 +271,7 @@ def test_a_snapshot_in_a_file_is_taken_up_again(tmp_path: Path) -> None:
         ledger = Ledger(await SqliteLog.open(tmp_path / "league.db"))
         ledger.snapshot_every = 2
         ledger.record([*CREATED, PAUSED])
-        await ledger.settled()
+        await ledger.wait_written()
         ledger.record([RESUMED])
         await ledger.close()
         log = await SqliteLog.open(tmp_path / "league.db")

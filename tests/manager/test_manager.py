@@ -620,13 +620,13 @@ async def test_progress_is_kept_for_the_match_in_play_and_refused_for_any_other(
         answer = await hall.post("report_match_progress", progress)
         assert answer["result"]["message_type"] == "MATCH_PROGRESS_ACK"
         assert violations(answer["result"]) == []
-        assert hall.manager.conductor.progress["R1M1"].stage == "COLLECTING_CHOICES"
+        assert hall.manager.runner.progress["R1M1"].stage == "COLLECTING_CHOICES"
         for wrong in ({"match_id": "R9M9"}, {"attempt": 2}):
             assert refused(await hall.post("report_match_progress", progress | wrong)) == (5002, "E050")
         assert "result" in await referee.report("R1M1")
-        assert hall.manager.conductor.progress == {}
+        assert hall.manager.runner.progress == {}
         assert refused(await hall.post("report_match_progress", progress)) == (5002, "E050")
-        assert hall.manager.conductor.progress == {}
+        assert hall.manager.runner.progress == {}
 
 
 @in_virtual_time
@@ -966,7 +966,7 @@ class Served:
 
     async def __aenter__(self) -> Self:
         await self.manager.open()
-        self.manager.conductor.start_when = (2, 1)
+        self.manager.runner.start_when = (2, 1)
         self._servers = [
             manager_server(self.manager, self._socket),
             agent_server(of_requests(self._acknowledge), self._endpoints, player_refusal),

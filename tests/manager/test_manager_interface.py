@@ -278,7 +278,7 @@ class Sequence:
     async def _check(self) -> None:
         ledger = self._room.manager.ledger
         while ledger.latest is not None and not ledger.latest.done():
-            await ledger.settled()
+            await ledger.wait_written()
         assert not ledger.failed.done()
         for number, line in enumerate(self._room.log.disk.events[self._taken :], self._taken + 1):
             event = self._audit.take(number, line)

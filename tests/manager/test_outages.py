@@ -12,7 +12,7 @@ import pytest
 
 from leaguekit.agents.world import World
 from leaguekit.league import events as e
-from leaguekit.manager.outages import SAMPLE, SENTENCE
+from leaguekit.manager.outages import OUTAGE_DESCRIPTION, SAMPLE_SIZE
 from leaguekit.transport.base import HttpAnswer, NoRoute, TimedOut, Unreachable
 from leaguekit.transport.memory import MemoryCaller
 from leaguekit.web.projection import Projection
@@ -135,9 +135,9 @@ async def test_during_an_outage_the_league_says_what_it_waits_for_and_goes_on_by
         hall.cut(300, "dropped")
         await asyncio.sleep(60)
         status = await hall.operate("status")
-        assert status["waits_for"] == [f"the network: {SENTENCE}"]
-        assert hall.manager.conductor.trouble == SENTENCE
-        assert Projection(hall.league, hall.manager.conductor).league_view().waits_for == status["waits_for"]
+        assert status["waits_for"] == [f"the network: {OUTAGE_DESCRIPTION}"]
+        assert hall.manager.runner.trouble == OUTAGE_DESCRIPTION
+        assert Projection(hall.league, hall.manager.runner).league_view().waits_for == status["waits_for"]
         number = hall.manager.ledger.number
         await asyncio.sleep(230)
         # Nothing was given out, ruled or counted meanwhile.
@@ -148,7 +148,7 @@ async def test_during_an_outage_the_league_says_what_it_waits_for_and_goes_on_by
         assert not any(isinstance(event, e.PlayerSuspended) for event in hall.recorded())
     said = [record.getMessage() for record in caplog.records]
     assert [one for one in said if one.startswith("most players")] == [
-        f"{SENTENCE}; the league waits until they can be",
+        f"{OUTAGE_DESCRIPTION}; the league waits until they can be",
         "most players can be reached again; the league goes on",
     ]
 
@@ -178,7 +178,7 @@ async def test_players_that_only_take_long_to_answer_are_no_outage(tmp_path: Pat
         await hall.operate("start")
         for _ in range(50):
             await asyncio.sleep(1)
-            assert hall.manager.conductor.trouble is None
+            assert hall.manager.runner.trouble is None
         await hall.end(600)
         assert hall.lost() == []
 
@@ -191,7 +191,7 @@ async def test_when_all_players_are_gone_the_league_waits_until_the_operator_wit
         for number in (1, 2, 3):
             hall.network.close(url_of("player", number))
         await asyncio.sleep(3_600)
-        assert (await hall.operate("status"))["waits_for"] == [f"the network: {SENTENCE}"]
+        assert (await hall.operate("status"))["waits_for"] == [f"the network: {OUTAGE_DESCRIPTION}"]
         for player in ("P01", "P02"):
             await hall.operate("withdraw", player_id=player, reason="it is gone")
         await hall.end(60)
@@ -200,7 +200,7 @@ async def test_when_all_players_are_gone_the_league_waits_until_the_operator_wit
 @in_virtual_time
 async def test_of_a_large_league_only_some_are_called_until_most_of_these_are_gone(tmp_path: Path) -> None:
     async with RoutedHall(tmp_path) as hall:
-        await _filled(hall, players=3 * SAMPLE)
+        await _filled(hall, players=3 * SAMPLE_SIZE)
         await hall.until(_playing(hall, 1))
 
         def pings() -> set[str]:
@@ -208,9 +208,9 @@ async def test_of_a_large_league_only_some_are_called_until_most_of_these_are_go
             return {one.url for one in calls if one.sent >= begun}
 
         begun = hall.now
-        outages = hall.manager.conductor.outages
+        outages = hall.manager.runner.outages
         await outages._look()
-        assert len(pings()) == SAMPLE
+        assert len(pings()) == SAMPLE_SIZE
         hall.cut(10, "no route to the host")
         await outages._look()
         assert outages.is_on
@@ -230,7 +230,7 @@ def forfeits(hall: RoutedHall) -> dict[str, list[str]]:
 
 def assert_never_held(hall: RoutedHall) -> None:
     assert not any(isinstance(event, e.MatchHeld) for event in hall.recorded())
-    assert hall.manager.conductor.trouble is None
+    assert hall.manager.runner.trouble is None
 
 
 @pytest.mark.parametrize("how", ["dropped", "no route to the host", "no network"])

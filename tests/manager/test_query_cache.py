@@ -74,7 +74,7 @@ async def test_only_so_much_is_kept(tmp_path: Path, made: list[Any], monkeypatch
         await hall.quiet()
         expected, kept = await every_answer(hall, player), hall.manager._answers
         for most in (100, 1_000):
-            monkeypatch.setattr(query_cache, "MAX_BYTES_KEPT", most)
+            monkeypatch.setattr(query_cache, "MAX_CACHED_BYTES", most)
             kept._forget()
             made.clear()
             assert await every_answer(hall, player) + await every_answer(hall, player) == 2 * expected

@@ -258,7 +258,7 @@ async def test_what_is_refused_at_the_manager_is_refused_with_its_code_and_chang
         found = [cell._replace(expected=await played.outcome(cell)) for cell in refused]
         assert found == refused
         assert hall.league.digest() == before
-        assert hall.manager.conductor.progress == {}
+        assert hall.manager.runner.progress == {}
         assert hall.log.disk.kept == kept
 
 
@@ -276,7 +276,7 @@ async def test_every_command_of_the_operator_but_looking_needs_the_admin_token(t
     async with Hall(tmp_path) as hall:
         played = await Played.start(hall)
         before = hall.league.digest()
-        commands = [*operator._DEEDS, *operator._GUARDED_LOOKS, *hall.manager._operator._grants]
+        commands = [*operator._ACTIONS, *operator._ADMIN_QUERIES, *hall.manager._operator._secret_actions]
         assert len(commands) == 16
         for command in commands:
             for role, (_, token) in played._senders.items():
@@ -289,7 +289,7 @@ async def test_every_command_of_the_operator_but_looking_needs_the_admin_token(t
             before = hall.league.digest()
             if command == "token_rotate_admin":
                 hall.manager._operator._admin = tokens.verifier(ADMIN)
-        assert set(operator._LOOKS) == set(LOOKS)
+        assert set(operator._PUBLIC_QUERIES) == set(LOOKS)
         for command in LOOKS:
             assert outcome(await hall.post("operator", {"command": command})) == "ok"
 

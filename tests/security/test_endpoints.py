@@ -10,7 +10,7 @@ import pytest
 
 from leaguekit.agents.calls import mark_of
 from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.manager.admission import CONTESTS_AT_ONCE
+from leaguekit.manager.admission import CONFLICTS_BURST
 from leaguekit.player.player import Player, PlayerAgent
 from leaguekit.player.strategies import at_random
 from leaguekit.referee.referee import RefereeAgent
@@ -97,7 +97,7 @@ async def test_one_who_gets_an_endpoint_back_again_and_again_is_stopped(tmp_path
             mark = mark_of(params["conversation_id"], hall.registration("player", 9)["timestamp"])
             answers.append(await squat(hall, url, f"Name {'abcdefghij'[number % 10]}{'x' * (number // 10)}", **params))
         accepted = [one for one in answers if one.get("result", {}).get("status") == "ACCEPTED"]
-        assert 2 < len(accepted) <= 1 + CONTESTS_AT_ONCE
+        assert 2 < len(accepted) <= 1 + CONFLICTS_BURST
 
 
 @pytest.mark.parametrize("role", ["player", "referee"])

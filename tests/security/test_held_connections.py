@@ -153,7 +153,7 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "MAX_CHECKS", 5)
-    monkeypatch.setattr(admission, "MAX_CHECKS_AN_ADDRESS", 3)
+    monkeypatch.setattr(admission, "MAX_CHECKS_PER_ADDRESS", 3)
 
     async def registered() -> None:
         async with House(tmp_path) as house, slots.hanging_endpoint() as hanging, AsyncExitStack() as stack:
@@ -182,7 +182,7 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
             # Who has a token or a seat code is counted by itself.
             await house.player("Ada")
             (ada,) = house.league.players.values()
-            token = house.manager._admission._given[ada.id].token
+            token = house.manager._admission._issued[ada.id].token
             full = [register(f"127.0.5.{1 + number % 2}") for number in range(6)]
             returning = registering(ada.meta.contact_endpoint, "Ada") | {"auth_token": token}
             call = {"jsonrpc": "2.0", "method": "register_player", "params": returning, "id": 1}
@@ -218,7 +218,7 @@ def test_the_connection_of_an_agent_with_a_token_outlives_a_crowd_of_strangers(t
                 "sender": f"player:{ada.id}",
                 "timestamp": "2025-01-15T10:30:00Z",
                 "conversation_id": "conv-1",
-                "auth_token": house.manager._admission._given[ada.id].token,
+                "auth_token": house.manager._admission._issued[ada.id].token,
                 "league_id": house.manager.league_id,
                 "query_type": "GET_STANDINGS",
             }

@@ -145,12 +145,12 @@ def test_a_referee_that_tells_without_writing_down_is_found(monkeypatch: pytest.
     assert found("crash", 60, "received the nonce")
 
 
-@pytest.mark.parametrize("method", ["reached", "gone"])
+@pytest.mark.parametrize("method", ["find_reachable", "find_unreachable"])
 def test_a_manager_that_takes_a_referees_route_for_the_players_fault_is_found(
     monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     async def wrong(_outages: Outages, players: Sequence[str]) -> Sequence[str]:
-        return players if method == "gone" else []
+        return players if method == "find_unreachable" else []
 
     monkeypatch.setattr(Outages, method, wrong)
     assert found("outage", 40, "only hosts were at fault")

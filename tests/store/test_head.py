@@ -139,7 +139,7 @@ def test_the_end_of_each_round_and_of_the_league_is_written_without_a_pause(
         ledger = Ledger(await SqliteLog.open(path))
         for number, event in enumerate(events, 1):
             ledger.record([event])
-            await ledger.settled()
+            await ledger.wait_written()
             if isinstance(event, (RoundCompleted, LeagueCompleted)):
                 ends.append(number)
                 await asyncio.to_thread(writings.wait, 1 + len(ends))
@@ -161,7 +161,7 @@ def test_at_the_end_of_each_round_everything_so_far_is_in_the_store_without_its_
         ledger = Ledger(await SqliteLog.open(path))
         for number, event in enumerate(map(decode, played().log), 1):
             ledger.record([event])
-            await ledger.settled()
+            await ledger.wait_written()
             if isinstance(event, (RoundCompleted, LeagueCompleted)):
                 # The writer does one thing after the other: what was asked for before the first is done at the second.
                 for _ in range(2):

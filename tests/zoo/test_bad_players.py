@@ -163,7 +163,7 @@ async def _play(kinds: Sequence[Kind | None], game: str, root: Path) -> Played:
     await manager.open()
     events: list[Event] = []
     manager.ledger.listeners.append(events.append)
-    manager.conductor.start_when = (len(kinds), 2)
+    manager.runner.start_when = (len(kinds), 2)
     network.listen(MANAGER_URL, manager.handle)
     running = asyncio.create_task(manager.run())
     agents: list[RefereeAgent | PlayerAgent] = []

@@ -244,8 +244,8 @@ async def _serve(
         # The token is written after the league is created: a token without a league shows that the log was lost.
         await _open_league(manager, redact_address(store), lambda: keep(ADMIN_TOKEN, admin_token))
         referee_code = await manager.provide_referee_code(kept_code.decode(errors="replace").strip())
-        manager.conductor.outages.gateways = frozenset(options.own)
-        manager.conductor.start_when, manager.conductor.start_at = start.when, start.at
+        manager.runner.outages.gateways = frozenset(options.own)
+        manager.runner.start_when, manager.runner.start_at = start.when, start.at
         server = manager_server(manager, sock, names=options.host_name, proxies=proxies, web=_dashboard)
         await server.start()
         kept = f"{redact_address(store)}{_MEMORY_NOTE if store == MEMORY else ''}"
@@ -260,7 +260,7 @@ async def _serve(
             await until(stop, manager.run())
             if not stop.is_set():
                 program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
-                await until(stop, manager.serve_on())
+                await until(stop, manager.serve_forever())
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
         finally:

@@ -192,7 +192,7 @@ class _FriendlyMatch:
         world = World(self._displaying_caller, self._folder)
         manager = Manager(world, MemoryLog(), settings, endpoint, secrets.token_hex(), referee_code=code)
         await manager.open()
-        manager.conductor.start_when = (2, 1)
+        manager.runner.start_when = (2, 1)
         handler = _displaying_handler(agent_socket.getsockname()[1], manager.answer, self._display)
         own_url = self._urls["manager"]
         referee = RefereeAgent(

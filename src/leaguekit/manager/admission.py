@@ -24,7 +24,7 @@ from leaguekit.manager.reachability import (
     SECONDS,
     check_address,
     check_allowed,
-    check_crowd,
+    check_players_per_address,
     check_reachable,
 )
 from leaguekit.protocol import codes, ids, times, tokens
@@ -48,14 +48,14 @@ from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
 # Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
 # a seat code, are counted by themselves.
-MAX_CHECKS, MAX_CHECKS_AN_ADDRESS = 500, 200
-MAX_CHECKS_AN_AGENT = 2
+MAX_CHECKS, MAX_CHECKS_PER_ADDRESS = 500, 200
+MAX_CHECKS_PER_AGENT = 2
 # The number of wrong repeats of a registration after which no repeat of it counts.
 MAX_WRONG_REPEATS = 5
 # How often an agent that is registered may register again. Each time takes a line in the log.
-RETURNS_AT_ONCE, RETURNS_A_SECOND = 30.0, 0.5
+RETURNS_BURST, RETURNS_PER_SECOND = 30.0, 0.5
 # How often somebody at an address may show that an endpoint is its own. Each time a player is withdrawn.
-CONTESTS_AT_ONCE, CONTESTS_A_SECOND = 20.0, 0.1
+CONFLICTS_BURST, CONFLICTS_PER_SECOND = 20.0, 0.1
 
 log = logging.getLogger(__name__)
 
@@ -98,10 +98,10 @@ class Admission:
         self._noted: set[str] = set()
         # How many requests with an agent's endpoint were neither a return nor a repeat.
         self._wrong_repeats: Counter[str] = Counter()
-        self._checks_of_agents = WaitLimits(sys.maxsize, MAX_CHECKS_AN_AGENT)
-        self._returns = TokenBuckets(RETURNS_A_SECOND, RETURNS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time())
+        self._checks_of_agents = WaitLimits(sys.maxsize, MAX_CHECKS_PER_AGENT)
+        self._returns = TokenBuckets(RETURNS_PER_SECOND, RETURNS_BURST, clock=lambda: asyncio.get_running_loop().time())
         self._contests = TokenBuckets(
-            CONTESTS_A_SECOND, CONTESTS_AT_ONCE, clock=lambda: asyncio.get_running_loop().time()
+            CONFLICTS_PER_SECOND, CONFLICTS_BURST, clock=lambda: asyncio.get_running_loop().time()
         )
         self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
@@ -111,7 +111,7 @@ class Admission:
             if referee.shows_own_token:
                 self._token_hosts[referee.id] = await addresses_of(referee.meta.contact_endpoint, self._resolver)
 
-    def counts_from(self, agent: Player | Referee, peer: Peer) -> bool:
+    def accepts_token_from(self, agent: Player | Referee, peer: Peer) -> bool:
         """Whether an agent's token counts from where it came: players have seen that of a referee which shows it."""
         if not (isinstance(agent, Referee) and agent.shows_own_token):
             return True
@@ -169,7 +169,7 @@ class Admission:
         known = None
         if request.auth_token is not UNSET:
             known = self._ledger.league.agent_with(tokens.verifier(request.auth_token))
-            known = known if known is not None and self.counts_from(known, peer) else None
+            known = known if known is not None and self.accepts_token_from(known, peer) else None
         seat = codes.shown_in(peer.query, "seat")
         return commands.Applicant(
             meta=meta,
@@ -202,7 +202,7 @@ class Admission:
         league = self._ledger.league
         player_id = commands.admit_player(league, applicant, self._now())
         if player_id not in league.players and applicant.seat is None:
-            check_crowd(league, applicant, peer, self._max_per_address)
+            check_players_per_address(league, applicant, peer, self._max_per_address)
         return player_id
 
     @asynccontextmanager
@@ -224,7 +224,7 @@ class Admission:
         """If there are too many, the oldest check ends: an endpoint that is there has answered long before."""
         await in_a_task()
         of_address = [limit for limit, other in self._checks.items() if other == address]
-        if len(of_address) >= MAX_CHECKS_AN_ADDRESS:
+        if len(of_address) >= MAX_CHECKS_PER_ADDRESS:
             self._end_check(of_address[0])
         elif len(self._checks) >= MAX_CHECKS:
             self._end_check(next(iter(self._checks)))

@@ -13,9 +13,9 @@ from leaguekit.games import game
 from leaguekit.league import commands, queries
 from leaguekit.league.records import Match
 from leaguekit.league.rounds import available_referees
-from leaguekit.manager.attendance import Attendance
-from leaguekit.manager.broadcasts import Recipients
+from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.manager.ledger import Ledger
+from leaguekit.manager.returning_agents import ReturningAgents
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times, tokens
@@ -39,7 +39,7 @@ REFEREE_SLACK = 20.0
 class Assignments:
     """The matches in play. Everything sent waits until what it depends on is written down."""
 
-    def __init__(self, world: World, ledger: Ledger, recipient: Recipients, attendance: Attendance) -> None:
+    def __init__(self, world: World, ledger: Ledger, recipient: RecipientLookup, attendance: ReturningAgents) -> None:
         self._world = world
         self._ledger = ledger
         self._recipient = recipient
@@ -48,7 +48,7 @@ class Assignments:
         # while the manager is down.
         self._since: dict[tuple[str, int, int], float] = {}
 
-    async def hand_over(self, match_id: str) -> None:
+    async def send_assignment(self, match_id: str) -> None:
         """Give a match to its referee, until the referee has it or the attempt is void.
 
         One that begins on the announcement is not called: it has the match since then.
@@ -67,7 +67,7 @@ class Assignments:
             if recipient is None:
                 return
             assignment = self._assignment(match, recipient.token)
-            await self._ledger.settled()
+            await self._ledger.wait_written()
             try:
                 ack = await ask(self._world.caller, recipient.url, assignment, m.MatchAssignmentAck)
             except (CallFailed, CallerLate):
@@ -122,7 +122,7 @@ class Assignments:
 
     def _void_overdue(self) -> None:
         league = self._ledger.league
-        limit = longest_match(league.settings.time_limits, game(league.settings.game_type).max_turns)
+        limit = max_match_seconds(league.settings.time_limits, game(league.settings.game_type).max_turns)
         now = asyncio.get_running_loop().time()
         # A referee that begins on the announcement has more matches than it plays at once: each that it ends gives the
         # others new time.
@@ -181,7 +181,7 @@ class Assignments:
         return times.format_timestamp(self._world.now())
 
 
-def longest_match(limits: m.TimeLimits, turns: int) -> float:
+def max_match_seconds(limits: m.TimeLimits, turns: int) -> float:
     """How long a match can take when every call is answered at the last moment of its last retry."""
     waits = sum(
         limits.retry_seconds * (2**retry if limits.backoff == "exponential" else 1)

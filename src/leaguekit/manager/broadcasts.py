@@ -26,14 +26,14 @@ from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpA
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0
-STANDINGS_PAUSE = 1.0
+STANDINGS_PAUSE_SECONDS = 1.0
 RETRIES = 3
 RETRY_SECONDS = 2.0
 # Of a request, what follows the last field of its message.
 _CLOSING = b'},"id":%d}'
 
 
-class Parcel:
+class EncodedMessage:
     """A message encoded once for everybody: each receiver's own token is put in at its end, if it is shown one."""
 
     __slots__ = ("_body", "_opening", "kind", "method")
@@ -57,8 +57,8 @@ class Parcel:
         return b'%b,"auth_token":"%b"%b' % (self._opening, token.encode(), _CLOSING % call_id)
 
 
-def parcel(message: Message) -> Parcel:
-    return Parcel(BY_REQUEST[type(message)].name, message_type(message), encode(message))
+def encode_message(message: Message) -> EncodedMessage:
+    return EncodedMessage(BY_REQUEST[type(message)].name, message_type(message), encode(message))
 
 
 # Writes a request from its method, its params and its id.
@@ -80,15 +80,15 @@ class Recipient(NamedTuple):
 
 
 # The recipient of an id; None for one that is nowhere any more.
-Recipients = Callable[[str], Recipient | None]
+RecipientLookup = Callable[[str], Recipient | None]
 
 
 @dataclass(slots=True)
 class _Outbox:
     # Each with the future of ``tell``; standings have none.
-    waiting: deque[tuple[Parcel, asyncio.Future[bool] | None]] = field(default_factory=deque)
+    waiting: deque[tuple[EncodedMessage, asyncio.Future[bool] | None]] = field(default_factory=deque)
     # The update that waits for its second.
-    standings: Parcel | None = None
+    standings: EncodedMessage | None = None
     next_standings_at: float = 0.0
     worker: asyncio.Task[None] | None = None
     # Ends the pause between two standings updates, when there is something else to send or nothing any more.
@@ -110,7 +110,7 @@ class Broadcasts:
     def __init__(
         self,
         world: World,
-        recipient: Recipients,
+        recipient: RecipientLookup,
         is_suspended: Callable[[str], bool],
         heard: Callable[[str, int], None],
         there: Callable[[str], Awaitable[None]],
@@ -124,7 +124,7 @@ class Broadcasts:
         # Agents that do not know the token scheme and have taken a message without a token after refusing it with one.
         self._without_token: set[str] = set()
 
-    def standings(self, agent_id: str, message: Parcel, *, closing: bool) -> None:
+    def standings(self, agent_id: str, message: EncodedMessage, *, closing: bool) -> None:
         """Tell of new standings; those that close a round are not held back, and stay in their order."""
         box = self._outboxes[agent_id]
         if closing:
@@ -135,7 +135,7 @@ class Broadcasts:
             box.standings = message
         self._work(agent_id, box)
 
-    def tell(self, agent_id: str, message: Parcel) -> asyncio.Future[bool]:
+    def tell(self, agent_id: str, message: EncodedMessage) -> asyncio.Future[bool]:
         """Send after everything that was decided before; the result is whether the agent has answered."""
         box = self._outboxes[agent_id]
         if box.standings is not None:
@@ -146,7 +146,7 @@ class Broadcasts:
         self._work(agent_id, box)
         return done
 
-    async def tell_last(self, agent_id: str, message: Parcel) -> bool:
+    async def send_final(self, agent_id: str, message: EncodedMessage) -> bool:
         """Send when nothing else is under way to that agent any more; False if it may be worth trying later."""
         box = self._outboxes[agent_id]
         box.standings = None
@@ -171,7 +171,7 @@ class Broadcasts:
                 if not box.waiting:
                     if (pause := box.next_standings_at - loop.time()) > 0 and await _hurried(box, pause):
                         continue
-                    box.next_standings_at = loop.time() + STANDINGS_PAUSE
+                    box.next_standings_at = loop.time() + STANDINGS_PAUSE_SECONDS
                     box.queue_standings()
                     continue
                 message, done = box.waiting.popleft()
@@ -181,7 +181,7 @@ class Broadcasts:
         finally:
             box.worker = None
 
-    async def _send(self, agent_id: str, message: Parcel, *, last: bool = False) -> bool | None:
+    async def _send(self, agent_id: str, message: EncodedMessage, *, last: bool = False) -> bool | None:
         """Send, and again after a failed connection.
 
         True if the agent has answered, None if it is not to be told, False if it may be worth trying later.
@@ -224,7 +224,7 @@ class Broadcasts:
         if recipient.answered is not None:
             recipient.answered(answer)
 
-    async def _post(self, agent_id: str, message: Parcel, recipient: Recipient) -> HttpAnswer:
+    async def _post(self, agent_id: str, message: EncodedMessage, recipient: Recipient) -> HttpAnswer:
         """Post a message; once more without a token if the agent refuses the token.
 
         Document 001 lets a player refuse a token that is not its own, and shows no token in the manager's messages.
@@ -239,7 +239,7 @@ class Broadcasts:
         return answer
 
 
-def _written(message: Parcel, recipient: Recipient, token: str | None) -> bytes:
+def _written(message: EncodedMessage, recipient: Recipient, token: str | None) -> bytes:
     if recipient.write is None:
         return message.request(token, next_id())
     return recipient.write(message.method, message.addressed(token), next_id())

@@ -24,11 +24,17 @@ from leaguekit.league.results import MAX_FAILURES
 from leaguekit.league.rounds import available_referees
 from leaguekit.league.schedule import MAX_MATCHES, match_count
 from leaguekit.manager.assignments import Assignments
-from leaguekit.manager.attendance import Attendance
-from leaguekit.manager.broadcasts import STANDINGS_PAUSE, Broadcasts, Parcel, Recipients, parcel
+from leaguekit.manager.broadcasts import (
+    STANDINGS_PAUSE_SECONDS,
+    Broadcasts,
+    EncodedMessage,
+    RecipientLookup,
+    encode_message,
+)
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.metrics import Histogram
 from leaguekit.manager.outages import Outages
+from leaguekit.manager.returning_agents import ReturningAgents
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import times
 from leaguekit.protocol.ids import MANAGER
@@ -45,7 +51,7 @@ VOID_PAUSES = (5.0, 60.0)
 CLOCK_SECONDS = 10.0
 # What is kept beside the log: the last round of whose end everybody has been told, or that all have been told of the
 # league's, and the number of the event up to which they had come.
-TOLD = "told"
+NOTIFIED_KEY = "told"
 ALL = b"all"
 
 SentT = TypeVar("SentT")
@@ -57,10 +63,10 @@ async def _nothing() -> None: ...
 class LeagueRunner:
     """Conducts one league. ``run`` ends when everybody has been told that the league is over."""
 
-    def __init__(self, world: World, ledger: Ledger, recipient: Recipients) -> None:
+    def __init__(self, world: World, ledger: Ledger, recipient: RecipientLookup) -> None:
         self._world = world
         self._ledger = ledger
-        self._attendance = Attendance(world.caller, recipient)
+        self._attendance = ReturningAgents(world.caller, recipient)
         self._assignments = Assignments(world, ledger, recipient, self._attendance)
         self.broadcasts = Broadcasts(world, recipient, self._is_suspended, self._heard, self._attendance.there)
         self.progress: dict[str, m.MatchProgress] = {}
@@ -139,7 +145,7 @@ class LeagueRunner:
             waits.append(f"a pause to end: the last attempt at {queries.list_matches(self._resting)} was void")
         return waits
 
-    def look_again(self) -> None:
+    def wake(self) -> None:
         """Something outside the log has changed."""
         self._changed.set()
 
@@ -189,12 +195,12 @@ class LeagueRunner:
         while (rest := (at - self._world.now()).total_seconds()) > 0:  # noqa: ASYNC110 - see above
             await asyncio.sleep(min(rest, CLOCK_SECONDS))
         self.start_when = (2, 1)
-        self.look_again()
+        self.wake()
 
     async def _take_up(self) -> bool:
         """Go on where an earlier run was broken off; whether there is nothing left to do."""
         league = self._ledger.league
-        told = await self._ledger.log.kept(TOLD) or b"0"
+        told = await self._ledger.log.kept(NOTIFIED_KEY) or b"0"
         if not re.fullmatch(rb"\d+|all( \d+)?", told):
             log.warning("it cannot be read who has been told of what: all are told again")
             told = b"0"
@@ -205,7 +211,7 @@ class LeagueRunner:
             return True
         for referee in league.referees.values():
             for match_id in referee.assigned_matches:
-                self._task(self._assignments.hand_over(match_id))
+                self._task(self._assignments.send_assignment(match_id))
         for match_id in league.waiting:
             if league.matches[match_id].voids:
                 self._rest(match_id)
@@ -308,7 +314,7 @@ class LeagueRunner:
         league = self._ledger.league
         given = [league.matches[name] for name in self._to_announce.pop(referee_id)]
         await self._attendance.there(referee_id, *(player for match in given for player in match.players))
-        await self._ledger.settled()
+        await self._ledger.wait_written()
         for round_id in sorted({match.round_id for match in given}):
             matches = [match for match in given if match.round_id == round_id]
             names, whole = [match.id for match in matches], league.rounds[round_id - 1].matches
@@ -322,9 +328,9 @@ class LeagueRunner:
                 await asyncio.wait(expected, timeout=ANNOUNCEMENT_SECONDS)
             self.broadcasts.tell(referee_id, self._announcement(round_id, names, to_referees=True))
 
-    def _announcement(self, round_id: int, names: list[str], *, to_referees: bool) -> Parcel:
+    def _announcement(self, round_id: int, names: list[str], *, to_referees: bool) -> EncodedMessage:
         league = self._ledger.league
-        return parcel(
+        return encode_message(
             m.RoundAnnouncement(
                 **self._envelope(f"conv-round-{round_id}-announce"),
                 league_id=league.settings.league_id,
@@ -339,21 +345,21 @@ class LeagueRunner:
         self._is_over = True
         self._drop_standings()
         messages, number = self._farewells(), self._ledger.number
-        await self._ledger.settled()
+        await self._ledger.wait_written()
         await self._decided.join()
         log.info("the league is over", extra={"message_type": "LEAGUE_COMPLETED"})
         missed = await self._tell_last(messages)
         self._completed.set()
         await self._insist(missed)
-        await self._ledger.log.keep(TOLD, b"%b %d" % (ALL, number))
+        await self._ledger.log.keep(NOTIFIED_KEY, b"%b %d" % (ALL, number))
 
     async def _say_goodbye_to(self, agent_id: str) -> None:
         """Tell one that has come back after the end."""
         messages = {agent_id: self._farewells()[agent_id]}
-        await self._ledger.settled()
+        await self._ledger.wait_written()
         await self._insist(await self._tell_last(messages))
 
-    async def _insist(self, messages: dict[str, Parcel]) -> None:
+    async def _insist(self, messages: dict[str, EncodedMessage]) -> None:
         """Tell those again that could not be told: they may only have been away, and wait for it."""
         for pause in FAREWELL_PAUSES:
             if not messages:
@@ -361,12 +367,12 @@ class LeagueRunner:
             await asyncio.sleep(pause)
             messages = await self._tell_last(messages)
 
-    async def _tell_last(self, messages: dict[str, Parcel]) -> dict[str, Parcel]:
+    async def _tell_last(self, messages: dict[str, EncodedMessage]) -> dict[str, EncodedMessage]:
         """Tell agents of the end, all at once; those that could not be told."""
-        told = await asyncio.gather(*(self.broadcasts.tell_last(agent, one) for agent, one in messages.items()))
+        told = await asyncio.gather(*(self.broadcasts.send_final(agent, one) for agent, one in messages.items()))
         return {agent: one for (agent, one), reached in zip(messages.items(), told, strict=True) if not reached}
 
-    def _farewells(self) -> dict[str, Parcel]:
+    def _farewells(self) -> dict[str, EncodedMessage]:
         """What each agent is told of the league's end."""
         league = self._ledger.league
         told = m.LeagueCompleted(
@@ -378,12 +384,12 @@ class LeagueRunner:
             final_standings=queries.final_standings(league),
             total_players=len(league.table.rows),
         )
-        message = parcel(told)
+        message = encode_message(told)
         shown = {row.player_id for row in told.final_standings}
         messages = dict.fromkeys([*league.players, *league.referees], message)
         for player in [one for one in league.table.rows if one not in shown]:
             told.final_standings = queries.final_standings(league, player)
-            messages[player] = parcel(told)
+            messages[player] = encode_message(told)
         return messages
 
     # What follows from events
@@ -436,7 +442,7 @@ class LeagueRunner:
     def _give(self, match_id: str, referee_id: str) -> None:
         """Let a referee begin a match: by an assignment, or by the announcement if it knows only that."""
         if not self._ledger.league.referees[referee_id].shows_own_token:
-            self._task(self._assignments.hand_over(match_id))
+            self._task(self._assignments.send_assignment(match_id))
         elif referee_id in self._to_announce:
             self._to_announce[referee_id].append(match_id)
         else:
@@ -448,7 +454,7 @@ class LeagueRunner:
             if agent_id in self._ledger.league.referees:
                 self._give(match_id, agent_id)
             else:
-                self._task(self._assignments.hand_over(match_id))
+                self._task(self._assignments.send_assignment(match_id))
         if self._ledger.league.state == "LEAGUE_COMPLETED":
             self._task(self._say_goodbye_to(agent_id))
 
@@ -461,7 +467,7 @@ class LeagueRunner:
     async def _publish_decided(self) -> None:
         while True:
             latest, send = await self._decided.get()
-            await self._ledger.settled(latest)
+            await self._ledger.wait_written(latest)
             send()
             self._decided.task_done()
 
@@ -474,7 +480,7 @@ class LeagueRunner:
 
     def _publish_newest(self) -> None:
         self._standings_due = None
-        self._next_standings_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE
+        self._next_standings_at = asyncio.get_running_loop().time() + STANDINGS_PAUSE_SECONDS
         updates, since = self._standings(self._ledger.league.current_round)
         self._publish(lambda: self._send_standings(updates, since, closing=False))
 
@@ -483,13 +489,13 @@ class LeagueRunner:
             self._standings_due.cancel()
             self._standings_due = None
 
-    def _send_standings(self, updates: dict[str, Parcel], since: float | None, *, closing: bool) -> None:
+    def _send_standings(self, updates: dict[str, EncodedMessage], since: float | None, *, closing: bool) -> None:
         if since is not None:
             self.standings_delays.add(asyncio.get_running_loop().time() - since)
         for player, update in updates.items():
             self.broadcasts.standings(player, update, closing=closing)
 
-    def _standings(self, round_id: int) -> tuple[dict[str, Parcel], float | None]:
+    def _standings(self, round_id: int) -> tuple[dict[str, EncodedMessage], float | None]:
         """The standings as they are now, for each player, and since when they have been waiting to be sent."""
         since, self._unpublished_since = self._unpublished_since, None
         league = self._ledger.league
@@ -500,11 +506,11 @@ class LeagueRunner:
             standings=queries.standings(league),
             total_players=len(league.table.rows),
         )
-        updates = dict.fromkeys(league.players, parcel(update))
+        updates = dict.fromkeys(league.players, encode_message(update))
         shown = {row.player_id for row in update.standings}
         for player in [one for one in league.table.rows if one not in shown]:
             update.standings = queries.standings(league, player)
-            updates[player] = parcel(update)
+            updates[player] = encode_message(update)
         return updates, since
 
     def _close_round(self, round_id: int) -> None:
@@ -514,7 +520,7 @@ class LeagueRunner:
         is_newest = all(one.remaining == len(one.matches) for one in league.rounds[round_id:])
         updates, since = self._standings(round_id) if is_newest else ({}, None)
         summary = queries.round_summary(league, round_id)
-        message = parcel(
+        message = encode_message(
             m.RoundCompleted(
                 **self._envelope(f"conv-round-{round_id}-complete"),
                 league_id=league.settings.league_id,
@@ -539,7 +545,7 @@ class LeagueRunner:
         """Remember, for the next start, that everybody has been told of a round's end."""
         await asyncio.wait(told)
         if not self._is_over:
-            await self._ledger.log.keep(TOLD, b"%d" % round_id)
+            await self._ledger.log.keep(NOTIFIED_KEY, b"%d" % round_id)
 
     # Agents
 

@@ -1,6 +1,6 @@
 """The League Manager: registers agents, keeps the table, and answers whoever asks.
 
-This is its server side. What it does by itself (rounds, assignments, watching referees) is the ``conductor``'s.
+This is its server side. What it does by itself (rounds, assignments, watching referees) is the ``runner``'s.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from leaguekit.store.base import EventLog
 from leaguekit.transport.base import Peer
 
 if TYPE_CHECKING:
-    from leaguekit.manager.open_profile import OpenManager
+    from leaguekit.manager.open_profile import OpenProfileAdapter
 
 log = logging.getLogger(__name__)
 
@@ -89,13 +89,13 @@ class Manager:
         self._answers = QueryCache(self.ledger)
         self.meters = Metrics(world.now)
         self.refusal = manager_refusal(world.now, self._player_with)
-        self._open: OpenManager | None = None
+        self._open: OpenProfileAdapter | None = None
         # As they were when they registered last.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
         # The matches that are played again because their referee alone had no answer.
         self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
-        self.conductor = LeagueRunner(world, self.ledger, self.recipient)
+        self.runner = LeagueRunner(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
             m.LeagueRegisterRequest: self._admission.player,
             m.RefereeRegisterRequest: self._admission.referee,
@@ -117,14 +117,14 @@ class Manager:
         await self._admission.recover()
         if self._settings.profile == "open":
             self._open_door()
-        await self.ledger.settled()
+        await self.ledger.wait_written()
         await self.views.begin()
 
     def _open_door(self) -> None:
-        from leaguekit.manager.open_profile import OpenManager  # noqa: PLC0415 - the spec profile does without
+        from leaguekit.manager.open_profile import OpenProfileAdapter  # noqa: PLC0415 - the spec profile does without
 
-        self._open = OpenManager(self.world, self.ledger, self._answer_spec, self.is_operator)
-        self.conductor.before_start = self._open.look_for_players
+        self._open = OpenProfileAdapter(self.world, self.ledger, self._answer_spec, self.is_operator)
+        self.runner.before_start = self._open.find_unreachable_players
 
     async def provide_referee_code(self, kept: str | None) -> str | None:
         """The code that lets referees in: the one that was kept, or a new one if the league has none.
@@ -135,19 +135,19 @@ class Manager:
             return kept if self._admission.is_referee_code(kept) else None
         code, events = self._operator.new_referee_code(self._now())
         self.ledger.record(events)
-        await self.ledger.settled()
+        await self.ledger.wait_written()
         return code
 
     async def run(self) -> None:
         """Conduct the league to its end. Raises StoreError if the log cannot be written."""
-        await self.conductor.run()
+        await self.runner.run()
 
-    async def serve_on(self) -> None:
+    async def serve_forever(self) -> None:
         """Go on answering when the league is over. Raises StoreError when the log cannot be written."""
         raise await asyncio.shield(self.ledger.failed)
 
     async def close(self) -> None:
-        await self.conductor.close()
+        await self.runner.close()
         await self.views.close()
         await self.ledger.close()
 
@@ -178,8 +178,8 @@ class Manager:
         else:
             _, message = read_call(call, "league_manager")
             result = await self._handlers[type(message)](message, peer)
-            if not self.ledger.is_settled():
-                await self.ledger.settled()
+            if not self.ledger.is_written():
+                await self.ledger.wait_written()
         self.meters.took(call, result, perf_counter() - began)
         return result
 
@@ -187,13 +187,13 @@ class Manager:
         operated = self._operator.operate(self.ledger.league, call, self._now())
         self.ledger.record(operated.events)
         shown = operated.shown(self.ledger.league)
-        await self.ledger.settled()
+        await self.ledger.wait_written()
         if "waits_for" in shown:
-            shown["waits_for"] += self.conductor.waits_for
-            if self.ledger.league.is_open and self.conductor.start_at is not None:
-                shown["starts_at"] = self.conductor.start_at
+            shown["waits_for"] += self.runner.waits_for
+            if self.ledger.league.is_open and self.runner.start_at is not None:
+                shown["starts_at"] = self.runner.start_at
         unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
-        return {**shown, **self.conductor.course(), **unreachable}
+        return {**shown, **self.runner.course(), **unreachable}
 
     async def _report_result(self, report: m.MatchResultReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)
@@ -222,7 +222,7 @@ class Manager:
 
         With it, whether the attempt is not counted.
         """
-        outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
+        outages, match = self.runner.outages, self.ledger.league.matches.get(report.match_id)
         if await outages.touched(report.match_id):
             return outages.latest, True
         if match is None or not match.in_play:
@@ -252,7 +252,7 @@ class Manager:
         )
 
     async def _refuse_later(self, error: ProtocolError) -> NoReturn:
-        await self.ledger.settled()
+        await self.ledger.wait_written()
         raise error
 
     async def _report_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
@@ -260,7 +260,7 @@ class Manager:
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
             raise ProtocolError("E050", f"{referee.id} is not playing {report.match_id}.")
-        self.conductor.progress[report.match_id] = report
+        self.runner.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
     async def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> m.Message:
@@ -277,7 +277,7 @@ class Manager:
         The attempt is not counted if it is the referee; but if there were moves it is, or a player could go back from a
         lost game as often as it wants to.
         """
-        outages, match = self.conductor.outages, self.ledger.league.matches.get(report.match_id)
+        outages, match = self.runner.outages, self.ledger.league.matches.get(report.match_id)
         if match is None or player_id not in match.players:
             return self._void(report, referee, outage=False)
         if await outages.touched(match.id):
@@ -351,7 +351,7 @@ class Manager:
             return
         if not isinstance(request, m.MatchResultReport | m.LeagueQuery):
             raise ProtocolError("E012", f"Players have seen the token of {agent.id}: it does not count for this.")
-        if not self._admission.counts_from(agent, peer):
+        if not self._admission.accepts_token_from(agent, peer):
             detail = f"The token of {agent.id} counts only from the host of {agent.meta.contact_endpoint}"
             raise ProtocolError("E012", f"{detail}; this came from {peer.host}.")
 

@@ -192,7 +192,7 @@ class _Public:
         )
 
     async def _settled(self, made: Struct) -> Struct:
-        await self._ledger.settled()
+        await self._ledger.wait_written()
         return made
 
     def _standings(self) -> Standings:
@@ -222,7 +222,7 @@ class _Public:
         match = league.matches.get(match_id)
         if match is None:
             raise Unknown(f"There is no match {match_id[:50]!r} in this league; get_schedule lists them.")
-        progress = self._manager.conductor.progress.get(match_id)
+        progress = self._manager.runner.progress.get(match_id)
         sides = [
             Side(player_id=player, display_name=league.players[player].meta.display_name) for player in match.players
         ]
@@ -254,7 +254,7 @@ def _plain(struct: Struct) -> Json:
     return plain
 
 
-class Bulletin:
+class ResourceNotifier:
     """Tells whoever listens by MCP which resources an event has changed, once it is written."""
 
     def __init__(self, manager: Manager, changes: Changes) -> None:
@@ -287,7 +287,7 @@ class Bulletin:
         with contextlib.suppress(StoreError):
             while self._changed:
                 changed, self._changed = self._changed, {}
-                await self._ledger.settled()
+                await self._ledger.wait_written()
                 for uri in changed:
                     self._changes.tell(uri)
         self._telling = None

@@ -52,7 +52,7 @@ class _Answer(msgspec.Struct):
     result: Result = msgspec.field(default_factory=Result)
 
 
-class OpenManager:
+class OpenProfileAdapter:
     """Stands before a manager. ``inner`` is how the manager answers a request of document 001."""
 
     def __init__(self, world: World, ledger: Ledger, inner: Handler, is_operator: Callable[[str], bool]) -> None:
@@ -73,7 +73,7 @@ class OpenManager:
         incoming = requests.read_request(request.body)
         if incoming is None or not _is_for_manager(incoming):
             if incoming is not None and incoming.method == METHOD and self._starts(incoming.message):
-                await self.look_for_players()
+                await self.find_unreachable_players()
             return await self._inner(request, peer)
         agent = self._ledger.league.agent_with(tokens.verifier(str(incoming.message.get("auth_token", ""))))
         try:
@@ -89,7 +89,7 @@ class OpenManager:
             agent = self._registered(answer, incoming.form)
         if agent is not None:
             self._note(agent.id, [*incoming.broken, *good.broken])
-            await self._ledger.settled()
+            await self._ledger.wait_written()
         return requests.answered(incoming, answer)
 
     def addressed(self, recipient: Recipient, player: Player) -> Recipient:
@@ -110,7 +110,7 @@ class OpenManager:
 
         return recipient._replace(write=write, answered=answered)
 
-    async def look_for_players(self) -> None:
+    async def find_unreachable_players(self) -> None:
         """Call every player before the start, for nobody was called while it registered; and say who is not there."""
         players = [one for one in self._ledger.league.players.values() if one.out is None]
         there = await asyncio.gather(*(self._is_there(one.meta.contact_endpoint) for one in players))

@@ -43,7 +43,7 @@ METHOD = "operator"
 MAX_SEATS = 1_000
 MAX_TIES = 10
 # The maximum size of a part of the schedule, which anybody may ask for.
-MAX_OF_SCHEDULE = 60_000
+MAX_SCHEDULE_BYTES = 60_000
 
 
 class Operation(msgspec.Struct, kw_only=True):
@@ -76,7 +76,7 @@ _NEVER_REGISTERED = BrokenRule(
 )
 
 
-class Operated(NamedTuple):
+class OperationResult(NamedTuple):
     """What follows from a command, and what to show of the league once that has been recorded."""
 
     events: list[Event]
@@ -105,7 +105,7 @@ class Operator:
         self._admin = tokens.verifier(admin_token)
         self._entropy = entropy
         self._keep = keep or (lambda _name, _secret: None)
-        self._grants: dict[str, Callable[[League, Operation, str], Operated]] = {
+        self._secret_actions: dict[str, Callable[[League, Operation, str], OperationResult]] = {
             "seats_new": self._new_seats,
             "add_player": self._add_player,
             "token_rotate": self._rotate_token,
@@ -113,28 +113,28 @@ class Operator:
             "token_rotate_referee_code": self._rotate_referee_code,
         }
 
-    def operate(self, league: League, call: Call, at: str) -> Operated:
+    def operate(self, league: League, call: Call, at: str) -> OperationResult:
         """Decide on a command. Raises ProtocolError if it is unknown, not allowed, or impossible now."""
         try:
             operation = msgspec.json.decode(params_of(call), type=Operation)
         except msgspec.DecodeError as error:
             raise ProtocolError("E043", f"The operator's command cannot be read: {error}.") from None
         command = operation.command
-        if command in _LOOKS:
-            return Operated([], lambda after: _LOOKS[command](after, operation))
-        if command not in (guarded := [*_DEEDS, *_GUARDED_LOOKS, *self._grants]):
-            known = ", ".join([*_LOOKS, *guarded])
+        if command in _PUBLIC_QUERIES:
+            return OperationResult([], lambda after: _PUBLIC_QUERIES[command](after, operation))
+        if command not in (guarded := [*_ACTIONS, *_ADMIN_QUERIES, *self._secret_actions]):
+            known = ", ".join([*_PUBLIC_QUERIES, *guarded])
             raise ProtocolError("E044", f"There is no command {command!r}; there are {known}.")
         if not operation.admin_token:
             raise ProtocolError("E011", "The operator's commands need the admin token.")
         if not self.has(operation.admin_token):
             raise ProtocolError("E012", "This is not the admin token of this league.")
-        if command in self._grants:
-            return self._grants[command](league, operation, at)
-        if command in _GUARDED_LOOKS:
-            return Operated([], lambda after: _GUARDED_LOOKS[command](after, operation))
-        shown = _GUARDED_LOOKS["seats"] if command == "seats_revoke" else _status
-        return Operated(_DEEDS[command](league, operation, at), lambda after: shown(after, operation))
+        if command in self._secret_actions:
+            return self._secret_actions[command](league, operation, at)
+        if command in _ADMIN_QUERIES:
+            return OperationResult([], lambda after: _ADMIN_QUERIES[command](after, operation))
+        shown = _ADMIN_QUERIES["seats"] if command == "seats_revoke" else _status
+        return OperationResult(_ACTIONS[command](league, operation, at), lambda after: shown(after, operation))
 
     def has(self, token: str) -> bool:
         """Whether this is the admin token."""
@@ -146,14 +146,14 @@ class Operator:
         self._kept(REFEREE_CODE, code)
         return code, commands.set_referee_code(codes.verifier("referee", code), at)
 
-    def _new_seats(self, league: League, operation: Operation, at: str) -> Operated:
+    def _new_seats(self, league: League, operation: Operation, at: str) -> OperationResult:
         if not 1 <= operation.count <= MAX_SEATS:
             raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {operation.count}.")
         new = [self._new_code() for _ in range(operation.count)]
         events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
-        return Operated(events, lambda after: {"seats": _with_codes(after, new)})
+        return OperationResult(events, lambda after: {"seats": _with_codes(after, new)})
 
-    def _add_player(self, league: League, operation: Operation, at: str) -> Operated:
+    def _add_player(self, league: League, operation: Operation, at: str) -> OperationResult:
         """Take a player in that never registers: nobody is given its token, and it is known by its endpoint only."""
         url, name = operation.endpoint, operation.display_name
         if not valid(Url, url):
@@ -180,7 +180,7 @@ class Operator:
             events += commands.note_broken_rules(league, player_id, [_NEVER_REGISTERED], at)
         except commands.Rejected as rejected:
             raise ProtocolError(rejected.code, rejected.reason) from None
-        return Operated(events, lambda after: _status(after, operation) | {"player_id": player_id})
+        return OperationResult(events, lambda after: _status(after, operation) | {"player_id": player_id})
 
     def _check_allowed(self, url: str) -> None:
         """Now, and not when the league starts and nobody can be reached there."""
@@ -192,21 +192,21 @@ class Operator:
             remedy = "start it, and its referees, with --allow lan=NETWORK,… or --allow public"
             raise ProtocolError("E048", f"This manager may not call {url}: {remedy}.")
 
-    def _rotate_token(self, league: League, operation: Operation, at: str) -> Operated:
+    def _rotate_token(self, league: League, operation: Operation, at: str) -> OperationResult:
         code, key = self._new_code(), self._entropy(tokens.ENTROPY_BYTES)
         agent, proof = operation.agent_id, codes.verifier("seat", code)
         events = commands.void_token(league, agent, key=key, code=proof, at=at)
-        return Operated(events, lambda after: {"agent_id": agent, "seat": _way_back(after, agent, code)})
+        return OperationResult(events, lambda after: {"agent_id": agent, "seat": _way_back(after, agent, code)})
 
-    def _rotate_admin_token(self, _league: League, _operation: Operation, _at: str) -> Operated:
+    def _rotate_admin_token(self, _league: League, _operation: Operation, _at: str) -> OperationResult:
         token = new_admin_token(self._entropy)
         self._kept(ADMIN_TOKEN, token)
         self._admin = tokens.verifier(token)
-        return Operated([], lambda _after: {"admin_token": token})
+        return OperationResult([], lambda _after: {"admin_token": token})
 
-    def _rotate_referee_code(self, _league: League, _operation: Operation, at: str) -> Operated:
+    def _rotate_referee_code(self, _league: League, _operation: Operation, at: str) -> OperationResult:
         code, events = self.new_referee_code(at)
-        return Operated(events, lambda _after: {"referee_code": code})
+        return OperationResult(events, lambda _after: {"referee_code": code})
 
     def _new_code(self) -> str:
         return codes.new_code(self._entropy(codes.ENTROPY_BYTES))
@@ -253,7 +253,7 @@ def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
 
 
 Deed = Callable[[League, Operation, str], list[Event]]
-_DEEDS: dict[str, Deed] = {
+_ACTIONS: dict[str, Deed] = {
     "start": lambda league, operation, at: commands.start(
         league, at, by_operator=True, max_matches=operation.max_matches
     ),
@@ -359,7 +359,7 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
     size = 0
     for match in queries.schedule_from(league, operation.round_id, operation.offset):
         size += len(msgspec.json.encode(match)) + 1
-        if size > MAX_OF_SCHEDULE:
+        if size > MAX_SCHEDULE_BYTES:
             return {"schedule": found, "next_offset": operation.offset + len(found)}
         found.append(msgspec.to_builtins(match))
     return {"schedule": found}
@@ -367,8 +367,8 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
 
 Look = Callable[[League, Operation], dict[str, Any]]
 # These show where agents live, or who has a seat, and need the admin token.
-_GUARDED_LOOKS: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
-_LOOKS: dict[str, Look] = {
+_ADMIN_QUERIES: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
+_PUBLIC_QUERIES: dict[str, Look] = {
     "status": _status,
     # What an agent states may hold an address.
     "moves": lambda league, _operation: {"moves": remove_addresses(msgspec.to_builtins(league.move_origins))},

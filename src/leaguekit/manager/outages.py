@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from leaguekit.agents.calls import reachable
 from leaguekit.league import events as e
 from leaguekit.league.outage import OutageDetector
-from leaguekit.manager.broadcasts import Recipients
+from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.manager.ledger import Ledger
 from leaguekit.transport.addresses import Resolver, addresses_of
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, TimedOut
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 2.0
 LOOK_SECONDS = 2.0
 # The number of players that are called first. All are called if most of these are gone.
-SAMPLE = 8
-SENTENCE = "most players cannot be reached: the network of this machine seems to be down"
+SAMPLE_SIZE = 8
+OUTAGE_DESCRIPTION = "most players cannot be reached: the network of this machine seems to be down"
 
 
 class Outages:
@@ -33,7 +33,7 @@ class Outages:
     ``changed`` is called when an outage begins or ends.
     """
 
-    def __init__(self, caller: Caller, ledger: Ledger, recipient: Recipients, changed: Callable[[], None]) -> None:
+    def __init__(self, caller: Caller, ledger: Ledger, recipient: RecipientLookup, changed: Callable[[], None]) -> None:
         self._caller = caller
         self._ledger = ledger
         self._recipient = recipient
@@ -50,7 +50,7 @@ class Outages:
         self._silent_gateways: list[str] = []
         self._gateway_back = -math.inf
         # The latest outage in words.
-        self.latest = SENTENCE
+        self.latest = OUTAGE_DESCRIPTION
         # Since when matches are in play, by the loop's time.
         self._since: dict[str, float] = {}
         # Of matches, the referee that could not call a player, and that in words.
@@ -64,7 +64,7 @@ class Outages:
     @property
     def trouble(self) -> str | None:
         """What is wrong with the network, in words; None if nothing is."""
-        now = [SENTENCE] if self._outage.is_on else []
+        now = [OUTAGE_DESCRIPTION] if self._outage.is_on else []
         if self._silent_gateways:
             now.append(_silent(self._silent_gateways))
         return "; ".join(now) or "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
@@ -126,8 +126,8 @@ class Outages:
         players = self._players()
         turn = self._turn % max(len(players), 1)
         players = players[turn:] + players[:turn]
-        first, rest = players[:SAMPLE], players[SAMPLE:]
-        self._turn += SAMPLE
+        first, rest = players[:SAMPLE_SIZE], players[SAMPLE_SIZE:]
+        self._turn += SAMPLE_SIZE
         await self._call(first)
         if rest and (self.is_on or 2 * len(self._outage.unreachable(first)) > len(first)):
             await self._call(rest)
@@ -136,8 +136,8 @@ class Outages:
         # Those that have never answered count as one host.
         if self._outage.update({player: self._hosts.get(player, "") for player in players}, now):
             if self._outage.is_on:
-                self.latest = SENTENCE
-                log.warning("%s; the league waits until they can be", SENTENCE)
+                self.latest = OUTAGE_DESCRIPTION
+                log.warning("%s; the league waits until they can be", OUTAGE_DESCRIPTION)
             else:
                 log.info("most players can be reached again; the league goes on")
             self._changed()

@@ -17,7 +17,7 @@ from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.ids import MANAGER
 
 # A whole schedule of a large league would take more, and is made each time.
-MAX_BYTES_KEPT = 4_000_000
+MAX_CACHED_BYTES = 4_000_000
 _text = json.Encoder().encode
 
 
@@ -66,9 +66,9 @@ class QueryCache:
         )
         ready = _taken_apart(encode(response))
         size = sum(map(len, ready))
-        if self._size + size > MAX_BYTES_KEPT:
+        if self._size + size > MAX_CACHED_BYTES:
             self._forget()
-        if size <= MAX_BYTES_KEPT:
+        if size <= MAX_CACHED_BYTES:
             self._ready[key] = ready
             self._size += size
         return ready

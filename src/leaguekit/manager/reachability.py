@@ -83,7 +83,7 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
     return said[0] if said is not None and said[1] == league_id else None
 
 
-def check_crowd(league: League, applicant: Applicant[PlayerMeta], peer: Peer, most: int) -> None:
+def check_players_per_address(league: League, applicant: Applicant[PlayerMeta], peer: Peer, most: int) -> None:
     """Raises Rejected if ``most`` players have registered from the applicant's address, or listen at its host.
 
     The manager's own machine is not counted: the operator decides how many players run there.

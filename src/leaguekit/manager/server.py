@@ -20,7 +20,7 @@ from leaguekit.agents.rate_limits import RateLimiter, too_many
 from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
-from leaguekit.manager.mcp_surface import Bulletin, manager_surface
+from leaguekit.manager.mcp_surface import ResourceNotifier, manager_surface
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.decoding import check_text, decode, of_type
@@ -52,7 +52,7 @@ class Web(Protocol):
     def close(self) -> None: ...
 
 
-MakeWeb = Callable[[Manager], Web]
+WebFactory = Callable[[Manager], Web]
 
 
 def manager_server(
@@ -61,7 +61,7 @@ def manager_server(
     *,
     names: Iterable[str] = (),
     proxies: Iterable[Network] = (),
-    web: MakeWeb | None = None,
+    web: WebFactory | None = None,
     handler: Handler | None = None,
 ) -> Server:
     """The manager's: messages, its health, and the transcripts of matches; called by its endpoint's name or others.
@@ -75,7 +75,7 @@ def manager_server(
     async def health(_request: Request) -> Response:
         state = manager.ledger.league.state
         try:
-            await manager.ledger.settled()
+            await manager.ledger.wait_written()
         except StoreError as error:
             return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
         return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
@@ -104,7 +104,7 @@ def manager_server(
 
     app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager, made), allowances)
     limited, changes = allowances.limit(handler or manager.answer, manager.refusal, MAX_BYTES), Changes()
-    Bulletin(manager, changes)
+    ResourceNotifier(manager, changes)
     return Server(
         limited,
         sockets=[served],
@@ -143,7 +143,7 @@ def _only_posted(app: ASGIApp) -> ASGIApp:
     return either
 
 
-def _beside(app: ASGIApp, web: MakeWeb | None, manager: Manager, made: list[Web]) -> ASGIApp:
+def _beside(app: ASGIApp, web: WebFactory | None, manager: Manager, made: list[Web]) -> ASGIApp:
     if web is None:
         return app
 

@@ -21,7 +21,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.files import Shared, Views, ViewWriter
 
 PAUSE = 0.5
-MATCHES_A_PIECE = 500
+MATCHES_PER_CHUNK = 500
 Make = Callable[[], tuple[Path, Any]]
 
 
@@ -88,7 +88,7 @@ class ManagerViews:
     async def _put_stale(self) -> None:
         made = [make() for make in self._stale]
         self._stale.clear()
-        await self._ledger.settled()
+        await self._ledger.wait_written()
         for path, view in made:
             self._writer.put(path, view)
 
@@ -130,8 +130,8 @@ def rounds_view(league: League, paths: Views) -> tuple[Path, Any]:
 
     def text() -> Iterator[bytes]:
         yield head[:-1] + b',"matches":['
-        for first in range(0, len(matches), MATCHES_A_PIECE):
-            piece = slice(first, first + MATCHES_A_PIECE)
+        for first in range(0, len(matches), MATCHES_PER_CHUNK):
+            piece = slice(first, first + MATCHES_PER_CHUNK)
             shown = map(queries.scheduled_match, repeat(game_type), matches[piece], outcomes[piece])
             yield (b",\n" if first else b"\n") + b",\n".join(map(msgspec.json.encode, shown))
         yield b"\n]}\n"

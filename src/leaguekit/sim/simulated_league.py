@@ -288,11 +288,11 @@ class SimulatedLeague:
         manager.ledger.snapshot_every = SNAPSHOT_EVERY_EVENTS
         try:
             await manager.open()
-            manager.conductor.start_when = (self.setup.players, self.setup.referees)
+            manager.runner.start_when = (self.setup.players, self.setup.referees)
             self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_transcript, manager))
             await manager.run()
             self._league_over.set()
-            await until(self._closing, manager.serve_on())
+            await until(self._closing, manager.serve_forever())
         finally:
             await self._stop(MANAGER_URL, process)
             await manager.close()

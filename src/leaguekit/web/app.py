@@ -34,8 +34,8 @@ class Dashboard:
 
     def __init__(self, manager: Manager) -> None:
         self.manager = manager
-        self.projection = Projection(manager.ledger.league, manager.conductor)
-        self.broadcaster = Broadcaster(manager.world, manager.ledger, self.projection, manager.conductor.progress)
+        self.projection = Projection(manager.ledger.league, manager.runner)
+        self.broadcaster = Broadcaster(manager.world, manager.ledger, self.projection, manager.runner.progress)
         self.responses = ResponseCache(manager.ledger)
         self._exporter = MetricsExporter(manager, self.projection, self.broadcaster)
         self._context = DashboardContext(
@@ -97,7 +97,7 @@ class Dashboard:
         known, meanwhile = ledger.number, list[e.Event]()
         ledger.listeners.append(meanwhile.append)
         try:
-            await ledger.settled()
+            await ledger.wait_written()
             while (number := self.projection.number) < known:
                 for stored in await ledger.log.read(number, min(PAGE, known - number)):
                     self.projection.apply(stored.number, e.decode(stored.event))

@@ -80,7 +80,7 @@ async def match_page(
     )
     has_ended, numbers, reader = match.has_ended, projection.event_numbers(match_id)[-MAX_NEWS:], ledger.log
     # The latest of these events may not be in the log yet.
-    await ledger.settled()
+    await ledger.wait_written()
     events = [(number, await _event(reader, number)) for number in numbers]
     page.news = [news_item(number, event) for number, event in events]
     if has_ended:

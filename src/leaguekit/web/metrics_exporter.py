@@ -74,7 +74,7 @@ def exposition(
     lag: LoopLag,
 ) -> bytes:
     """The text of /metrics."""
-    league, meters, text = projection.league, manager.meters, Exposition()
+    league, meters, text = projection.league, manager.metrics, Exposition()
     evidence, requests_to_players = list(projection.evidence_counts.values()), list(league.requests.values())
     no_labels: Labels = {}
     text.counter(
@@ -141,7 +141,7 @@ def exposition(
     text.histogram(
         "league_standings_seconds",
         "From a result until the standings went out",
-        [(no_labels, manager.conductor.standings_delays)],
+        [(no_labels, manager.runner.standings_delays)],
     )
     text.histogram(
         "league_loop_lag_seconds", "How late timers are, since the first look here", [(no_labels, lag.histogram)]

@@ -68,7 +68,7 @@ def news_item(number: int, event: e.Event) -> NewsItem:
     )
 
 
-class ConductorStatus(Protocol):
+class RunnerStatus(Protocol):
     """What the conductor of a league in play knows that is not in its events."""
 
     progress: dict[str, MatchProgress]
@@ -82,12 +82,12 @@ class ConductorStatus(Protocol):
 class Projection:
     """The public part of a league. ``apply`` every event, from the first on, after the league has applied it."""
 
-    def __init__(self, league: League, conductor: ConductorStatus | None = None) -> None:
+    def __init__(self, league: League, runner: RunnerStatus | None = None) -> None:
         self.league = league
         self.number = 0
         self.evidence_counts = EvidenceCountsByPlayer()
         self.announced_at: dict[int, str] = {}
-        self._conductor = conductor
+        self._runner = runner
         self._times: dict[type[e.Event], str] = {}
         self._latest_results: deque[str] = deque(maxlen=MAX_LATEST)
         self._news: deque[NewsItem] = deque(maxlen=MAX_LATEST)
@@ -207,7 +207,7 @@ class Projection:
         """When the league begins, or the round that was announced last if none of its matches has begun."""
         league = self.league
         if league.is_open:
-            return None if self._conductor is None else self._conductor.start_at
+            return None if self._runner is None else self._runner.start_at
         announced = self.announced_at.get(league.current_round)
         if announced is None or not league.round_in_play or not league.settings.announce_lead:
             return None
@@ -219,7 +219,7 @@ class Projection:
     @property
     def halted_by(self) -> list[str]:
         """What the league waits for that is not in its events."""
-        return [] if self._conductor is None else self._conductor.waits_for
+        return [] if self._runner is None else self._runner.waits_for
 
     def _waits_for(self) -> list[str]:
         starting = self._waits_to_start() if self.league.is_open else []
@@ -227,7 +227,7 @@ class Projection:
 
     def _waits_to_start(self) -> list[str]:
         league = self.league
-        when, at = (None, None) if self._conductor is None else (self._conductor.start_when, self._conductor.start_at)
+        when, at = (None, None) if self._runner is None else (self._runner.start_when, self._runner.start_at)
         if when is None:
             return [] if at is not None else ["the operator: `league start`"]
         here = (len(league.table.rows), len(available_referees(league)))
@@ -240,7 +240,7 @@ class Projection:
         """The current content of the stream."""
         league = self.league
         standings = {row.id: row for row in self.standings()}
-        progress = {} if self._conductor is None else self._conductor.progress
+        progress = {} if self._runner is None else self._runner.progress
         playing = (name for referee in league.referees.values() for name in referee.assigned_matches)
         agents: list[Player | Referee] = [*league.referees.values(), *(league.players[name] for name in standings)]
         return Live(

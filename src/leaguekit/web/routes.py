@@ -138,14 +138,14 @@ async def _live(context: DashboardContext) -> api_types.Live:
 
 async def _match(context: DashboardContext, match_id: str) -> page_types.MatchPage:
     manager = context.manager
-    return await match_page(context.projection, manager.ledger, match_id, manager.conductor.progress.get(match_id))
+    return await match_page(context.projection, manager.ledger, match_id, manager.runner.progress.get(match_id))
 
 
 async def _news(context: DashboardContext, after: int | None, limit: int) -> page_types.NewsPage:
     number = context.projection.number
     first = max(0, number - limit) if after is None else after
     # The latest events may not be in the log yet.
-    await context.manager.ledger.settled()
+    await context.manager.ledger.wait_written()
     stored = await context.manager.ledger.log.read(first, limit)
     news = [news_item(one.number, e.decode(one.event)) for one in stored]
     return page_types.NewsPage(seq=number, after=first, news=news)
@@ -170,7 +170,7 @@ async def _figures(context: DashboardContext, offset: int, limit: int) -> page_t
 
 async def _metrics(context: DashboardContext) -> page_types.MetricsPage:
     manager = context.manager
-    return metrics(context.projection, manager.meters, manager.conductor.standings_delays)
+    return metrics(context.projection, manager.metrics, manager.runner.standings_delays)
 
 
 async def _refresh_figures(context: DashboardContext) -> None:

@@ -195,7 +195,7 @@ class Broadcaster:
             return perf_counter() - began
         live = self._projection.live(self._world.now())
         latest, seconds = self._ledger.latest, perf_counter() - began
-        await self._ledger.settled(latest)
+        await self._ledger.wait_written(latest)
         began = perf_counter()
         before, self._live, self._version = self._live, live, version
         changed = None if before is None else change(before, live)

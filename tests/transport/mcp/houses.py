@@ -69,7 +69,7 @@ class House:
 
     async def __aenter__(self) -> Self:
         await self.manager.open()
-        self.manager.conductor.start_when = self._all_there
+        self.manager.runner.start_when = self._all_there
         self.server = manager_server(self.manager, self._socket)
         await self.server.start()
         self.over = asyncio.create_task(self.manager.run())

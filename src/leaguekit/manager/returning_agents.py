@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from functools import partial
 
 from leaguekit.agents.calls import is_there
-from leaguekit.manager.broadcasts import Recipients
+from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.transport.base import Caller
 
 # How long somebody may take to be there again; fifty agents need ten seconds to start on two cores.
-RETURN_SECONDS = 30.0
+MAX_RETURN_SECONDS = 30.0
 LOOK_EVERY = 0.25
 LOOK_SECONDS = 2.0
 
 
-class Attendance:
+class ReturningAgents:
     """The agents that are expected back. One that is expected is neither called yet nor missed."""
 
-    def __init__(self, caller: Caller, recipient: Recipients) -> None:
+    def __init__(self, caller: Caller, recipient: RecipientLookup) -> None:
         self._caller = caller
         self._recipient = recipient
         self._expected: dict[str, asyncio.Task[None]] = {}
@@ -48,7 +48,7 @@ class Attendance:
 
     async def _look_out(self, agent_id: str) -> None:
         loop = asyncio.get_running_loop()
-        latest = loop.time() + RETURN_SECONDS
+        latest = loop.time() + MAX_RETURN_SECONDS
         # It may come back at another port.
         while loop.time() < latest and (recipient := self._recipient(agent_id)) is not None and not recipient.has_left:
             if await is_there(self._caller, recipient.url, agent_id, LOOK_SECONDS):
