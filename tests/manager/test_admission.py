@@ -1,4 +1,4 @@
-"""The manager's door: the referee code, seats, tokens that are taken away, and agents that come back."""
+"""Registration at the manager: the referee code, seats, revoked tokens, and agents that register again."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CODE = codes.new_code(b"0123456789")
 SERVED = ("127.0.0.1", 8000)
 
 
-async def knock(hall: Hall, role: str, number: int, query: str = "", host: str = THERE, **more: Any) -> Json:
-    """Register an agent that listens, from some address: the answer's result."""
+async def register_from(hall: Hall, role: str, number: int, query: str = "", host: str = THERE, **more: Any) -> Json:
+    """Register an agent that listens, from an address. Returns the result of the answer."""
     url = f"http://{host}:{9000 + number + 100 * (role == 'referee')}/mcp"
     hall.network.close(url)
     hall.network.listen(url, _acknowledge)
@@ -45,7 +45,7 @@ async def _acknowledge(body: bytes, _peer: Peer) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": {}}).encode()
 
 
-def refused(result: Json, *words: str) -> None:
+def assert_rejected(result: Json, *words: str) -> None:
     assert (result["status"], result["error_code"], result["code"]) == ("REJECTED", "E058", None)
     assert result.get("player_id") is None
     assert result.get("referee_id") is None
@@ -54,7 +54,7 @@ def refused(result: Json, *words: str) -> None:
 
 
 async def repeat(hall: Hall, params: Json, host: str) -> Json:
-    """Send a registration once more, from some address: the whole answer."""
+    """Send a registration once more, from an address. Returns the whole answer."""
     call = {"jsonrpc": "2.0", "method": f"register_{params['sender'].partition(':')[0]}", "params": params, "id": 1}
     return dict(json.loads(await hall.manager.handle(json.dumps(call).encode(), Peer(host, "", SERVED)) or b""))
 
@@ -72,7 +72,7 @@ async def new_seats(hall: Hall, count: int) -> list[str]:
 async def test_a_registration_copied_by_another_sender_or_from_another_address_is_not_given_the_token(
     tmp_path: Path, role: str
 ) -> None:
-    # All that a stranger needs to know for that is on the dashboard, but for the conversation_id.
+    # The dashboard shows all that another client needs for that, except the conversation_id.
     async with Hall(tmp_path) as hall:
         agent = Scripted(hall, role, 1, {})
         hall.network.listen(agent.url, agent.handle)
@@ -84,7 +84,7 @@ async def test_a_registration_copied_by_another_sender_or_from_another_address_i
             assert "error" in answer or answer["result"]["status"] == "REJECTED"
         known = hall.league.agent("P01" if role == "player" else "REF01")
         assert known is not None
-        # The token is as good as before, and its owner gets it again.
+        # The token is still valid, and its owner gets it again.
         assert hall.league.agent_with(tokens.verifier(token)) is known
         assert (await repeat(hall, params, HERE))["result"]["auth_token"] == token
 
@@ -111,7 +111,7 @@ async def test_a_repeat_is_answered_within_a_minute_and_then_the_operator_lets_i
         params = hall.registration("player", 1)
         token = (await repeat(hall, params, HERE))["result"]["auth_token"]
         await asyncio.sleep(59)
-        # A manager that was restarted knows the repeat from its log, and makes another token.
+        # A manager that was restarted recognises the repeat by its log, and makes another token.
         await hall.crash()
         await hall.restart()
         again = (await repeat(hall, params, HERE))["result"]
@@ -125,10 +125,10 @@ async def test_a_repeat_is_answered_within_a_minute_and_then_the_operator_lets_i
         assert (back["status"], back["player_id"]) == ("ACCEPTED", "P01")
 
 
-# Crowds
+# Players per address
 
 
-def too_many(result: Json, words: str) -> None:
+def assert_too_many(result: Json, words: str) -> None:
     assert (result["status"], result["error_code"], result["player_id"]) == ("REJECTED", "E020", None)
     assert result["reason"] == f"Maximum players reached: {words}, and no more may. Ask the operator for a seat code"
 
@@ -137,20 +137,20 @@ def too_many(result: Json, words: str) -> None:
 async def test_one_address_registers_two_hundred_players_and_no_more(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         for number in range(1, MAX_PER_ADDRESS + 1):
-            assert (await knock(hall, "player", number))["status"] == "ACCEPTED"
-        too_many(await knock(hall, "player", 999), "200 players have registered from 10.0.0.7")
+            assert (await register_from(hall, "player", number))["status"] == "ACCEPTED"
+        assert_too_many(await register_from(hall, "player", 999), "200 players have registered from 10.0.0.7")
         # Other addresses are not affected, nor is a player that returns, nor one with a seat.
-        elsewhere = await knock(hall, "player", 300, host="10.0.0.8")
+        elsewhere = await register_from(hall, "player", 300, host="10.0.0.8")
         assert elsewhere["status"] == "ACCEPTED"
-        back = await knock(hall, "player", 300, host="10.0.0.8", auth_token=elsewhere["auth_token"])
+        back = await register_from(hall, "player", 300, host="10.0.0.8", auth_token=elsewhere["auth_token"])
         assert back["player_id"] == elsewhere["player_id"]
         (code,) = await new_seats(hall, 1)
-        assert (await knock(hall, "player", 301, f"seat={code}"))["status"] == "ACCEPTED"
-        # A withdrawn player leaves its place.
+        assert (await register_from(hall, "player", 301, f"seat={code}"))["status"] == "ACCEPTED"
+        # A withdrawn player does not count.
         await hall.operate("withdraw", player_id="P01")
         await hall.operate("withdraw", player_id="P02")
-        assert (await knock(hall, "player", 302))["status"] == "ACCEPTED"
-        too_many(await knock(hall, "player", 303), "200 players have registered from 10.0.0.7")
+        assert (await register_from(hall, "player", 302))["status"] == "ACCEPTED"
+        assert_too_many(await register_from(hall, "player", 303), "200 players have registered from 10.0.0.7")
         assert hall.league.settings.max_players == 1_000
 
 
@@ -172,7 +172,7 @@ async def test_addresses_of_one_network_are_counted_together(
             hall.network.listen(url, _acknowledge)
             params = hall.registration("player", number, meta={"contact_endpoint": url})
             result = (await repeat(hall, params, address))["result"]
-        too_many(result, f"2 players have registered from {counted}")
+        assert_too_many(result, f"2 players have registered from {counted}")
 
 
 @in_virtual_time
@@ -184,7 +184,7 @@ async def test_endpoints_at_one_host_are_counted_whatever_address_registers_them
             hall.network.listen(url, _acknowledge)
             params = hall.registration("player", number, meta={"contact_endpoint": url})
             result = (await repeat(hall, params, f"10.0.0.{number}"))["result"]
-        too_many(result, "2 players listen at victim.example")
+        assert_too_many(result, "2 players listen at victim.example")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.5"], ids=["loopback", "its own address"])
@@ -213,20 +213,22 @@ async def test_a_referee_from_elsewhere_needs_the_code(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         code = await hall.manager.provide_referee_code(None)
         assert code is not None
-        refused(await knock(hall, "referee", 1), "/mcp?referee=CODE")
+        assert_rejected(await register_from(hall, "referee", 1), "/mcp?referee=CODE")
         for query in ("referee=", f"referee={CODE}", f"seat={code}", f"Referee={code}", f"referee={code}0"):
-            result = await knock(hall, "referee", 1, query)
+            result = await register_from(hall, "referee", 1, query)
             assert (result["status"], result["error_code"]) == ("REJECTED", "E058")
-        assert (await knock(hall, "referee", 1, f"referee={code}"))["referee_id"] == "REF01"
-        assert (await knock(hall, "referee", 2, f"referee={code.lower().replace('-', '')}"))["referee_id"] == "REF02"
-        assert (await knock(hall, "player", 1))["player_id"] == "P01"
+        assert (await register_from(hall, "referee", 1, f"referee={code}"))["referee_id"] == "REF01"
+        assert (await register_from(hall, "referee", 2, f"referee={code.lower().replace('-', '')}"))[
+            "referee_id"
+        ] == "REF02"
+        assert (await register_from(hall, "player", 1))["player_id"] == "P01"
 
 
 @in_virtual_time
 async def test_a_league_without_a_code_takes_no_referee_from_elsewhere(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         for query in ("", "referee=", f"referee={CODE}"):
-            refused(await knock(hall, "referee", 1, query))
+            assert_rejected(await register_from(hall, "referee", 1, query))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +237,7 @@ async def test_a_league_without_a_code_takes_no_referee_from_elsewhere(tmp_path:
         ("127.0.0.1", "127.0.0.1", "http://127.0.0.1:8000/mcp", True),
         ("::1", "::1", "http://[::1]:8000/mcp", True),
         ("::ffff:127.0.0.1", "::ffff:127.0.0.1", "http://localhost:8000/mcp", True),
-        # It is there for others, too: whoever calls from here may call for them.
+        # The manager listens for other machines, too. A caller on this machine may forward calls of others.
         ("127.0.0.1", "127.0.0.1", "http://10.0.0.5:8000/mcp", False),
         ("127.0.0.1", "127.0.0.1", "http://0.0.0.0:8000/mcp", False),
         ("127.0.0.1", "127.0.0.1", "https://league.example/mcp", False),
@@ -272,22 +274,22 @@ async def test_the_code_outlives_the_manager_and_only_its_verifier_is_in_the_log
     assert not any(code.encode() in event for event in log.disk.events)
     async with Hall(tmp_path, log=MemoryLog(log.disk)) as hall:
         assert await hall.manager.provide_referee_code(code) == code
-        assert (await knock(hall, "referee", 1, f"referee={code}"))["referee_id"] == "REF01"
-        # Its file is lost, or another league's: it still holds, but nobody can be told it.
+        assert (await register_from(hall, "referee", 1, f"referee={code}"))["referee_id"] == "REF01"
+        # Its file is lost, or is that of another league. The code is still valid, but cannot be shown.
         assert await hall.manager.provide_referee_code(None) is None
         assert await hall.manager.provide_referee_code(CODE) is None
-        assert (await knock(hall, "referee", 2, f"referee={code}"))["referee_id"] == "REF02"
+        assert (await register_from(hall, "referee", 2, f"referee={code}"))["referee_id"] == "REF02"
 
 
 @in_virtual_time
 async def test_a_new_referee_code_voids_the_old_one_and_those_who_are_in_stay_in(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         old = await hall.manager.provide_referee_code(None)
-        token = (await knock(hall, "referee", 1, f"referee={old}"))["auth_token"]
+        token = (await register_from(hall, "referee", 1, f"referee={old}"))["auth_token"]
         new = (await hall.operate("token_rotate_referee_code"))["referee_code"]
-        refused(await knock(hall, "referee", 2, f"referee={old}"))
-        assert (await knock(hall, "referee", 2, f"referee={new}"))["referee_id"] == "REF02"
-        assert (await knock(hall, "referee", 1, f"referee={old}", auth_token=token))["referee_id"] == "REF01"
+        assert_rejected(await register_from(hall, "referee", 2, f"referee={old}"))
+        assert (await register_from(hall, "referee", 2, f"referee={new}"))["referee_id"] == "REF02"
+        assert (await register_from(hall, "referee", 1, f"referee={old}", auth_token=token))["referee_id"] == "REF01"
 
 
 @in_virtual_time
@@ -297,8 +299,8 @@ async def test_who_starts_a_manager_can_give_its_own_referees_a_code_of_their_ow
         hall.manager = Manager(world, MemoryLog(), settings, "http://10.0.0.5/mcp", ADMIN, referee_code=CODE)
         await hall.manager.open()
         printed = await hall.manager.provide_referee_code(None)
-        assert (await knock(hall, "referee", 1, f"referee={CODE}"))["referee_id"] == "REF01"
-        assert (await knock(hall, "referee", 2, f"referee={printed}"))["referee_id"] == "REF02"
+        assert (await register_from(hall, "referee", 1, f"referee={CODE}"))["referee_id"] == "REF01"
+        assert (await register_from(hall, "referee", 2, f"referee={printed}"))["referee_id"] == "REF02"
         hall.running = None
 
 
@@ -309,16 +311,16 @@ async def test_who_starts_a_manager_can_give_its_own_referees_a_code_of_their_ow
 async def test_with_a_seat_an_unmodified_agent_comes_back_as_itself_from_anywhere_at_any_time(tmp_path: Path) -> None:
     async with Hall(tmp_path, require_seat=True) as hall:
         first, second = await new_seats(hall, 2)
-        refused(await knock(hall, "player", 1), "/mcp?seat=CODE")
-        refused(await knock(hall, "player", 1, f"seat={CODE}"), "opens nothing")
-        was = await knock(hall, "player", 1, f"seat={first}")
+        assert_rejected(await register_from(hall, "player", 1), "/mcp?seat=CODE")
+        assert_rejected(await register_from(hall, "player", 1, f"seat={CODE}"), "opens nothing")
+        was = await register_from(hall, "player", 1, f"seat={first}")
         assert was["player_id"] == "P01"
-        assert (await knock(hall, "player", 2, f"seat={second}"))["player_id"] == "P02"
+        assert (await register_from(hall, "player", 2, f"seat={second}"))["player_id"] == "P02"
         await hall.scripted("referee", 1)
         await hall.operate("start")
-        now = await knock(hall, "player", 1, f"seat={first.lower()}", host="192.168.3.4")
+        now = await register_from(hall, "player", 1, f"seat={first.lower()}", host="192.168.3.4")
         assert (now["player_id"], now["auth_token"] == was["auth_token"]) == ("P01", False)
-        refused(await knock(hall, "player", 3))
+        assert_rejected(await register_from(hall, "player", 3))
         assert not any(one.encode() in event for event in hall.log.disk.events for one in (first, second))
 
 
@@ -326,7 +328,7 @@ async def test_with_a_seat_an_unmodified_agent_comes_back_as_itself_from_anywher
 async def test_the_operator_sees_who_has_which_seat_and_revokes_by_id_or_code(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         first, second, third = await new_seats(hall, 3)
-        await knock(hall, "player", 1, f"seat={first}")
+        await register_from(hall, "player", 1, f"seat={first}")
         seats = (await hall.operate("seats"))["seats"]
         assert [(one["id"], one["state"], one["holder"], one["display_name"]) for one in seats] == [
             ("S01", "taken", "P01", "Player 1"),
@@ -338,8 +340,8 @@ async def test_the_operator_sees_who_has_which_seat_and_revokes_by_id_or_code(tm
         shown = await hall.operate("seats_revoke", seat=second.lower())
         assert [one["state"] for one in shown["seats"]] == ["revoked", "revoked", "free"]
         for number, code in ((1, first), (2, second)):
-            refused(await knock(hall, "player", number, f"seat={code}"), "opens nothing")
-        assert (await knock(hall, "player", 3, f"seat={third}"))["player_id"] == "P02"
+            assert_rejected(await register_from(hall, "player", number, f"seat={code}"), "opens nothing")
+        assert (await register_from(hall, "player", 3, f"seat={third}"))["player_id"] == "P02"
 
 
 @pytest.mark.parametrize(
@@ -363,11 +365,11 @@ async def test_what_cannot_be_given_or_taken_changes_nothing(
         assert hall.league.digest() == before
 
 
-# Our own agents
+# Agents of leaguekit
 
 
-def agent_of(hall: Hall, role: str, query: str, host: str = THERE) -> PlayerAgent | RefereeAgent:
-    """An agent of ours on another machine, not registered yet."""
+def unregistered_agent(hall: Hall, role: str, query: str, host: str = THERE) -> PlayerAgent | RefereeAgent:
+    """An agent of leaguekit on another machine that has not registered yet."""
     caller = MemoryCaller(hall.network, host)
     hall._callers[caller] = role
     world = World(caller, hall.root / host, now=hall.clock, entropy=hall._random.randbytes, inline=True)
@@ -389,15 +391,15 @@ async def test_our_agents_carry_their_codes_in_the_managers_url(
     async with Hall(tmp_path, require_seat=True) as hall:
         (seat,) = await new_seats(hall, 1)
         code = await hall.manager.provide_referee_code(None)
-        player = agent_of(hall, "player", f"seat={seat}")
-        referee = agent_of(hall, "referee", f"referee={code}", "10.0.0.8")
+        player = unregistered_agent(hall, "player", f"seat={seat}")
+        referee = unregistered_agent(hall, "referee", f"referee={code}", "10.0.0.8")
         assert (await player.register()).agent_id == "P01"
         assert (await referee.register()).agent_id == "REF01"
         await player.close()
         await referee.close()
         assert code is not None
         assert not any(secret in caplog.text for secret in (seat, code))
-        # Codes are for registering: nothing else is sent to an address that shows them.
+        # Codes are only for registering. Nothing else is sent to a URL that contains them.
         assert {one.kind for one in hall.wire if one.by in ("player", "referee")} == {"ping"}
 
 
@@ -407,7 +409,7 @@ async def test_an_agent_that_is_refused_is_told_why_without_its_code(
     tmp_path: Path, role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Hall(tmp_path, require_seat=True) as hall:
-        agent = agent_of(hall, role, f"{'seat' if role == 'player' else role}={CODE}")
+        agent = unregistered_agent(hall, role, f"{'seat' if role == 'player' else role}={CODE}")
         with pytest.raises(RegistrationRefused) as caught:
             await agent.register()
         assert caught.value.code == "E058"
@@ -425,14 +427,14 @@ async def test_a_seated_agent_whose_token_is_taken_away_comes_back_when_it_is_ne
             await hall.scripted(other, number)
         if role == "referee":
             code = await hall.manager.provide_referee_code(None)
-            agent = agent_of(hall, role, f"referee={code}")
+            agent = unregistered_agent(hall, role, f"referee={code}")
             name = (await agent.register()).agent_id
             await agent.close()
             hall.network.close("http://10.0.0.7:9000/mcp")
             (seat,) = [(await hall.operate("token_rotate", agent_id=name))["seat"]["code"]]
         else:
             (seat,) = await new_seats(hall, 1)
-        agent = agent_of(hall, role, f"seat={seat}")
+        agent = unregistered_agent(hall, role, f"seat={seat}")
         name = (await agent.register()).agent_id
         old = agent.registrar.identity
         assert old is not None
@@ -455,7 +457,7 @@ async def test_a_seated_agent_whose_token_is_taken_away_comes_back_when_it_is_ne
 async def test_a_stranger_does_not_make_an_agent_give_up_its_token(tmp_path: Path) -> None:
     async with Hall(tmp_path) as hall:
         (seat,) = await new_seats(hall, 1)
-        agent = agent_of(hall, "player", f"seat={seat}")
+        agent = unregistered_agent(hall, "player", f"seat={seat}")
         identity = await agent.register()
         false = hall.envelope("league_manager") | {
             "message_type": "ROUND_COMPLETED",
@@ -472,9 +474,9 @@ async def test_a_stranger_does_not_make_an_agent_give_up_its_token(tmp_path: Pat
             assert json.loads(answer or b"")["error"]["code"] == 3001
         await asyncio.sleep(60)
         assert agent.registrar.identity == identity
-        # It asked its manager once, however often it was called meanwhile.
+        # It asked its manager once, although it was called several times meanwhile.
         assert len([one for one in hall.wire if one.kind == "LEAGUE_QUERY"]) == 1
-        # Nor does it when its manager cannot be asked, and nobody waits for that.
+        # It does not either when its manager cannot be asked. No call waits for that.
         hall.network.close(MANAGER_URL)
         await agent.handle(json.dumps(call).encode(), Peer(THERE))
         await asyncio.sleep(60)

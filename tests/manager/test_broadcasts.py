@@ -1,4 +1,4 @@
-"""Broadcasts: each agent at its own pace, nothing lost that matters, and nobody held up by anybody else."""
+"""Broadcasts: a slow agent does not delay the others, and no important message is lost."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.agents.leagues import BEGAN, LEAGUE, Hall, in_virtual_time, lost_by_s
 
 
 def note(text: str) -> EncodedMessage:
-    """A message of which only the text matters."""
+    """A message with a text."""
     return EncodedMessage("notify", "NOTE", json.dumps({"text": text}).encode())
 
 
-class Crowd:
-    """Agents that only listen: what each got and when, and how it answers."""
+class Listeners:
+    """Agents that only listen. It records what each got and when, and sets how each answers."""
 
     def __init__(self) -> None:
         self.network = MemoryNetwork()
         self.got: list[tuple[float, str, str]] = []
-        self.heard: list[tuple[float, str, int]] = []
+        self.outcomes: list[tuple[float, str, int]] = []
         self.suspended: set[str] = set()
         self.gone: set[str] = set()
         self.expected: dict[str, asyncio.Event] = {}
@@ -37,7 +37,11 @@ class Crowd:
         self.answer: bytes | None = b'{"jsonrpc":"2.0","result":{},"id":1}'
         self.caller: Any = MemoryCaller(self.network)
         self.broadcasts = Broadcasts(
-            World(self.caller), self.recipient, lambda agent: agent in self.suspended, self.hear, self.there
+            World(self.caller),
+            self.recipient,
+            lambda agent: agent in self.suspended,
+            self.note_outcome,
+            self.wait_until_back,
         )
         for name in ("P01", "P02"):
             self.listen(name)
@@ -60,18 +64,18 @@ class Crowd:
     def recipient(self, name: str) -> Recipient | None:
         return Recipient(self.url(name), f"drv-{name}", has_left=name in self.gone)
 
-    async def there(self, name: str) -> None:
+    async def wait_until_back(self, name: str) -> None:
         if name in self.expected:
             await self.expected[name].wait()
 
-    def hear(self, name: str, failures: int) -> None:
-        self.heard.append((self.now, name, failures))
+    def note_outcome(self, name: str, failures: int) -> None:
+        self.outcomes.append((self.now, name, failures))
 
     def of(self, name: str) -> list[tuple[float, str]]:
         return [(at, text) for at, who, text in self.got if who == name]
 
 
-def test_a_parcel_is_the_message_with_each_receivers_own_token() -> None:
+def test_an_encoded_message_is_the_message_with_each_receivers_own_token() -> None:
     message = m.RoundCompleted(
         **m.envelope("league_manager", BEGAN, "conv-round-1-complete"),
         league_id=LEAGUE,
@@ -81,7 +85,7 @@ def test_a_parcel_is_the_message_with_each_receivers_own_token() -> None:
     )
     made = encode_message(message)
     assert (made.method, made.kind) == ("notify_round_completed", "ROUND_COMPLETED")
-    read = decode(made.addressed("drv-abc"))
+    read = decode(made.params("drv-abc"))
     assert isinstance(read, m.RoundCompleted)
     assert read.auth_token == "drv-abc"
     assert read.round_id == 1
@@ -89,14 +93,14 @@ def test_a_parcel_is_the_message_with_each_receivers_own_token() -> None:
 
 @in_virtual_time
 async def test_standings_come_at_most_once_a_second_and_the_newest_replaces_what_waits() -> None:
-    crowd = Crowd()
+    listeners = Listeners()
     for tenth in range(25):
-        crowd.broadcasts.standings("P01", note(f"after {tenth}"), closing=False)
+        listeners.broadcasts.send_standings("P01", note(f"after {tenth}"), closing=False)
         await asyncio.sleep(0.1)
     await asyncio.sleep(10)
-    texts = [text for _, text in crowd.of("P01")]
-    times = [at for at, _ in crowd.of("P01")]
-    # What goes out after a whole second is what is newest then, give or take the moment itself.
+    texts = [text for _, text in listeners.of("P01")]
+    times = [at for at, _ in listeners.of("P01")]
+    # After each second, the newest update at that time is sent. The limit may be met exactly.
     assert texts in (
         ["after 0", f"after {9 + one}", f"after {19 + two}", "after 24"] for one in (0, 1) for two in (0, 1)
     )
@@ -105,15 +109,15 @@ async def test_standings_come_at_most_once_a_second_and_the_newest_replaces_what
 
 @in_virtual_time
 async def test_the_standings_that_close_a_round_are_not_held_back_and_come_before_its_end() -> None:
-    crowd = Crowd()
-    crowd.broadcasts.standings("P01", note("first"), closing=False)
+    listeners = Listeners()
+    listeners.broadcasts.send_standings("P01", note("first"), closing=False)
     await asyncio.sleep(0.2)
-    crowd.broadcasts.standings("P01", note("replaced"), closing=False)
+    listeners.broadcasts.send_standings("P01", note("replaced"), closing=False)
     await asyncio.sleep(0.1)
-    crowd.broadcasts.standings("P01", note("closing"), closing=True)
-    crowd.broadcasts.tell("P01", note("round completed"))
+    listeners.broadcasts.send_standings("P01", note("closing"), closing=True)
+    listeners.broadcasts.send("P01", note("round completed"))
     await asyncio.sleep(10)
-    assert crowd.of("P01") == [
+    assert listeners.of("P01") == [
         (0.0, "first"),
         (pytest.approx(0.3), "closing"),
         (pytest.approx(0.3), "round completed"),
@@ -122,75 +126,75 @@ async def test_the_standings_that_close_a_round_are_not_held_back_and_come_befor
 
 @in_virtual_time
 async def test_one_message_is_under_way_to_an_agent_and_a_slow_one_holds_up_nobody_else() -> None:
-    crowd = Crowd()
-    crowd.delays["P01"] = 4.0
+    listeners = Listeners()
+    listeners.delays["P01"] = 4.0
     for agent in ("P01", "P02"):
         for text in ("one", "two", "three"):
-            crowd.broadcasts.tell(agent, note(text))
+            listeners.broadcasts.send(agent, note(text))
     await asyncio.sleep(60)
-    assert crowd.of("P02") == [(0.0, "one"), (0.0, "two"), (0.0, "three")]
-    assert crowd.of("P01") == [(0.0, "one"), (4.0, "two"), (8.0, "three")]
+    assert listeners.of("P02") == [(0.0, "one"), (0.0, "two"), (0.0, "three")]
+    assert listeners.of("P01") == [(0.0, "one"), (4.0, "two"), (8.0, "three")]
 
 
 @in_virtual_time
 async def test_what_was_decided_first_is_sent_first_and_answered_before_the_next() -> None:
-    crowd = Crowd()
-    crowd.delays["P01"] = 4.0
-    crowd.broadcasts.standings("P01", note("closing"), closing=True)
-    crowd.broadcasts.tell("P01", note("round completed"))
+    listeners = Listeners()
+    listeners.delays["P01"] = 4.0
+    listeners.broadcasts.send_standings("P01", note("closing"), closing=True)
+    listeners.broadcasts.send("P01", note("round completed"))
     await asyncio.sleep(1)
-    assert await crowd.broadcasts.tell("P01", note("next announcement")) is True
-    assert crowd.now == 12.0
-    assert crowd.of("P01") == [(0.0, "closing"), (4.0, "round completed"), (8.0, "next announcement")]
+    assert await listeners.broadcasts.send("P01", note("next announcement")) is True
+    assert listeners.now == 12.0
+    assert listeners.of("P01") == [(0.0, "closing"), (4.0, "round completed"), (8.0, "next announcement")]
 
 
 @in_virtual_time
 async def test_standings_that_wait_for_their_second_are_sent_before_what_was_decided_after_them() -> None:
-    crowd = Crowd()
-    crowd.broadcasts.standings("P01", note("first"), closing=False)
+    listeners = Listeners()
+    listeners.broadcasts.send_standings("P01", note("first"), closing=False)
     await asyncio.sleep(0.2)
-    crowd.broadcasts.standings("P01", note("replaced"), closing=False)
-    crowd.broadcasts.standings("P01", note("corrected"), closing=False)
+    listeners.broadcasts.send_standings("P01", note("replaced"), closing=False)
+    listeners.broadcasts.send_standings("P01", note("corrected"), closing=False)
     await asyncio.sleep(0.2)
-    assert [text for _, text in crowd.of("P01")] == ["first"]
-    await crowd.broadcasts.tell("P01", note("announcement"))
-    assert [text for _, text in crowd.of("P01")] == ["first", "corrected", "announcement"]
+    assert [text for _, text in listeners.of("P01")] == ["first"]
+    await listeners.broadcasts.send("P01", note("announcement"))
+    assert [text for _, text in listeners.of("P01")] == ["first", "corrected", "announcement"]
 
 
 @pytest.mark.parametrize(("delay", "answered"), [(9.0, True), (11.0, False)])
 @in_virtual_time
 async def test_it_is_told_whether_an_agent_has_answered(delay: float, *, answered: bool) -> None:
-    crowd = Crowd()
-    crowd.delays["P01"] = delay
-    crowd.suspended.add("P02")
-    told = [crowd.broadcasts.tell(agent, note("hello")) for agent in ("P01", "P02")]
+    listeners = Listeners()
+    listeners.delays["P01"] = delay
+    listeners.suspended.add("P02")
+    told = [listeners.broadcasts.send(agent, note("hello")) for agent in ("P01", "P02")]
     assert [await one for one in told] == [answered, False]
 
 
 @in_virtual_time
 async def test_the_last_word_waits_for_everything_else_and_drops_standings_that_wait() -> None:
-    crowd = Crowd()
-    crowd.delays["P01"] = 2.0
-    crowd.broadcasts.standings("P01", note("standings"), closing=False)
+    listeners = Listeners()
+    listeners.delays["P01"] = 2.0
+    listeners.broadcasts.send_standings("P01", note("standings"), closing=False)
     await asyncio.sleep(0.5)
-    crowd.broadcasts.standings("P01", note("never sent"), closing=False)
-    await crowd.broadcasts.send_final("P01", note("the end"))
-    assert crowd.of("P01") == [(0.0, "standings"), (2.0, "the end")]
-    crowd.broadcasts.tell("P01", note("announcement"))
-    crowd.broadcasts.tell("P01", note("round completed"))
-    await crowd.broadcasts.send_final("P01", note("the end again"))
-    assert crowd.of("P01")[2:] == [(4.0, "announcement"), (6.0, "round completed"), (8.0, "the end again")]
+    listeners.broadcasts.send_standings("P01", note("never sent"), closing=False)
+    await listeners.broadcasts.send_final("P01", note("the end"))
+    assert listeners.of("P01") == [(0.0, "standings"), (2.0, "the end")]
+    listeners.broadcasts.send("P01", note("announcement"))
+    listeners.broadcasts.send("P01", note("round completed"))
+    await listeners.broadcasts.send_final("P01", note("the end again"))
+    assert listeners.of("P01")[2:] == [(4.0, "announcement"), (6.0, "round completed"), (8.0, "the end again")]
 
 
 @in_virtual_time
 async def test_the_last_word_does_not_wait_for_the_second_of_standings() -> None:
-    crowd = Crowd()
-    crowd.broadcasts.standings("P01", note("standings"), closing=False)
+    listeners = Listeners()
+    listeners.broadcasts.send_standings("P01", note("standings"), closing=False)
     await asyncio.sleep(0.2)
-    crowd.broadcasts.standings("P01", note("never sent"), closing=False)
+    listeners.broadcasts.send_standings("P01", note("never sent"), closing=False)
     await asyncio.sleep(0.2)
-    await crowd.broadcasts.send_final("P01", note("the end"))
-    assert crowd.of("P01") == [(0.0, "standings"), (pytest.approx(0.4), "the end")]
+    await listeners.broadcasts.send_final("P01", note("the end"))
+    assert listeners.of("P01") == [(0.0, "standings"), (pytest.approx(0.4), "the end")]
 
 
 @pytest.mark.proves(
@@ -202,80 +206,80 @@ async def test_the_last_word_does_not_wait_for_the_second_of_standings() -> None
 )
 @in_virtual_time
 async def test_any_answer_is_delivery_whatever_it_says(answer: bytes | None) -> None:
-    crowd = Crowd()
-    crowd.answer = answer
-    crowd.broadcasts.tell("P01", note("hello"))
+    listeners = Listeners()
+    listeners.answer = answer
+    listeners.broadcasts.send("P01", note("hello"))
     await asyncio.sleep(60)
-    assert crowd.of("P01") == [(0.0, "hello")]
-    assert crowd.heard == [(0.0, "P01", 0)]
+    assert listeners.of("P01") == [(0.0, "hello")]
+    assert listeners.outcomes == [(0.0, "P01", 0)]
 
 
 @in_virtual_time
 async def test_a_connection_that_fails_is_tried_three_times_more_two_seconds_apart() -> None:
-    crowd = Crowd()
-    crowd.network.close(crowd.url("P01"))
-    crowd.broadcasts.tell("P01", note("hello"))
+    listeners = Listeners()
+    listeners.network.close(listeners.url("P01"))
+    listeners.broadcasts.send("P01", note("hello"))
     await asyncio.sleep(60)
-    assert crowd.heard == [(at, "P01", 1) for at in (0.0, 2.0, 4.0, 6.0)]
+    assert listeners.outcomes == [(at, "P01", 1) for at in (0.0, 2.0, 4.0, 6.0)]
 
 
 @in_virtual_time
 async def test_a_retry_reaches_an_agent_that_is_there_again() -> None:
-    crowd = Crowd()
-    crowd.network.close(crowd.url("P01"))
-    crowd.broadcasts.tell("P01", note("hello"))
+    listeners = Listeners()
+    listeners.network.close(listeners.url("P01"))
+    listeners.broadcasts.send("P01", note("hello"))
     await asyncio.sleep(3)
-    crowd.listen("P01")
+    listeners.listen("P01")
     await asyncio.sleep(60)
-    assert crowd.of("P01") == [(4.0, "hello")]
-    assert [failures for _, _, failures in crowd.heard] == [1, 1, 0]
+    assert listeners.of("P01") == [(4.0, "hello")]
+    assert [failures for _, _, failures in listeners.outcomes] == [1, 1, 0]
 
 
 @in_virtual_time
 async def test_an_agent_has_10_seconds_to_answer_and_silence_is_not_tried_again() -> None:
-    crowd = Crowd()
-    crowd.delays |= {"P01": 10.5, "P02": 9.5}
+    listeners = Listeners()
+    listeners.delays |= {"P01": 10.5, "P02": 9.5}
     for agent in ("P01", "P02"):
-        crowd.broadcasts.tell(agent, note("hello"))
+        listeners.broadcasts.send(agent, note("hello"))
     await asyncio.sleep(60)
-    assert crowd.of("P01") == [(0.0, "hello")]
-    assert crowd.heard == [(9.5, "P02", 0), (10.0, "P01", 1)]
+    assert listeners.of("P01") == [(0.0, "hello")]
+    assert listeners.outcomes == [(9.5, "P02", 0), (10.0, "P01", 1)]
 
 
 @in_virtual_time
 async def test_who_is_suspended_or_has_left_is_told_of_nothing_but_the_end() -> None:
-    crowd = Crowd()
-    crowd.suspended.add("P01")
-    crowd.gone.add("P02")
+    listeners = Listeners()
+    listeners.suspended.add("P01")
+    listeners.gone.add("P02")
     for agent in ("P01", "P02"):
-        await crowd.broadcasts.tell(agent, note("announcement"))
-        crowd.broadcasts.standings(agent, note("standings"), closing=True)
-        crowd.broadcasts.tell(agent, note("round completed"))
-        await crowd.broadcasts.send_final(agent, note("the end"))
-    assert crowd.got == [(0.0, "P01", "the end"), (0.0, "P02", "the end")]
+        await listeners.broadcasts.send(agent, note("announcement"))
+        listeners.broadcasts.send_standings(agent, note("standings"), closing=True)
+        listeners.broadcasts.send(agent, note("round completed"))
+        await listeners.broadcasts.send_final(agent, note("the end"))
+    assert listeners.got == [(0.0, "P01", "the end"), (0.0, "P02", "the end")]
 
 
 @in_virtual_time
 async def test_who_has_left_is_told_of_the_end_only_once_whatever_comes_of_it() -> None:
-    crowd = Crowd()
-    crowd.gone |= {"P01", "P02"}
-    crowd.network.close(crowd.url("P01"))
-    crowd.answer = b'{"jsonrpc":"2.0","error":{"code":6001,"message":"no","data":{"error_code":"E012"}},"id":1}'
-    assert [await crowd.broadcasts.send_final(agent, note("the end")) for agent in ("P01", "P02")] == [True, True]
-    assert crowd.now == 0.0
-    # That it does not answer is held against nobody who is not in the league.
-    assert crowd.heard == [(0.0, "P02", 0)]
+    listeners = Listeners()
+    listeners.gone |= {"P01", "P02"}
+    listeners.network.close(listeners.url("P01"))
+    listeners.answer = b'{"jsonrpc":"2.0","error":{"code":6001,"message":"no","data":{"error_code":"E012"}},"id":1}'
+    assert [await listeners.broadcasts.send_final(agent, note("the end")) for agent in ("P01", "P02")] == [True, True]
+    assert listeners.now == 0.0
+    # An agent that has left the league is not blamed for a missing answer.
+    assert listeners.outcomes == [(0.0, "P02", 0)]
 
 
 @in_virtual_time
 async def test_who_is_suspended_meanwhile_is_not_tried_again() -> None:
-    crowd = Crowd()
-    crowd.network.close(crowd.url("P01"))
-    crowd.broadcasts.tell("P01", note("hello"))
+    listeners = Listeners()
+    listeners.network.close(listeners.url("P01"))
+    listeners.broadcasts.send("P01", note("hello"))
     await asyncio.sleep(1)
-    crowd.suspended.add("P01")
+    listeners.suspended.add("P01")
     await asyncio.sleep(60)
-    assert crowd.heard == [(0.0, "P01", 1)]
+    assert listeners.outcomes == [(0.0, "P01", 1)]
 
 
 @in_virtual_time
@@ -318,22 +322,22 @@ async def test_what_the_managers_machine_cannot_send_is_sent_later_and_no_failur
         lambda _, count: heard.append(count),
         lambda _: asyncio.sleep(0),
     )
-    assert await broadcasts.tell("P01", note("hello"))
+    assert await broadcasts.send("P01", note("hello"))
     assert (heard, asyncio.get_running_loop().time()) == ([0], 4.0)
 
 
 @in_virtual_time
 async def test_closing_ends_what_is_under_way() -> None:
-    crowd = Crowd()
-    crowd.delays |= {"P01": 5.0, "P02": 5.0}
-    crowd.broadcasts.tell("P01", note("announcement"))
-    crowd.broadcasts.tell("P02", note("one"))
-    crowd.broadcasts.tell("P02", note("two"))
+    listeners = Listeners()
+    listeners.delays |= {"P01": 5.0, "P02": 5.0}
+    listeners.broadcasts.send("P01", note("announcement"))
+    listeners.broadcasts.send("P02", note("one"))
+    listeners.broadcasts.send("P02", note("two"))
     await asyncio.sleep(1)
-    crowd.broadcasts.close()
+    listeners.broadcasts.close()
     await asyncio.sleep(60)
-    assert [text for *_, text in crowd.got] == ["announcement", "one"]
-    assert crowd.heard == []
+    assert [text for *_, text in listeners.got] == ["announcement", "one"]
+    assert listeners.outcomes == []
 
 
 # In a league
@@ -362,7 +366,7 @@ async def test_after_five_failures_in_a_row_a_player_is_suspended_and_hears_only
         await hall.end()
         assert suspended_at is not None
         assert [one.kind for one in mute.arrived[told:]] == ["LEAGUE_COMPLETED"]
-        # Nobody waits for it any more.
+        # Nothing waits for it any more.
         assert over_at - suspended_at < 2
         for one in others:
             assert [got.kind for got in one.arrived].count("ROUND_COMPLETED") == 7
@@ -377,7 +381,7 @@ async def test_a_match_that_it_answers_brings_a_suspended_player_back(tmp_path: 
         assert "result" in await referee.report("R1M1", lost_by_silence("P01", "P02", 5))
         assert hall.league.players["P01"].failures == 5
         await hall.end()
-        # The result that suspended it was the league's last; it is told of the end only.
+        # The result that suspended it was the last of the league. It gets only the end of the league.
         assert [one.kind for one in player.arrived] == ["ROUND_ANNOUNCEMENT", "LEAGUE_COMPLETED"]
         assert [one.kind for one in other.arrived][-2:] == ["ROUND_COMPLETED", "LEAGUE_COMPLETED"]
     async with Hall(tmp_path / "again", rounds="double") as hall:
@@ -416,19 +420,19 @@ async def test_a_broadcast_that_is_answered_ends_the_row_of_failures(tmp_path: P
 
 @in_virtual_time
 async def test_who_is_still_expected_is_told_when_it_is_there_and_has_missed_nothing() -> None:
-    crowd = Crowd()
-    crowd.expected["P01"] = asyncio.Event()
-    told = crowd.broadcasts.tell("P01", note("end of a round"))
-    announced = crowd.broadcasts.tell("P01", note("announcement"))
-    crowd.broadcasts.tell("P02", note("end of a round"))
+    listeners = Listeners()
+    listeners.expected["P01"] = asyncio.Event()
+    told = listeners.broadcasts.send("P01", note("end of a round"))
+    announced = listeners.broadcasts.send("P01", note("announcement"))
+    listeners.broadcasts.send("P02", note("end of a round"))
     await asyncio.sleep(20)
-    assert (crowd.of("P01"), len(crowd.of("P02"))) == ([], 1)
+    assert (listeners.of("P01"), len(listeners.of("P02"))) == ([], 1)
     assert not announced.done()
     assert not told.done()
-    crowd.expected["P01"].set()
+    listeners.expected["P01"].set()
     await asyncio.wait([announced, told])
-    assert crowd.of("P01") == [(20, "end of a round"), (20, "announcement")]
-    assert crowd.heard[-1][2] == 0
+    assert listeners.of("P01") == [(20, "end of a round"), (20, "announcement")]
+    assert listeners.outcomes[-1][2] == 0
 
 
 REFUSED = b'{"jsonrpc":"2.0","error":{"code":3001,"message":"Invalid auth token"},"id":1}'
@@ -437,16 +441,16 @@ REFUSED = b'{"jsonrpc":"2.0","error":{"code":3001,"message":"Invalid auth token"
 @pytest.mark.parametrize("takes_none", [True, False], ids=["takes none", "takes nothing"])
 @in_virtual_time
 async def test_an_agent_that_refuses_the_managers_token_is_sent_the_message_without_one(takes_none: bool) -> None:
-    crowd = Crowd()
+    listeners = Listeners()
     shown: list[str | None] = []
 
     async def handle(body: bytes, _peer: Peer) -> bytes | None:
         shown.append(json.loads(body)["params"].get("auth_token"))
-        return REFUSED if shown[-1] or not takes_none else crowd.answer
+        return REFUSED if shown[-1] or not takes_none else listeners.answer
 
-    crowd.network.close(crowd.url("P01"))
-    crowd.network.listen(crowd.url("P01"), handle)
+    listeners.network.close(listeners.url("P01"))
+    listeners.network.listen(listeners.url("P01"), handle)
     for text in ("first", "second"):
-        assert await crowd.broadcasts.tell("P01", note(text))
-    # It is remembered only of one that has taken a message so.
+        assert await listeners.broadcasts.send("P01", note(text))
+    # This is remembered only of an agent that has accepted a message without a token.
     assert shown == ["drv-P01", None, None] if takes_none else ["drv-P01", None] * 2

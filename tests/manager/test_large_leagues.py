@@ -1,4 +1,4 @@
-"""A large league costs its manager no more a match than a small one, and leaves little behind in it."""
+"""A match of a large league costs the manager no more than one of a small league, and leaves little in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from leaguekit.league import queries
-from leaguekit.manager.league_runner import LeagueRunner
+from leaguekit.manager.publishing import StandingsPublisher
 from leaguekit.manager.views import rounds_view
 from leaguekit.store.disk import DISK, Disk
 from leaguekit.store.files import PAUSES_PER_WRITE, Views, ViewWriter, as_json
@@ -34,7 +34,7 @@ def test_a_result_takes_at_most_a_kilobyte_and_files_and_tasks_stay_as_many() ->
     assert found["matches"] == PLAYERS * (PLAYERS - 1) // 2
     assert found["a_result"] <= 1_024
     assert len(set(found["files"])) == 1
-    # While everybody is told something there is a task for each; at the end there are as many as at the beginning.
+    # During a broadcast there is one task per agent. At the end there are as many tasks as at the beginning.
     assert max(found["tasks"]) < 6 * PLAYERS
     assert found["tasks"][-1] <= found["tasks"][0]
 
@@ -45,12 +45,12 @@ async def test_standings_are_made_only_as_often_as_anybody_is_sent_them(
 ) -> None:
     made: list[float] = []
 
-    def noted(self: LeagueRunner, round_id: int) -> Any:
+    def noted(self: StandingsPublisher, round_id: int) -> Any:
         made.append(asyncio.get_running_loop().time())
         return really(self, round_id)
 
-    really = LeagueRunner._standings
-    monkeypatch.setattr(LeagueRunner, "_standings", noted)
+    really = StandingsPublisher.make
+    monkeypatch.setattr(StandingsPublisher, "make", noted)
     async with Hall(tmp_path) as hall:
         referee, *players = await hall.scripted_league(players=10, capacity=10)
         await hall.until(lambda: len(hall.league.referees[referee.id].assigned_matches) == 5)
@@ -96,7 +96,7 @@ def test_the_rounds_are_written_piece_by_piece_as_they_were_when_asked_for(
 
 
 class SlowDisk(Disk):
-    """Takes a tenth of a second of virtual time for every file."""
+    """A disk that takes a tenth of a second of virtual time per file."""
 
     def __init__(self) -> None:
         self.written_at: list[float] = []

@@ -1,4 +1,4 @@
-"""What the manager does by itself: rounds, announcements, assignments, standings, and referees that are lost."""
+"""The runner of the league: rounds, announcements, assignments, standings, and lost referees."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def played(hall: Hall, *strategies: str, referees: int = 2, max_concurrent
 
 
 async def finish(hall: Hall, referee: Scripted) -> None:
-    """Let a scripted referee report whatever it is given, side A winning, to the league's end."""
+    """Let a scripted referee report all its matches as won by side A, to the end of the league."""
     while hall.league.state == "RUNNING_LEAGUE":
         for match in [one for one in hall.league.matches.values() if one.in_play]:
             await referee.report(match.id)
@@ -134,7 +134,7 @@ async def test_a_whole_league_is_played_and_every_message_of_it_is_as_the_schema
         for one in hall.wire:
             if one.kind in BROADCASTS or "LEAGUE_QUERY" in one.kind:
                 assert one.params["league_id"] == LEAGUE
-            # Players speak only when they are spoken to: everything passes through the referee or the manager.
+            # Players only answer. All requests come from the referee or the manager.
             if one.by.startswith("player"):
                 assert one.url == MANAGER_URL
                 assert one.method in ("ping", "register_player")
@@ -163,19 +163,19 @@ async def test_requests_are_numbered_by_integers_that_count_up_and_conversations
         for one in hall.wire:
             if one.method in ("ping", "operator"):
                 continue
-            # Those of a match share one, and so do the copies of a broadcast.
+            # The messages of a match share one, and so do the copies of a broadcast.
             about = one.params.get("match_id") or (one.kind, one.params.get("round_id"), one.by)
             of_what[one.params["conversation_id"]].add(about)
         assert all(len(about) == 1 for about in of_what.values()), of_what
 
 
 def place(one: Exchange) -> tuple[float, int]:
-    """Where a broadcast belongs in the course of a league."""
+    """The position of a broadcast in the right order."""
     return one.params.get("round_id", float("inf")), BROADCASTS.index(one.kind)
 
 
 def broadcasts_to(hall: Hall, url: str, since: float = 0.0) -> list[Exchange]:
-    """What the manager has told an agent in the right order, each message after the answer to the one before."""
+    """The broadcasts to an agent. Checks their order, and that each was sent after the answer to the one before."""
     told = [one for one in hall.sent(*BROADCASTS, to=url) if one.sent >= since]
     assert all(before.ended <= after.sent for before, after in itertools.pairwise(told))
     assert [place(one) for one in told] == sorted(place(one) for one in told)
@@ -183,7 +183,7 @@ def broadcasts_to(hall: Hall, url: str, since: float = 0.0) -> list[Exchange]:
 
 
 def slow(seconds: float, only: tuple[str, ...] = BROADCASTS) -> Gate:
-    """What the manager sends takes so long to arrive."""
+    """Messages of the manager take this long to arrive."""
 
     async def gate(kind: str) -> None:
         if kind in only:
@@ -217,7 +217,7 @@ async def test_everybody_is_told_of_the_whole_league_in_the_order_in_which_it_wa
         of_round = ["ROUND_ANNOUNCEMENT", "LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED"]
         for number in range(1, 5):
             told = broadcasts_to(hall, url_of("player", number))
-            # Several updates within a round are one step of its course.
+            # Several updates within a round count as one step.
             steps = [
                 (kind, round_id)
                 for (round_id, kind), _ in itertools.groupby(
@@ -253,7 +253,7 @@ async def test_a_slow_agent_delays_its_own_messages_and_nobody_elses(tmp_path: P
             over = max(one.ended for one in hall.sent("MATCH_RESULT_REPORT") if one.params["round_id"] == round_id)
             announced = min(one.sent for one in hall.sent("ROUND_ANNOUNCEMENT") if one.params["round_id"] == round_id)
             invited = [one.sent for one in hall.sent("GAME_INVITATION") if one.params["round_id"] == round_id]
-            # Its own announcement waits for two other answers of 4 seconds: the round waits for 10 seconds at most.
+            # Its announcement waits for two other answers of 4 seconds each. The round waits for at most 10 seconds.
             assert {round(at - announced, 1) for at in invited} == {4.0 if round_id == 1 else 10.0}
             for number in (2, 3, 4):
                 told = broadcasts_to(hall, url_of("player", number))
@@ -294,7 +294,7 @@ async def test_the_order_holds_for_who_is_suspended_comes_back_or_leaves(tmp_pat
             over = [one.params["round_id"] for one in agent.got("ROUND_COMPLETED")]
             assert over == [one.params["round_id"] for one in agent.got("ROUND_ANNOUNCEMENT")] == [1, 2, 3, 4, 5]
         assert [one.params["round_id"] for one in leaver.got("ROUND_COMPLETED")] == [1]
-        # It was suspended before the end of round 1, and came back with its match of round 3.
+        # It was suspended before the end of round 1, and returned with its match of round 3.
         assert [one.params["round_id"] for one in mute.got("ROUND_COMPLETED")] == [3, 4, 5]
 
 
@@ -324,7 +324,7 @@ async def test_after_a_restart_of_the_manager_the_order_holds_from_the_first_rou
         await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 2)
         for name in ("R1M1", "R1M2"):
             await referee.report(name)
-        # The second round has begun, and one has not even heard that it is announced.
+        # The second round has begun, and one agent has not even got its announcement.
         await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == 4)
         assert [one.params["round_id"] for one in late.got("ROUND_ANNOUNCEMENT")] == [1]
         await hall.crash()
@@ -364,7 +364,7 @@ async def test_a_league_starts_by_itself_when_enough_have_come(tmp_path: Path) -
         await hall.scripted("referee", 1)
         await hall.scripted("player", 2)
         await asyncio.sleep(60)
-        # One has left again: one is not enough.
+        # One player has left again, and one player is not enough.
         assert hall.league.state == "WAITING_FOR_REGISTRATIONS"
         await hall.scripted("player", 3)
         await hall.until(lambda: hall.league.state == "RUNNING_LEAGUE", seconds=1)
@@ -471,11 +471,11 @@ async def test_each_rounds_announcement_comes_the_whole_lead_before_its_first_ma
 @pytest.mark.parametrize(
     ("seconds", "begins"),
     [
-        # Who is slow to get the announcement has the whole lead nevertheless.
+        # A player that gets the announcement late has the whole lead nevertheless.
         ({"player": 7.0, "referee": 0.0}, 67),
         ({"player": 0.0, "referee": 7.0}, 67),
         ({"player": 0.0, "referee": 0.0}, 60),
-        # Who never answers is waited for in vain, but not for longer than the lead of those that do.
+        # A player that never answers delays the round, but not longer than the lead of the others.
         ({"player": 11.0, "referee": 0.0}, 60),
     ],
 )
@@ -529,7 +529,7 @@ async def test_matches_begin_when_the_last_player_has_answered_the_announcement(
         await hall.scripted("player", 2, {"ROUND_ANNOUNCEMENT": after(7)})
         await hall.operate("start")
         await hall.until(lambda: referee.got("MATCH_ASSIGNMENT"))
-        # Nobody waits for referees.
+        # The round does not wait for referees.
         assert referee.got("MATCH_ASSIGNMENT")[0].at == pytest.approx(7, abs=0.02)
 
 
@@ -569,7 +569,7 @@ async def test_a_player_whose_broadcasts_take_10_seconds_delays_matches_by_its_a
             waited = invitation.sent - announced[invitation.params["round_id"]]
             assert waited <= 10.02
         assert any(one.failure is not None for one in hall.sent(*BROADCASTS, to=url_of("player", 1)))
-        # No result waited for a broadcast: each match was played the moment it was given out.
+        # No result waited for a broadcast. Each match was played at once when it was assigned.
         for assignment in hall.sent("MATCH_ASSIGNMENT"):
             over = [one for one in hall.sent("GAME_OVER") if one.params["match_id"] == assignment.params["match_id"]]
             assert all(one.sent - assignment.sent < 0.1 for one in over)
@@ -637,7 +637,7 @@ async def test_within_a_round_a_player_is_sent_standings_at_most_once_a_second(t
         for player in players:
             updates = player.got("LEAGUE_STANDINGS_UPDATE")
             played_then = [sum(row["played"] for row in one.params["standings"]) // 2 for one in updates]
-            # The first at once, the newest a second later, and the last one as soon as the round is over.
+            # The first is sent at once, the newest a second later, and the last one at the end of the round.
             assert played_then == [1, 7, 10]
             assert updates[1].at - updates[0].at == pytest.approx(1)
             assert updates[2].at - updates[1].at < 1
@@ -686,7 +686,7 @@ async def test_the_leagues_end_is_told_last_to_players_and_referees(tmp_path: Pa
         referee, *players = await hall.scripted_league(players=4)
         players[0].replies = {"ROUND_COMPLETED": after(5)}
         await finish(hall, referee)
-        assert hall.manager.runner.course()["everybody_told"] is True
+        assert hall.manager.runner.play_status()["everybody_told"] is True
         for agent in (referee, *players):
             assert [one.kind for one in agent.arrived].count("LEAGUE_COMPLETED") == 1
             told = agent.arrived[-1].params
@@ -699,10 +699,10 @@ async def test_the_leagues_end_is_told_last_to_players_and_referees(tmp_path: Pa
                 (rank, player, score) for rank, (player, score) in enumerate(points(hall).items(), 1)
             ]
         ends = [one for one in players[0].arrived if one.kind == "ROUND_COMPLETED"]
-        # The others' last rounds ended at once; this one is told of the end when it has heard everything else.
+        # The others got the end at once. This one gets it after all its other messages.
         assert players[0].arrived[-1].at == pytest.approx(ends[-1].at + 5)
         assert players[1].arrived[-1].at < ends[-1].at + 1
-        # The manager goes on serving.
+        # The manager goes on answering.
         assert "result" in await players[0].query("GET_STANDINGS")
 
 
@@ -781,7 +781,7 @@ async def test_a_referee_lost_in_the_middle_is_noticed_within_15_seconds_and_ano
         playing = asyncio.Event()
 
         async def gate(kind: str) -> None:
-            # The referees' matches last until somebody is lost.
+            # The referees' matches last until a referee is lost.
             if kind == "CHOOSE_PARITY_CALL" and not playing.is_set():
                 await asyncio.sleep(20)
 
@@ -800,7 +800,7 @@ async def test_a_referee_lost_in_the_middle_is_noticed_within_15_seconds_and_ano
         await asyncio.sleep(3)
         killed_at = hall.now
         playing.set()
-        # Killed: it hears nothing any more and says nothing.
+        # It was killed. It gets no messages and sends none.
         await hall.referees[0].close()
         if how == "gone":
             hall.network.close(url_of("referee", 1))
@@ -1017,7 +1017,7 @@ async def test_a_league_starts_at_its_time_by_the_wall_clock_also_if_that_is_set
         await asyncio.sleep(60)
         status = await hall.operate("status")
         assert (status["state"], status["starts_at"]) == ("WAITING_FOR_REGISTRATIONS", times.format_timestamp(at))
-        # As after a suspend: the clock of the loop has stood meanwhile.
+        # As after a suspension of the host: the clock of the loop has not moved meanwhile.
         hall.ahead = ahead
         await hall.until(lambda: not hall.league.is_open, seconds=1_000)
         late = (hall.clock() - at).total_seconds()

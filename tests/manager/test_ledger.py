@@ -1,4 +1,4 @@
-"""The ledger: what is decided is folded at once, and written down before anything that depends on it goes out."""
+"""The ledger: events are applied at once, and are written before anything that depends on them is sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAUSED, RESUMED = e.LeaguePaused(at=AT, reason="lunch"), e.LeagueResumed(at=AT, 
 
 
 @in_virtual_time
-async def test_an_event_is_folded_at_once_and_settled_when_it_is_written() -> None:
+async def test_an_event_is_applied_at_once_and_awaited_until_it_is_written() -> None:
     log = HeldLog()
     ledger = Ledger(log)
     log.hold()
@@ -52,7 +52,7 @@ async def test_listeners_hear_of_each_event_when_all_that_were_recorded_with_it_
 
 
 @in_virtual_time
-async def test_nothing_recorded_is_settled_and_recording_nothing_writes_nothing() -> None:
+async def test_without_events_nothing_is_awaited_and_nothing_is_written() -> None:
     ledger = Ledger(log := MemoryLog())
     ledger.record([])
     await ledger.wait_written()
@@ -143,7 +143,7 @@ def _disk(events: Sequence[e.Event], snapshot: bytes | None = None) -> MemoryDis
 
 
 class WatchedLog(MemoryLog):
-    """Notes from where on it was read, and what its disk held at every moment when a crash could leave it so."""
+    """Records from which event on it was read, and each state of the disk that a crash could leave."""
 
     def __init__(self, disk: MemoryDisk | None = None) -> None:
         super().__init__(disk)

@@ -1,4 +1,4 @@
-"""The manager's server side: who is taken in, who may speak, what is reported and asked, over its real handler."""
+"""The manager's answers to requests: registration, identity, reports and queries, through its real handler."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ async def test_a_token_brings_an_agent_back_also_after_the_start_and_at_another_
         agent = agents[role]
         moved = await listening(hall, role, 50)
         for _ in range(2):
-            # As often as it takes, for an answer may be lost.
+            # This may happen several times, because an answer may be lost.
             answer = await hall.register(role, 50, meta={"display_name": "Renamed"}, auth_token=agent.token)
             result = answer["result"]
             assert (result["status"], result[f"{role}_id"]) == ("ACCEPTED", agent.id)
@@ -435,7 +435,7 @@ async def test_a_player_cannot_do_what_only_referees_may(tmp_path: Path, method:
     async with Hall(tmp_path) as hall:
         _, player, _ = await league_of_two(hall)
         assert refused(await hall.post(method, requests(player)[method])) == (5001, "E012")
-        # Nor under a referee's name.
+        # It may not under a referee's name either.
         answer = await hall.post(method, requests(player, sender="referee:REF01")[method])
         assert refused(answer) == (5001, "E012")
 
@@ -504,7 +504,7 @@ async def test_a_request_is_judged_by_json_rpc_then_fields_then_identity_then_st
         assert await judged() == (53, "E053")
         all_wrong["league_id"] = LEAGUE
         assert await judged() == (5003, "E054")
-        # The operator has it played again: now only its content is wrong.
+        # The operator orders a rematch. Now only the content of the report is wrong.
         await hall.until(lambda: hall.league.state == "LEAGUE_COMPLETED")
     async with Hall(tmp_path / "again") as hall:
         referee, one, other = await league_of_two(hall)
@@ -810,7 +810,7 @@ async def test_bodies_that_are_no_requests_are_refused_with_a_league_error(
         assert violations(answer["error"]["data"]) == []
 
 
-# Nothing leaves before it is written
+# Nothing is sent before it is written
 
 
 @in_virtual_time
@@ -839,7 +839,7 @@ async def test_no_announcement_assignment_or_standings_goes_out_before_its_event
         players = [await hall.scripted("player", number) for number in (1, 2)]
 
         async def held(seconds: float = 60) -> int:
-            """How much arrives anywhere while the log is held."""
+            """The number of messages that arrive while the log cannot write."""
             before = sum(len(agent.arrived) for agent in [referee, *players])
             await asyncio.sleep(seconds)
             return sum(len(agent.arrived) for agent in [referee, *players]) - before
@@ -926,7 +926,7 @@ async def test_a_write_that_fails_ends_the_manager_and_nothing_is_answered_as_do
         assert refused(answer) == (-32603, "E060")
         with pytest.raises(StoreError, match="The disk is full"):
             await hall.end(60)
-        # Nor does it tell anybody of what it could not write.
+        # It does not send anything that it could not write either.
         assert refused(await referee.query("GET_STATUS")) == (-32603, "E060")
         await asyncio.sleep(60)
         assert len(log.disk.events) == before
@@ -937,7 +937,7 @@ async def test_a_write_that_fails_ends_the_manager_and_nothing_is_answered_as_do
 
 
 async def http(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, Json]:
-    """One exchange over a real connection: the status and the JSON that came."""
+    """Send one request over a real connection. Returns the status and the JSON of the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write(head.encode() + body)
@@ -994,7 +994,7 @@ class Served:
         return json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}).encode()
 
     async def enter(self, role: str, number: int) -> str:
-        """Register an agent over HTTP: its token."""
+        """Register an agent over HTTP. Returns its token."""
         endpoint = f"http://127.0.0.1:{self._endpoints[number].getsockname()[1]}/mcp"
         meta = {"display_name": f"No {number}", "version": "1.0.0", "game_types": ["even_odd"]}
         if role == "referee":
@@ -1107,7 +1107,7 @@ def test_a_registration_over_http_is_decoded_once(tmp_path: Path) -> None:
     async def main() -> None:
         async with Served(tmp_path) as served:
             await served.enter("player", 0)
-            # The player's own server reads the manager's ping; its decodings are not meant here.
+            # The player's own server decodes the manager's ping. That is not counted here.
             served._endpoints[1], answered = (
                 listen("127.0.0.1", 0),
                 b'{"jsonrpc":"2.0","result":{"status":"ok"},"id":1}',

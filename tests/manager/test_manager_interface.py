@@ -1,4 +1,4 @@
-"""The manager's whole interface, by sequences that nobody thought of: right and wrong requests, repeated and at once.
+"""The manager's whole interface, by random sequences of right and wrong requests, repeated and at the same time.
 
 Whatever is asked in whatever order, with whatever crashes between: each request has one answer, nothing breaks, the
 league is the fold of its log, the log is in order, each match counts once, and nobody is told another's secret.
@@ -32,17 +32,17 @@ from tests.agents.callers import HOWS, MOODS, Ask, Crowd, Sent, body
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, Json
 
 SECONDS = 30.0
-# Of those that may count: whoever names another as its sender, or shows another's token, may be that one.
+# The agents that a request may count for: one may be named as its sender, and another may own its token.
 RIGHT_REPORTS = ("right", "draw", "loss", "failures", "as another", "stolen")
 NUMBERS = st.integers(0, 11)
-# Also of what is right: more than a third of all that is drawn.
+# More than a third of all requests that are drawn are right.
 ASKS = st.sampled_from([*HOWS, "register", "register", "report", "report", "report", "operate", "operate"]).flatmap(
     lambda method: st.builds(Ask, st.just(method), st.sampled_from(HOWS[method]), NUMBERS, NUMBERS)
 )
 
 
 class Together(NamedTuple):
-    """Requests at once; ``crash_after`` so many turns the manager crashes and comes back."""
+    """Requests at the same time. After ``crash_after`` turns of the event loop the manager crashes and restarts."""
 
     asks: list[Ask]
     crash_after: int | None = None
@@ -63,7 +63,7 @@ class Wait(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """The manager ends in order or by a crash, and comes back with what is on the disk."""
+    """The manager is closed or crashes, and restarts with what is on the disk."""
 
     in_order: bool
 
@@ -96,7 +96,7 @@ ROUND = [Play(), Wait(0.5)]
 OPENINGS = st.sampled_from([[], ALL_IN, STARTED, STARTED, [*STARTED, *ROUND], [*STARTED, *ROUND, *ROUND, *ROUND]])
 
 
-class Shelf:
+class MemoryFiles:
     """The manager's JSON files."""
 
     def __init__(self) -> None:
@@ -109,11 +109,11 @@ class Shelf:
         self.files[path] = content if isinstance(content, bytes) else b"".join(content)
 
 
-class Room(Hall):
-    """A manager with its files in memory; whatever it sends is held against the secrets that there are."""
+class CheckedHall(Hall):
+    """A manager with its files in memory. Everything that it sends is searched for secrets."""
 
     def __init__(self) -> None:
-        self.shelf = Shelf()
+        self.shelf = MemoryFiles()
         super().__init__(Path("SHARED"), max_players=4)
         self.network.tap = self._see
         self.crowd = Crowd(self)
@@ -123,7 +123,7 @@ class Room(Hall):
         return World(world.caller, world.data_root, world.now, world.entropy, self.shelf, inline=True)  # type: ignore[arg-type]
 
     async def crash(self) -> None:
-        """As a hall's, and whatever it was about to answer is never said."""
+        """Crash as a hall does. The answers that were not sent yet are lost."""
         for answering in list(self.network._answering):
             answering.cancel()
         await super().crash()
@@ -134,15 +134,15 @@ class Room(Hall):
 
 
 class Sequence:
-    """One sequence of steps at one manager, and what must hold after each."""
+    """One sequence of steps at one manager, and the checks after each step."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: CheckedHall) -> None:
         self._room = room
         self._crowd = room.crowd
         self._ids = 0
         self._audit = Audit()
         self._taken = 0
-        # Who reported an attempt at a match, by the log and by the answers.
+        # The referees that reported an attempt at a match, by the log and by the answers.
         self._recorded: dict[tuple[str, int], str] = {}
         self._accepted: dict[tuple[str, int], str] = {}
 
@@ -169,7 +169,7 @@ class Sequence:
                 await asyncio.gather(*(self._ask(Ask("report", "right", 0, number)) for number in in_play))
         await self._check()
 
-    # Asking
+    # Sending requests
 
     async def _ask(self, ask: Ask) -> None:
         before = set(self._crowd.secrets)
@@ -195,7 +195,7 @@ class Sequence:
         return came.body or None
 
     async def _hand_in(self, params: Json) -> None:
-        """A transcript, as the manager's server takes it."""
+        """A transcript, as the manager's server accepts it."""
         try:
             transcript = of_type(m.MatchTranscript, decode(json.dumps(params).encode()))
             await self._room.manager.keep_transcript(transcript, transcript.match_id)
@@ -205,7 +205,7 @@ class Sequence:
     def _judge(self, ask: Ask, sent: Sent, answer: Json, secrets: set[str]) -> None:
         assert answer["jsonrpc"] == "2.0"
         assert ("result" in answer) != ("error" in answer)
-        # A registration that is repeated to the letter is answered with the same token.
+        # A registration that is repeated without a change is answered with the same token.
         own = _told(secrets, body(sent)) | ({self._crowd.agent(ask.who).token} if ask.how == "again" else set())
         assert _told(secrets, json.dumps(answer).encode()) <= own, (sent, answer)
         if "error" in answer:
@@ -249,7 +249,7 @@ class Sequence:
             await asyncio.sleep(0)
         await self._restart(in_order=False)
         for ended in await asyncio.gather(*asking, return_exceptions=True):
-            # An answer that never comes is what a crash means.
+            # After a crash there is no answer.
             if ended is not None and not isinstance(ended, CallFailed):
                 raise ended
 
@@ -273,7 +273,7 @@ class Sequence:
             agent.replies = MOODS[step.mood]()
             self._room.network.listen(agent.url, agent.handle)
 
-    # What must hold
+    # Checks
 
     async def _check(self) -> None:
         ledger = self._room.manager.ledger
@@ -301,7 +301,7 @@ class Sequence:
 
 
 def _check_refusals(answer: bytes | None) -> None:
-    """Something that is no request is answered once, with an error that is not the manager's own."""
+    """A body that is not a request is answered once, with an error that is not the manager's own."""
     if answer is None:
         return
     answers = json.loads(answer)
@@ -313,8 +313,8 @@ def _told(secrets: set[str], text: bytes) -> set[str]:
     return {secret for secret in secrets if secret.encode() in text}
 
 
-class Broken(logging.Handler):
-    """Every error that was logged."""
+class ErrorRecorder(logging.Handler):
+    """Records every error that is logged."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -326,9 +326,9 @@ class Broken(logging.Handler):
 
 async def _carry_out(steps: list[Step]) -> None:
     with restored() as package:
-        broken = Broken()
+        broken = ErrorRecorder()
         package.addHandler(broken)
-        room = Room()
+        room = CheckedHall()
         async with room:
             sequence = Sequence(room)
             for step in steps:

@@ -1,4 +1,4 @@
-"""What the manager counts: histograms, requests by method, and who got in at the first try."""
+"""The manager's metrics: histograms, requests by method, and applicants that were admitted at the first try."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class Clock:
 def test_requests_are_counted_under_the_methods_own_name_and_strangers_together() -> None:
     counted = Metrics(Clock())
     for method in ("league_query", "LEAGUE_QUERY", "ping", "x" * 1_000, "y"):
-        counted.took(call(method), {}, 0.001)
+        counted.count_result(call(method), {}, 0.001)
     assert {method: one.count for method, one in counted.answered.items()} == {"league_query": 2, "ping": 1, "other": 2}
-    counted.refuse(call("LEAGUE_QUERY"), "E012")
-    counted.refuse(None, "E040")
+    counted.count_refusal(call("LEAGUE_QUERY"), "E012")
+    counted.count_refusal(None, "E040")
     assert counted.refused == {("league_query", "E012"): 1, ("other", "E040"): 1}
 
 
@@ -72,13 +72,13 @@ def test_an_applicant_is_known_by_its_endpoint_and_counts_once() -> None:
     clock = Clock()
     counted = Metrics(clock)
     one, other = ({"player_meta": {"contact_endpoint": f"http://localhost:810{n}/mcp"}} for n in (1, 2))
-    counted.took(call("register_player", **one), answer("REJECTED"), 0.1)
-    counted.refuse(call("register_player", **one), "E003")
+    counted.count_result(call("register_player", **one), answer("REJECTED"), 0.1)
+    counted.count_refusal(call("register_player", **one), "E003")
     clock.advance(60)
-    counted.took(call("LEAGUE_REGISTER_REQUEST", **one), answer("ACCEPTED"), 0.1)
+    counted.count_result(call("LEAGUE_REGISTER_REQUEST", **one), answer("ACCEPTED"), 0.1)
     clock.advance(60)
-    counted.took(call("register_player", **one), answer("ACCEPTED"), 0.1)
-    counted.took(call("register_player", **other), answer("ACCEPTED"), 0.1)
+    counted.count_result(call("register_player", **one), answer("ACCEPTED"), 0.1)
+    counted.count_result(call("register_player", **other), answer("ACCEPTED"), 0.1)
     assert (counted.applicants, counted.first_tries) == (2, 1)
     assert (counted.repaired, counted.repair_seconds) == (1, 60.0)
 
@@ -88,13 +88,13 @@ def test_what_cannot_be_read_is_an_applicant_without_a_place_and_memory_is_bound
 ) -> None:
     monkeypatch.setattr(metrics, "MAX_APPLICANTS", 3)
     counted = Metrics(Clock())
-    counted.refuse(Call(b"1", "register_player", msgspec.Raw(b"[1]")), "E043")
-    counted.refuse(call("register_player", player_meta=1), "E043")
+    counted.count_refusal(Call(b"1", "register_player", msgspec.Raw(b"[1]")), "E043")
+    counted.count_refusal(call("register_player", player_meta=1), "E043")
     assert counted.applicants == 1
     for number in range(10):
         meta = {"contact_endpoint": f"http://localhost:{number}/mcp"}
-        counted.took(call("register_referee", referee_meta=meta), answer("ACCEPTED"), 0.1)
-    assert len(counted._in_vain) == 3
+        counted.count_result(call("register_referee", referee_meta=meta), answer("ACCEPTED"), 0.1)
+    assert len(counted._refused_since) == 3
     assert counted.first_tries == 10
 
 
@@ -102,7 +102,7 @@ def test_the_long_endpoint_of_an_applicant_is_not_kept() -> None:
     counted = Metrics(Clock())
     meta = {"contact_endpoint": "http://localhost:1/" + "a" * 9_000 + "\N{GRINNING FACE}"}
     for _ in range(2):
-        counted.refuse(call("register_player", player_meta=meta), "E043")
-    (kept,) = counted._in_vain
+        counted.count_refusal(call("register_player", player_meta=meta), "E043")
+    (kept,) = counted._refused_since
     assert sys.getsizeof(kept) < 100
     assert counted.applicants == 1

@@ -1,4 +1,4 @@
-"""The operator's hand: who may use it, and what each command does to a league in play."""
+"""The operator's commands: which need the admin token, and what each does to a league in play."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def refused(hall: Hall, command: Any, **fields: Any) -> tuple[int, str]:
 
 
 async def in_play(hall: Hall, players: int = 4) -> tuple[Scripted, list[Scripted]]:
-    """A league whose first round has been given out."""
+    """A league whose first round has been assigned."""
     referee, *others = await hall.scripted_league(players=players)
     await hall.until(lambda: len(referee.got("MATCH_ASSIGNMENT")) == players // 2)
     return referee, others
@@ -51,7 +51,7 @@ async def test_what_changes_the_league_or_shows_where_agents_live_needs_the_admi
         before = hall.league.digest()
         assert await refused(hall, command, admin_token="") == (11, "E011")
         assert await refused(hall, command, admin_token="adm-guessed") == (12, "E012")
-        # An agent's token is none of the operator's.
+        # The token of an agent is not an admin token.
         assert await refused(hall, command, admin_token=referee.token) == (12, "E012")
         assert hall.league.digest() == before
 
@@ -191,7 +191,7 @@ async def test_a_player_that_leaves_loses_its_open_matches_now_and_the_others_in
         assert match.result is not None
         assert (match.result.winner, match.result.details.ruling) == ("P02", ruling)
         assert points(hall)["P02"] == 3
-        # The referee did not know yet, and is told that the match is over.
+        # The referee did not know yet. It gets the answer that the match is over.
         assert (await referee.report("R1M1"))["error"]["code"] == 5003
         assert hall.league.matches["R2M1"].result is None
         await referee.report("R1M2")

@@ -1,4 +1,4 @@
-"""Outages: while most players cannot be reached the league waits, and nobody loses by it but who is really gone."""
+"""Outages: while most players cannot be reached, the league waits. Only a player that is really gone loses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ How = Literal["dropped", "no route to the host", "no network"]
 
 
 class RoutedHall(Hall):
-    """A hall from which the way to and from the players can be taken away, or from some agents to some players."""
+    """A hall whose network can be cut between all agents and the players, or between some agents and some players."""
 
     down_until = 0.0
     how: How = "dropped"
@@ -47,7 +47,7 @@ class RoutedHall(Hall):
         return caller.startswith("player") or ":81" in url
 
     def lost(self) -> list[tuple[str, list[str]]]:
-        """How matches were lost that were not played to their end, and by whom."""
+        """The matches that were not played to their end: how each was lost, and by which players."""
         recorded = [event for event in self.recorded() if isinstance(event, e.ResultRecorded)]
         return [
             (str(one.result.details.ruling), [player for player, points in one.result.score.items() if not points])
@@ -136,11 +136,11 @@ async def test_during_an_outage_the_league_says_what_it_waits_for_and_goes_on_by
         await asyncio.sleep(60)
         status = await hall.operate("status")
         assert status["waits_for"] == [f"the network: {OUTAGE_DESCRIPTION}"]
-        assert hall.manager.runner.trouble == OUTAGE_DESCRIPTION
+        assert hall.manager.runner.outages.problem == OUTAGE_DESCRIPTION
         assert Projection(hall.league, hall.manager.runner).league_view().waits_for == status["waits_for"]
         number = hall.manager.ledger.number
         await asyncio.sleep(230)
-        # Nothing was given out, ruled or counted meanwhile.
+        # Nothing was assigned, ruled or counted meanwhile.
         assert {type(event) for event in hall.recorded()[number:]} == {e.AttemptVoided}
         await hall.end(60)
         assert (await hall.operate("status"))["waits_for"] == []
@@ -178,7 +178,7 @@ async def test_players_that_only_take_long_to_answer_are_no_outage(tmp_path: Pat
         await hall.operate("start")
         for _ in range(50):
             await asyncio.sleep(1)
-            assert hall.manager.runner.trouble is None
+            assert hall.manager.runner.outages.problem is None
         await hall.end(600)
         assert hall.lost() == []
 
@@ -209,10 +209,10 @@ async def test_of_a_large_league_only_some_are_called_until_most_of_these_are_go
 
         begun = hall.now
         outages = hall.manager.runner.outages
-        await outages._look()
+        await outages._check()
         assert len(pings()) == SAMPLE_SIZE
         hall.cut(10, "no route to the host")
-        await outages._look()
+        await outages._check()
         assert outages.is_on
         await asyncio.sleep(13)
         assert not outages.is_on
@@ -230,7 +230,7 @@ def forfeits(hall: RoutedHall) -> dict[str, list[str]]:
 
 def assert_never_held(hall: RoutedHall) -> None:
     assert not any(isinstance(event, e.MatchHeld) for event in hall.recorded())
-    assert hall.manager.runner.trouble is None
+    assert hall.manager.runner.outages.problem is None
 
 
 @pytest.mark.parametrize("how", ["dropped", "no route to the host", "no network"])

@@ -1,4 +1,4 @@
-"""Answers that are encoded once: they are what would be made anew, follow the league, and take little memory."""
+"""Cached answers equal new ones, change with the league, and take little memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARAMS: list[tuple[str, Json]] = [
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Whatever is computed anew."""
+    """The queries whose answers were made, and not taken from the cache."""
     found: list[Any] = []
     real = queries.answer
     monkeypatch.setattr(queries, "answer", lambda *asked: found.append(asked) or real(*asked))
@@ -37,7 +37,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 async def every_answer(hall: Hall, *agents: Any) -> list[Json]:
-    """Each answer without what differs from one to the next."""
+    """All answers, without the fields that differ each time."""
     found = []
     for agent in agents:
         for number, (query_type, params) in enumerate(PARAMS):
@@ -72,14 +72,14 @@ async def test_only_so_much_is_kept(tmp_path: Path, made: list[Any], monkeypatch
     async with Hall(tmp_path) as hall:
         _, player, *_ = await hall.scripted_league()
         await hall.quiet()
-        expected, kept = await every_answer(hall, player), hall.manager._answers
+        expected, cache = await every_answer(hall, player), hall.manager._query_cache
         for most in (100, 1_000):
             monkeypatch.setattr(query_cache, "MAX_CACHED_BYTES", most)
-            kept._forget()
+            cache._clear()
             made.clear()
             assert await every_answer(hall, player) + await every_answer(hall, player) == 2 * expected
-            assert kept._size <= most
-            assert len(kept._ready) <= most // 100
+            assert cache._total_bytes <= most
+            assert len(cache._templates) <= most // 100
             assert len(made) > len(PARAMS)
 
 

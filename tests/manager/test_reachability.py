@@ -1,4 +1,4 @@
-"""Where an agent says it listens, and from where it says so."""
+"""Checks of the endpoint in a registration, and of the address that the registration comes from."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_loopback_endpoint_from_another_machine_is_rejected_with_the_add
 ) -> None:
     async with Hall(tmp_path) as hall:
         endpoint = f"http://{host}:8777/mcp"
-        # Whatever listens there is another's, and is not called at all.
+        # The program that listens there belongs to another agent, and is not called at all.
         hall.network.listen(endpoint, is_called)
         code = await hall.manager.provide_referee_code(None)
         rejected = await register(hall, role, 1, endpoint, ELSEWHERE, f"referee={code}")
@@ -149,7 +149,7 @@ async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
         error = answer["error"]
         assert error["data"]["error_code"] == "E060"
         assert said in json.dumps(error["data"])
-        # Our own agents, and any that retry what may pass, register again.
+        # Agents that retry after a transient error register again. Those of leaguekit do.
         assert passes(RpcRefusal(RpcError(error["code"], error["message"], error["data"])))
         league = hall.manager.ledger.league
         assert (league.players, league.referees) == ({}, {})
@@ -163,7 +163,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 async def called(url: str) -> str | None:
-    """What comes of a call to an applicant by a manager on this machine."""
+    """The result of a call to an applicant by a manager on this machine."""
     caller = HttpCaller(AddressPolicy.local())
     try:
         return await check_reachable(caller, "player", url, "league_2025_even_odd")

@@ -1,4 +1,4 @@
-"""The manager's door: who comes in as a player or a referee, under which id, and with which token."""
+"""Registers players and referees: decides whether an applicant is admitted, under which id, and with which token."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.reachability import (
-    SECONDS,
+    PING_SECONDS,
     check_address,
     check_allowed,
     check_players_per_address,
     check_reachable,
 )
-from leaguekit.protocol import codes, ids, times, tokens
+from leaguekit.protocol import codes, ids, tokens
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.fields import PlayerId
@@ -46,30 +46,32 @@ from leaguekit.transport.server.origin_headers import address_block, peer_addres
 from leaguekit.transport.token_buckets import TokenBuckets
 from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
 
-# Registrations whose endpoints are being called at the same time. Those of agents that the league knows, by a token or
-# a seat code, are counted by themselves.
+# The number of registrations whose endpoints are called at the same time. Registrations with a token or a seat code are
+# counted apart.
 MAX_CHECKS, MAX_CHECKS_PER_ADDRESS = 500, 200
 MAX_CHECKS_PER_AGENT = 2
-# The number of wrong repeats of a registration after which no repeat of it counts.
+# The number of wrong repeats of a registration after which no repeat of it is accepted.
 MAX_WRONG_REPEATS = 5
-# How often an agent that is registered may register again. Each time takes a line in the log.
+# How often a registered agent may register again. Each registration adds an event to the log.
 RETURNS_BURST, RETURNS_PER_SECOND = 30.0, 0.5
-# How often somebody at an address may show that an endpoint is its own. Each time a player is withdrawn.
+# How often applicants from one address may prove that an endpoint is their own. Each proof withdraws a player.
 CONFLICTS_BURST, CONFLICTS_PER_SECOND = 20.0, 0.1
 
 log = logging.getLogger(__name__)
 
 
-class _Given(NamedTuple):
+class _IssuedToken(NamedTuple):
+    """A token, and the registration request in whose answer it was issued."""
+
     conversation_id: str
     timestamp: str
     token: str
 
 
 class Admission:
-    """Registers agents. ``referee_code`` is one more code for referees, besides the league's own.
+    """Registers agents. ``referee_code`` is an additional code for referees, besides the league's own.
 
-    ``max_per_address`` is how many players may register from one address, and listen at one host.
+    ``max_per_address`` is the number of players that may register from one address, or listen at one host.
     """
 
     def __init__(
@@ -87,69 +89,73 @@ class Admission:
         self._endpoint = endpoint
         self._grant_ids = grant_ids
         self._max_per_address = max_per_address
-        # What this process has given to whom, and to which request.
-        self._given: dict[str, _Given] = {}
-        # Of each referee that shows players its own token, the addresses from which that token counts.
+        # By agent, the last token that this process has issued.
+        self._issued: dict[str, _IssuedToken] = {}
+        # By referee, for those that show players their own token: the addresses from which that token is accepted.
         self._token_hosts: dict[str, frozenset[str]] = {}
         self._resolver = Resolver(most=MAX_THREADS_FOR_APPLICANTS)
-        # The time limits of the checks of strangers, the oldest first, each with its address.
+        # The checks of applicants without token and seat code, the oldest first: each time limit with its address.
         self._checks: dict[asyncio.Timeout, str] = {}
-        # Players whose endpoints others have named, too.
-        self._noted: set[str] = set()
-        # How many requests with an agent's endpoint were neither a return nor a repeat.
+        # Players whose endpoints other applicants have named, too, and for which this was logged.
+        self._logged_conflicts: set[str] = set()
+        # By agent, the number of requests with its endpoint that were neither by itself nor a repeat of its own.
         self._wrong_repeats: Counter[str] = Counter()
         self._checks_of_agents = WaitLimits(sys.maxsize, MAX_CHECKS_PER_AGENT)
         self._returns = TokenBuckets(RETURNS_PER_SECOND, RETURNS_BURST, clock=lambda: asyncio.get_running_loop().time())
-        self._contests = TokenBuckets(
+        self._conflicts = TokenBuckets(
             CONFLICTS_PER_SECOND, CONFLICTS_BURST, clock=lambda: asyncio.get_running_loop().time()
         )
-        self._further_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
+        self._additional_code = None if referee_code is None else codes.verifier("referee", referee_code).hex()
 
     async def recover(self) -> None:
-        """Look up what an earlier process knew."""
+        """Resolve again the addresses that an earlier process has resolved."""
         for referee in self._ledger.league.referees.values():
             if referee.shows_own_token:
                 self._token_hosts[referee.id] = await addresses_of(referee.meta.contact_endpoint, self._resolver)
 
     def accepts_token_from(self, agent: Player | Referee, peer: Peer) -> bool:
-        """Whether an agent's token counts from where it came: players have seen that of a referee which shows it."""
+        """Whether an agent's token is accepted from an address.
+
+        Players have seen the token of a referee that shows its own. So that token is accepted only from the referee's
+        addresses.
+        """
         if not (isinstance(agent, Referee) and agent.shows_own_token):
             return True
         return plain_address(peer.host) in self._token_hosts.get(agent.id, ())
 
-    async def player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
+    async def register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         applicant = self._applicant(request, request.player_meta, peer)
         league = self._ledger.league
         try:
-            await self._settle_endpoint("player", applicant, peer)
-            with self._counting_wrong_repeats(applicant):
+            await self._resolve_conflict("player", applicant, peer)
+            with self._count_wrong_repeats(applicant):
                 self._admit_player(applicant, peer)
-            async with self._checking(applicant, peer):
-                applicant = await self._asked("player", applicant, peer)
+            async with self._limit_checks(applicant, peer):
+                applicant = await self._check_endpoint("player", applicant, peer)
             player_id = self._admit_player(applicant, peer)
-            self._count_return(player_id)
+            self._limit_returns(player_id)
         except commands.Rejected as rejected:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
-        token, proof = self._token(player_id, applicant, request)
+        token, proof = self._issue_token(player_id, applicant, request)
         self._ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
         log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
         return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
 
-    async def referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
+    async def register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
         applicant = self._applicant(request, request.referee_meta, peer)
         league = self._ledger.league
         try:
-            await self._settle_endpoint("referee", applicant, peer)
-            with self._counting_wrong_repeats(applicant):
+            await self._resolve_conflict("referee", applicant, peer)
+            with self._count_wrong_repeats(applicant):
                 commands.admit_referee(league, applicant, self._now())
-            async with self._checking(applicant, peer):
-                applicant = await self._asked("referee", applicant, peer)
+            async with self._limit_checks(applicant, peer):
+                applicant = await self._check_endpoint("referee", applicant, peer)
                 hosts = await addresses_of(applicant.meta.contact_endpoint, self._resolver)
             referee_id = commands.admit_referee(league, applicant, self._now())
-            self._count_return(referee_id)
+            self._limit_returns(referee_id)
         except commands.Rejected as rejected:
             return m.RefereeRegisterResponse(**self._echo(request), **_rejection(rejected), referee_id=None)
-        token, proof = self._token(referee_id, applicant, request)
+        token, proof = self._issue_token(referee_id, applicant, request)
         self._token_hosts[referee_id] = hosts
         self._ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
         log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
@@ -158,10 +164,11 @@ class Admission:
         return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
 
     def is_referee_code(self, code: str | None) -> bool:
-        """Whether a code lets referees in."""
-        shown = codes.verifier("referee", code or "").hex()
-        known = [self._ledger.league.referee_code or "", self._further_code or ""]
-        return any([hmac.compare_digest(shown, one) for one in known])  # noqa: C419 - all of them, always
+        """Whether referees may register with a code."""
+        verifier = codes.verifier("referee", code or "").hex()
+        known = [self._ledger.league.referee_code or "", self._additional_code or ""]
+        # All are compared, always: the time must not show which one is right.
+        return any([hmac.compare_digest(verifier, one) for one in known])  # noqa: C419
 
     def _applicant(
         self, request: m.LeagueRegisterRequest | m.RefereeRegisterRequest, meta: Any, peer: Peer
@@ -186,7 +193,8 @@ class Admission:
         )
 
     @contextmanager
-    def _counting_wrong_repeats(self, applicant: commands.Applicant[Any]) -> Iterator[None]:
+    def _count_wrong_repeats(self, applicant: commands.Applicant[Any]) -> Iterator[None]:
+        """Count an applicant that is refused, and names the endpoint of another agent."""
         try:
             yield
         except (commands.Rejected, ProtocolError):
@@ -195,7 +203,7 @@ class Admission:
             raise
 
     def _owner(self, meta: m.PlayerMeta | m.RefereeMeta) -> str:
-        """The agent at an endpoint, or an empty text."""
+        """The id of the agent at an endpoint, or an empty string."""
         return commands.endpoint_owner(self._ledger.league, meta.contact_endpoint) or ""
 
     def _admit_player(self, applicant: commands.Applicant[m.PlayerMeta], peer: Peer) -> str:
@@ -206,12 +214,12 @@ class Admission:
         return player_id
 
     @asynccontextmanager
-    async def _checking(self, applicant: commands.Applicant[Any], peer: Peer) -> AsyncIterator[None]:
-        """Count an applicant whose endpoint is being called. Raises ProtocolError if there are too many."""
+    async def _limit_checks(self, applicant: commands.Applicant[Any], peer: Peer) -> AsyncIterator[None]:
+        """Limit the endpoints that are called at the same time. Raises ProtocolError if there are too many."""
         agent = applicant.returning_id or applicant.seat
         try:
             if agent is None:
-                async with self._checking_stranger(address_block(peer.host)):
+                async with self._limit_unknown_checks(address_block(peer.host)):
                     yield
             else:
                 with self._checks_of_agents.one(agent):
@@ -220,8 +228,11 @@ class Admission:
             raise ProtocolError("E059", "Too many registrations are being checked: try again in 2 s.") from None
 
     @asynccontextmanager
-    async def _checking_stranger(self, address: str) -> AsyncIterator[None]:
-        """If there are too many, the oldest check ends: an endpoint that is there has answered long before."""
+    async def _limit_unknown_checks(self, address: str) -> AsyncIterator[None]:
+        """Limit the checks of applicants without token and seat code. If there are too many, the oldest check is ended.
+
+        An endpoint that can be reached would have answered long before.
+        """
         await in_a_task()
         of_address = [limit for limit, other in self._checks.items() if other == address]
         if len(of_address) >= MAX_CHECKS_PER_ADDRESS:
@@ -239,59 +250,64 @@ class Admission:
         del self._checks[limit]
         limit.reschedule(asyncio.get_running_loop().time())
 
-    def _count_return(self, agent_id: str) -> None:
-        """Raises ProtocolError if an agent registers too often."""
+    def _limit_returns(self, agent_id: str) -> None:
+        """Raises ProtocolError if a registered agent registers too often."""
         if self._ledger.league.agent(agent_id) is not None and (seconds := self._returns.take(agent_id)):
             raise ProtocolError("E059", f"{agent_id} has registered too often: try again in {max(seconds, 0.1):.1f} s.")
 
-    async def _settle_endpoint(self, role: Role, applicant: Any, peer: Peer) -> None:
-        """Withdraw a player that has registered with the endpoint of the applicant's own program.
+    async def _resolve_conflict(self, role: Role, applicant: Any, peer: Peer) -> None:
+        """Withdraw a player that has registered with an endpoint at which the applicant's own program listens.
 
-        Anybody can register any endpoint. A program of ours shows in its answer to a ping which registration it has
-        sent. So an applicant that is not there takes nobody's endpoint away.
+        Any applicant can name any endpoint. But a program of leaguekit shows in its answer to a ping which registration
+        it has sent. So an applicant can take over an endpoint only if its program really listens there.
         """
         league = self._ledger.league
         holder = commands.contested_owner(league, applicant, role, self._now())
-        if holder is None or self._contests.take(address_block(peer.host)):
+        if holder is None or self._conflicts.take(address_block(peer.host)):
             return
-        # Where the holder is called: the applicant's own address may lead to another program.
+        # The URL at which the holder is called. The applicant's own URL may lead to another program.
         url = league.players[holder].meta.contact_endpoint
         mark = mark_of(applicant.conversation_id, applicant.timestamp)
-        async with self._checking(applicant, peer):
+        async with self._limit_checks(applicant, peer):
             try:
-                is_there = shows_mark(await reachable(self._caller(applicant), url, SECONDS), mark)
+                is_own_program = shows_mark(await reachable(self._caller(applicant), url, PING_SECONDS), mark)
             except (CallFailed, CallerLate):
-                is_there = False
+                is_own_program = False
         if commands.contested_owner(league, applicant, role, self._now()) != holder:
             return
         name = applicant.meta.display_name
-        if not is_there:
-            if holder not in self._noted:
-                # Once for each: a flood of requests must not become one of lines.
-                self._noted.add(holder)
+        if not is_own_program:
+            if holder not in self._logged_conflicts:
+                # This is logged once per player, so that many requests do not fill the log.
+                self._logged_conflicts.add(holder)
                 log.warning("%s is refused: %s has registered with its endpoint %s before", name, holder, url)
             return
         reason = f"the program at its endpoint is that of {name!r}"
         self._ledger.record(commands.withdraw(league, holder, reason, self._now()))
         log.warning("%s is withdrawn: %s", holder, reason)
 
-    async def _asked(self, role: Role, applicant: commands.Applicant[Any], peer: Peer) -> commands.Applicant[Any]:
-        """An applicant that was called, with what it says. Raises Rejected if it cannot be."""
+    async def _check_endpoint(
+        self, role: Role, applicant: commands.Applicant[Any], peer: Peer
+    ) -> commands.Applicant[Any]:
+        """Call the endpoint of an applicant. Returns the applicant with the id that the endpoint claims to have.
+
+        Raises Rejected if the endpoint cannot be called, or may not be.
+        """
         url, settings = applicant.meta.contact_endpoint, self._ledger.league.settings
         check_address(role, url, peer)
         check_allowed(self._world.policy, role, url)
         if role == "player" and settings.profile == "open":
-            # Many open their port only when they have the answer: who is there is looked at before the start.
+            # Many players open their port only after the answer. They are called before the start instead.
             return applicant
-        says = await check_reachable(self._caller(applicant), role, url, settings.league_id)
-        return applicant._replace(claimed_id=says)
+        claimed_id = await check_reachable(self._caller(applicant), role, url, settings.league_id)
+        return applicant._replace(claimed_id=claimed_id)
 
     def _caller(self, applicant: commands.Applicant[Any]) -> Caller:
         is_known = applicant.returning_id is not None or applicant.seat is not None
         return self._world.caller if is_known else self._world.applicants_caller or self._world.caller
 
     def _is_local(self, peer: Peer) -> bool:
-        """Whether a caller is on this machine, and the manager is there for this machine only."""
+        """Whether a caller is on this machine, and the manager listens for this machine only."""
         listens_at = urlsplit(self._endpoint).hostname or ""
         return all(is_loopback(host) for host in (peer.host, peer.server[0], listens_at))
 
@@ -300,31 +316,34 @@ class Admission:
         grants = self._grant_ids or self._ledger.league.settings.profile == "open"
         if not (grants and valid(PlayerId, wanted)):
             return None
-        # P090 could be taken for P90, and nobody is P00.
+        # P090 could be mistaken for P90, and P00 is not a player.
         number = int(wanted[1:])
         return wanted if number and wanted == ids.player_id(number) else None
 
-    def _token(
+    def _issue_token(
         self, agent_id: str, applicant: commands.Applicant[Any], request: m.Request
     ) -> tuple[str, dict[str, bytes]]:
-        # Who comes back with its token keeps it: then an answer that is lost locks nobody out, and what was derived
-        # for a match in play still holds.
+        # An agent that registers again with its token keeps it. Then a lost answer does not lock it out, and the tokens
+        # that were derived from it for a match in play stay valid.
         kept = request.auth_token if applicant.returning_id == agent_id else UNSET
-        token = kept or self._given_before(agent_id, request)
+        token = kept or self._issued_before(agent_id, request)
         token = token or tokens.new_token(agent_id, self._world.entropy(tokens.ENTROPY_BYTES))
-        self._given[agent_id] = _Given(request.conversation_id, request.timestamp, token)
+        self._issued[agent_id] = _IssuedToken(request.conversation_id, request.timestamp, token)
         return token, {"verifier": tokens.verifier(token), "key": tokens.signing_key(token)}
 
-    def _given_before(self, agent_id: str, request: m.Request) -> str | None:
-        """The token that the answer to the same request had: of two answers, who knows which arrives?"""
-        given, agent = self._given.get(agent_id), self._ledger.league.agent(agent_id)
-        if given is None or agent is None or given[:2] != (request.conversation_id, request.timestamp):
+    def _issued_before(self, agent_id: str, request: m.Request) -> str | None:
+        """The token in an earlier answer to the same request, or None.
+
+        Either answer may be lost, so both must have the same token.
+        """
+        issued, agent = self._issued.get(agent_id), self._ledger.league.agent(agent_id)
+        if issued is None or agent is None or issued[:2] != (request.conversation_id, request.timestamp):
             return None
-        # One that is void stays so.
-        return given.token if agent.registered.verifier == tokens.verifier(given.token).hex() else None
+        # A token that was voided since then stays void.
+        return issued.token if agent.registered.verifier == tokens.verifier(issued.token).hex() else None
 
     def _now(self) -> str:
-        return times.format_timestamp(self._world.now())
+        return self._world.timestamp()
 
     def _echo(self, request: m.Request) -> m.Envelope:
         return m.envelope(MANAGER, self._world.now(), request.conversation_id)

@@ -1,4 +1,4 @@
-"""Matches in the hands of referees: handed over, watched, and taken back when the referee is lost or takes too long."""
+"""Sends matches to their referees, pings the referees, and voids the attempts of those that are lost or too slow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.returning_agents import ReturningAgents
 from leaguekit.match.draw import match_seed
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.rpc import RpcRefusal
@@ -26,44 +26,47 @@ from leaguekit.transport.base import CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
-PING_EVERY = 2.0
+PING_PAUSE_SECONDS = 2.0
 PING_SECONDS = 2.0
-PINGS_MISSED = 3
-# How often a referee refuses a match until another gets it, and how much of its reason is written down.
+MAX_MISSED_PINGS = 3
+# How often a referee may refuse a match before another referee gets it.
 MAX_REFUSALS = 5
-MAX_REASON = 200
-# What a referee may need beyond its players' limits: its own calls and reports.
-REFEREE_SLACK = 20.0
+# The maximum length of its reason in the log.
+MAX_REASON_CHARS = 200
+# The time that a referee may need in addition to the time limits of its players, for its own calls and reports.
+REFEREE_SLACK_SECONDS = 20.0
 
 
 class Assignments:
-    """The matches in play. Everything sent waits until what it depends on is written down."""
+    """The matches in play. An assignment is sent only when the events that it depends on are written."""
 
-    def __init__(self, world: World, ledger: Ledger, recipient: RecipientLookup, attendance: ReturningAgents) -> None:
+    def __init__(
+        self, world: World, ledger: Ledger, find_recipient: RecipientLookup, returning: ReturningAgents
+    ) -> None:
         self._world = world
         self._ledger = ledger
-        self._recipient = recipient
-        self._attendance = attendance
-        # Since when this process has known an attempt in play. Not by the wall clock, which may be set, and goes on
-        # while the manager is down.
-        self._since: dict[tuple[str, int, int], float] = {}
+        self._find_recipient = find_recipient
+        self._returning = returning
+        # When this process first saw an attempt in play, by the loop's time. The wall clock cannot be used: it may be
+        # set, and it goes on while the manager is stopped.
+        self._seen_since: dict[tuple[str, int, int], float] = {}
 
     async def send_assignment(self, match_id: str) -> None:
-        """Give a match to its referee, until the referee has it or the attempt is void.
+        """Send a match to its referee, again and again until the referee accepts it or the attempt is void.
 
-        One that begins on the announcement is not called: it has the match since then.
+        A referee that begins on the announcement is not called: the announcement has given it the match.
 
-        A referee that has it already goes on, one that has ruled delivers that, and one that has forgotten it plays it
-        anew: it is the same attempt, with the same draw.
+        A repetition does no harm. A referee that plays the match continues. A referee that has ruled delivers its
+        ruling. A referee that has forgotten the match plays it again: it is the same attempt, with the same draw.
         """
         match = self._ledger.league.matches[match_id]
         attempt, referee_id = match.attempt, match.referee_id or ""
         if self._ledger.league.referees[referee_id].shows_own_token:
             return
-        await self._attendance.there(referee_id, *match.players)
+        await self._returning.wait_for(referee_id, *match.players)
         refusals = 0
         while match.in_play and match.attempt == attempt:
-            recipient = self._recipient(referee_id)
+            recipient = self._find_recipient(referee_id)
             if recipient is None:
                 return
             assignment = self._assignment(match, recipient.token)
@@ -71,35 +74,35 @@ class Assignments:
             try:
                 ack = await ask(self._world.caller, recipient.url, assignment, m.MatchAssignmentAck)
             except (CallFailed, CallerLate):
-                # Whether the referee is gone is for those who watch it to say.
-                await asyncio.sleep(PING_EVERY)
+                # ``watch`` decides whether the referee is lost.
+                await asyncio.sleep(PING_PAUSE_SECONDS)
                 continue
             except (RpcRefusal, ProtocolError) as error:
                 if isinstance(error, RpcRefusal) and (passes(error) or cause_of(error) in ("E011", "E012")):
-                    # It is starting again, and does not know its manager yet.
-                    await asyncio.sleep(PING_EVERY)
+                    # The referee is starting again, and does not know its manager yet.
+                    await asyncio.sleep(PING_PAUSE_SECONDS)
                     continue
                 self._void(match, attempt, f"{referee_id} refused the assignment: {error}")
                 return
             if ack.status == "ACCEPTED":
                 return
-            # It may still be busy with a match that the manager has ended; in time it is free, or overdue.
+            # It may still play a match that the manager has ended. Later it accepts this one, or is overdue.
             log.warning("%s did not take %s: %s", referee_id, match_id, ack.reason)
             refusals += 1
             if refusals >= MAX_REFUSALS and len(available_referees(self._ledger.league)) > 1:
-                self._void(match, attempt, f"{referee_id} did not take it: {str(ack.reason)[:MAX_REASON]}")
+                self._void(match, attempt, f"{referee_id} did not take it: {str(ack.reason)[:MAX_REASON_CHARS]}")
                 return
-            await asyncio.sleep(PING_EVERY)
+            await asyncio.sleep(PING_PAUSE_SECONDS)
 
     async def watch(self) -> None:
-        """Ping the referees that have matches in hand, or are lost, and void what takes longer than it can."""
+        """Ping the referees that have matches or are lost. Void attempts that take longer than a match can take."""
         missed: dict[str, int] = {}
         while True:
-            await asyncio.sleep(PING_EVERY)
+            await asyncio.sleep(PING_PAUSE_SECONDS)
             watched = [
                 one
                 for one in self._ledger.league.referees.values()
-                if (one.assigned_matches or one.lost) and not self._attendance.expects(one.id)
+                if (one.assigned_matches or one.lost) and not self._returning.is_expected(one.id)
             ]
             alive = await asyncio.gather(*(self._answers(referee.id) for referee in watched))
             missed = {
@@ -110,32 +113,32 @@ class Assignments:
                 if answered and referee.lost:
                     log.info("%s is back", referee.id)
                     self._ledger.record(commands.referee_returned(self._ledger.league, referee.id, self._now()))
-                elif missed[referee.id] >= PINGS_MISSED and not referee.lost:
-                    reason = f"{referee.id} left {PINGS_MISSED} pings unanswered"
+                elif missed[referee.id] >= MAX_MISSED_PINGS and not referee.lost:
+                    reason = f"{referee.id} left {MAX_MISSED_PINGS} pings unanswered"
                     log.warning("%s; its matches are assigned again", reason)
                     self._ledger.record(commands.referee_lost(self._ledger.league, referee.id, reason, self._now()))
             self._void_overdue()
 
     async def _answers(self, referee_id: str) -> bool:
-        recipient = self._recipient(referee_id)
+        recipient = self._find_recipient(referee_id)
         return recipient is not None and await is_there(self._world.caller, recipient.url, referee_id, PING_SECONDS)
 
     def _void_overdue(self) -> None:
         league = self._ledger.league
         limit = max_match_seconds(league.settings.time_limits, game(league.settings.game_type).max_turns)
         now = asyncio.get_running_loop().time()
-        # A referee that begins on the announcement has more matches than it plays at once: each that it ends gives the
-        # others new time.
+        # A referee that begins on the announcement has more matches than it can play at the same time. So the number of
+        # its matches is part of the key: each match that it ends restarts the time of the others.
         in_play = {
             (name, league.matches[name].attempt, len(referee.assigned_matches) if referee.shows_own_token else 0): name
             for referee in league.referees.values()
             for name in referee.assigned_matches
         }
-        self._since = {key: self._since.get(key, now) for key in in_play}
+        self._seen_since = {key: self._seen_since.get(key, now) for key in in_play}
         for key, name in in_play.items():
-            match, since = league.matches[name], now - self._since[key]
-            if since > limit:
-                reason = f"{match.referee_id} has had it for {since:.0f} s, longer than a match can take"
+            match, seconds = league.matches[name], now - self._seen_since[key]
+            if seconds > limit:
+                reason = f"{match.referee_id} has had it for {seconds:.0f} s, longer than a match can take"
                 self._void(match, match.attempt, reason)
 
     def _void(self, match: Match, attempt: int, reason: str) -> None:
@@ -156,15 +159,15 @@ class Assignments:
             attempt=match.attempt,
             match_seed=seed.hex(),
             time_limits=settings.time_limits,
-            player_A=self._assigned(match.a, match),
-            player_B=self._assigned(match.b, match),
+            player_A=self._assigned_player(match.a, match),
+            player_B=self._assigned_player(match.b, match),
             profile=UNSET if settings.profile == "spec" else settings.profile,
         )
 
-    def _assigned(self, player_id: str, match: Match) -> m.AssignedPlayer:
+    def _assigned_player(self, player_id: str, match: Match) -> m.AssignedPlayer:
         league = self._ledger.league
         player = league.players[player_id]
-        purpose = (player.key, league.settings.league_id, match.id, match.attempt, match.referee_id or "")
+        scope = (player.key, league.settings.league_id, match.id, match.attempt, match.referee_id or "")
         return m.AssignedPlayer(
             player_id=player_id,
             endpoint=player.meta.contact_endpoint,
@@ -172,21 +175,21 @@ class Assignments:
             record=queries.own_record(league, player_id),
             display_name=player.meta.display_name,
             form=player.form or UNSET,
-            shown_token=tokens.referee_to_player(*purpose),
-            expected_token=tokens.player_to_referee(*purpose),
+            shown_token=tokens.referee_to_player(*scope),
+            expected_token=tokens.player_to_referee(*scope),
             verifier=player.registered.verifier,
         )
 
     def _now(self) -> str:
-        return times.format_timestamp(self._world.now())
+        return self._world.timestamp()
 
 
 def max_match_seconds(limits: m.TimeLimits, turns: int) -> float:
-    """How long a match can take when every call is answered at the last moment of its last retry."""
-    waits = sum(
+    """The duration of a match in which every call is answered at the last moment of its last retry."""
+    pauses = sum(
         limits.retry_seconds * (2**retry if limits.backoff == "exponential" else 1)
         for retry in range(limits.max_retries)
     )
     tries = limits.max_retries + 1
-    join, choice = limits.join_seconds * tries + waits, limits.choice_seconds * tries + waits
-    return join + turns * choice + limits.game_over_seconds + REFEREE_SLACK
+    join, choice = limits.join_seconds * tries + pauses, limits.choice_seconds * tries + pauses
+    return join + turns * choice + limits.game_over_seconds + REFEREE_SLACK_SECONDS

@@ -1,9 +1,11 @@
-"""Broadcasts: what the manager tells everybody, each agent at its own pace, so that a slow one holds up nobody else.
+"""Broadcasts: messages that the manager sends to all agents. A slow agent does not delay the others.
 
-Each agent has a queue. Its messages are sent in the order in which they were given, one after the other: the next one
-is sent when the one before was answered or given up. Within a round, a standings update that waits is replaced by a
-newer one, and one per second is sent at most. Any HTTP answer is delivery, only failed connections are tried again, and
-one that is suspended or has left is told of nothing but the league's end; who has left, only once.
+Each agent has a queue. Its messages are sent in the order in which they were added, one after the other: the next
+message is sent when the one before was answered, or was given up. Within a round, a standings update that waits is
+replaced by a newer one. At most one standings update per second is sent.
+
+Every HTTP answer counts as delivery. Only failed connections are tried again. An agent that is suspended or has left
+gets only the message that the league has ended. An agent that has left gets it only once.
 """
 
 from __future__ import annotations
@@ -25,170 +27,175 @@ from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpA
 
 log = logging.getLogger(__name__)
 
-SECONDS = 10.0
+ANSWER_SECONDS = 10.0
 STANDINGS_PAUSE_SECONDS = 1.0
-RETRIES = 3
-RETRY_SECONDS = 2.0
-# Of a request, what follows the last field of its message.
-_CLOSING = b'},"id":%d}'
+MAX_RETRIES = 3
+RETRY_PAUSE_SECONDS = 2.0
+# The end of a request, after the last field of its message.
+_REQUEST_END = b'},"id":%d}'
 
 
 class EncodedMessage:
-    """A message encoded once for everybody: each receiver's own token is put in at its end, if it is shown one."""
+    """A message that is encoded once for all agents. The token for each agent is added at the end of it."""
 
-    __slots__ = ("_body", "_opening", "kind", "method")
+    __slots__ = ("_body", "_request_start", "kind", "method")
 
     def __init__(self, method: str, kind: str, body: bytes) -> None:
         self.method = method
         self.kind = kind
         self._body = body
-        # The whole request as far as it is the same for everybody: a table of 100 is not to be copied three times.
-        self._opening = request(method, body, 0).removesuffix(_CLOSING % 0)
+        # The part of the request that is the same for all agents. A large table must not be copied three times.
+        self._request_start = request(method, body, 0).removesuffix(_REQUEST_END % 0)
 
-    def addressed(self, token: str | None) -> bytes:
+    def params(self, token: str | None) -> bytes:
+        """The params of the request, with a token if there is one."""
         if token is None:
             return self._body
         return b'%b,"auth_token":"%b"}' % (self._body[:-1], token.encode())
 
     def request(self, token: str | None, call_id: int) -> bytes:
-        """The request that carries it."""
+        """The whole JSON-RPC request, with a token if there is one."""
         if token is None:
-            return self._opening + _CLOSING % call_id
-        return b'%b,"auth_token":"%b"%b' % (self._opening, token.encode(), _CLOSING % call_id)
+            return self._request_start + _REQUEST_END % call_id
+        return b'%b,"auth_token":"%b"%b' % (self._request_start, token.encode(), _REQUEST_END % call_id)
 
 
 def encode_message(message: Message) -> EncodedMessage:
     return EncodedMessage(BY_REQUEST[type(message)].name, message_type(message), encode(message))
 
 
-# Writes a request from its method, its params and its id.
-Writer = Callable[[str, bytes, int], bytes]
+# Encodes a request from its method, its params and its id.
+RequestEncoder = Callable[[str, bytes, int], bytes]
 
 
 class Recipient(NamedTuple):
-    """Where an agent listens, what the manager shows it, and whether it is out.
+    """Where an agent listens, which token the manager shows it, and whether it has left the league.
 
-    ``write`` is how a request to it is written, if it needs another form than everybody; ``answered`` is then called
-    with each answer.
+    An agent that needs requests in another form has an ``encode_request``. Its ``on_answer`` is called with each of its
+    answers.
     """
 
     url: str
     token: str
-    write: Writer | None = None
-    answered: Callable[[HttpAnswer], None] | None = None
+    encode_request: RequestEncoder | None = None
+    on_answer: Callable[[HttpAnswer], None] | None = None
     has_left: bool = False
 
 
-# The recipient of an id; None for one that is nowhere any more.
+# Finds the recipient with an id. Returns None for an agent that listens nowhere any more.
 RecipientLookup = Callable[[str], Recipient | None]
 
 
 @dataclass(slots=True)
 class _Outbox:
-    # Each with the future of ``tell``; standings have none.
+    """The messages that wait for one agent."""
+
+    # Each message with the future of ``send``. Standings have no future.
     waiting: deque[tuple[EncodedMessage, asyncio.Future[bool] | None]] = field(default_factory=deque)
-    # The update that waits for its second.
+    # The standings update that waits until the pause after the last one is over.
     standings: EncodedMessage | None = None
     next_standings_at: float = 0.0
     worker: asyncio.Task[None] | None = None
-    # Ends the pause between two standings updates, when there is something else to send or nothing any more.
-    hurry: asyncio.Event = field(default_factory=asyncio.Event)
+    # Ends the pause between two standings updates early: another message waits, or the update was dropped.
+    end_pause: asyncio.Event = field(default_factory=asyncio.Event)
 
     def queue_standings(self) -> None:
-        """Let them wait for nothing but what was decided before."""
+        """End the pause of the standings update: it now waits only for the messages before it."""
         if self.standings is not None:
             self.waiting.append((self.standings, None))
             self.standings = None
 
 
 class Broadcasts:
-    """The outboxes of all agents. ``heard`` is told of each agent's answer (0) or failures (how many).
+    """The outboxes of all agents.
 
-    ``there`` waits for an agent that is not to be called yet.
+    ``on_outcome`` is called with an agent and its number of new failures, which is 0 after an answer.
+    ``wait_until_back`` waits for an agent that must not be called yet.
     """
 
     def __init__(
         self,
         world: World,
-        recipient: RecipientLookup,
+        find_recipient: RecipientLookup,
         is_suspended: Callable[[str], bool],
-        heard: Callable[[str, int], None],
-        there: Callable[[str], Awaitable[None]],
+        on_outcome: Callable[[str, int], None],
+        wait_until_back: Callable[[str], Awaitable[None]],
     ) -> None:
         self._world = world
-        self._recipient = recipient
+        self._find_recipient = find_recipient
         self._is_suspended = is_suspended
-        self._heard = heard
-        self._there = there
+        self._on_outcome = on_outcome
+        self._wait_until_back = wait_until_back
         self._outboxes: defaultdict[str, _Outbox] = defaultdict(_Outbox)
-        # Agents that do not know the token scheme and have taken a message without a token after refusing it with one.
+        # Agents that do not know the token scheme: they refused a message with a token, and accepted it without one.
         self._without_token: set[str] = set()
 
-    def standings(self, agent_id: str, message: EncodedMessage, *, closing: bool) -> None:
-        """Tell of new standings; those that close a round are not held back, and stay in their order."""
+    def send_standings(self, agent_id: str, message: EncodedMessage, *, closing: bool) -> None:
+        """Send new standings. Those that close a round are sent without a pause, and are never replaced."""
         box = self._outboxes[agent_id]
         if closing:
             box.standings = None
             box.waiting.append((message, None))
-            box.hurry.set()
+            box.end_pause.set()
         else:
             box.standings = message
-        self._work(agent_id, box)
+        self._start_worker(agent_id, box)
 
-    def tell(self, agent_id: str, message: EncodedMessage) -> asyncio.Future[bool]:
-        """Send after everything that was decided before; the result is whether the agent has answered."""
+    def send(self, agent_id: str, message: EncodedMessage) -> asyncio.Future[bool]:
+        """Send a message after all earlier ones. The future's result is whether the agent has answered."""
         box = self._outboxes[agent_id]
         if box.standings is not None:
             box.queue_standings()
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         box.waiting.append((message, done))
-        box.hurry.set()
-        self._work(agent_id, box)
+        box.end_pause.set()
+        self._start_worker(agent_id, box)
         return done
 
     async def send_final(self, agent_id: str, message: EncodedMessage) -> bool:
-        """Send when nothing else is under way to that agent any more; False if it may be worth trying later."""
+        """Send a message after all others to that agent. Returns False if another try later may succeed."""
         box = self._outboxes[agent_id]
         box.standings = None
-        box.hurry.set()
+        box.end_pause.set()
         while box.worker is not None:
             await asyncio.wait([box.worker])
-        return await self._send(agent_id, message, last=True) is not False
+        return await self._deliver(agent_id, message, last=True) is not False
 
     def close(self) -> None:
         for box in self._outboxes.values():
             if box.worker is not None:
                 box.worker.cancel()
 
-    def _work(self, agent_id: str, box: _Outbox) -> None:
+    def _start_worker(self, agent_id: str, box: _Outbox) -> None:
         if box.worker is None:
-            box.worker = asyncio.create_task(self._empty(agent_id, box))
+            box.worker = asyncio.create_task(self._send_waiting(agent_id, box))
 
-    async def _empty(self, agent_id: str, box: _Outbox) -> None:
+    async def _send_waiting(self, agent_id: str, box: _Outbox) -> None:
         loop = asyncio.get_running_loop()
         try:
             while box.waiting or box.standings is not None:
                 if not box.waiting:
-                    if (pause := box.next_standings_at - loop.time()) > 0 and await _hurried(box, pause):
+                    if (pause := box.next_standings_at - loop.time()) > 0 and await _pause_ended_early(box, pause):
                         continue
                     box.next_standings_at = loop.time() + STANDINGS_PAUSE_SECONDS
                     box.queue_standings()
                     continue
                 message, done = box.waiting.popleft()
-                answered = await self._send(agent_id, message)
+                answered = await self._deliver(agent_id, message)
                 if done is not None:
                     done.set_result(answered is True)
         finally:
             box.worker = None
 
-    async def _send(self, agent_id: str, message: EncodedMessage, *, last: bool = False) -> bool | None:
-        """Send, and again after a failed connection.
+    async def _deliver(self, agent_id: str, message: EncodedMessage, *, last: bool = False) -> bool | None:
+        """Send a message, and try again after a failed connection.
 
-        True if the agent has answered, None if it is not to be told, False if it may be worth trying later.
+        Returns True if the agent has answered, None if it must not get the message, and False if another try later may
+        succeed.
         """
-        await self._there(agent_id)
-        for retry in range(RETRIES + 1):
-            recipient = self._recipient(agent_id)
+        await self._wait_until_back(agent_id)
+        for retry in range(MAX_RETRIES + 1):
+            recipient = self._find_recipient(agent_id)
             if recipient is None or ((recipient.has_left or self._is_suspended(agent_id)) and not last):
                 return None
             try:
@@ -196,7 +203,7 @@ class Broadcasts:
             except CallerUnable as error:
                 log.warning("%s was not delivered to %s: %s", message.kind, agent_id, error)
             except CallerLate:
-                # Our own lateness says nothing about the agent, and a broadcast is best effort.
+                # The delay was on this machine, so the agent is not at fault. A broadcast is best effort.
                 return False
             except CallFailed as error:
                 log.warning(
@@ -208,48 +215,50 @@ class Broadcasts:
                 )
                 if recipient.has_left:
                     return None
-                self._heard(agent_id, 1)
-                # Nobody may wait for one that this has suspended.
+                self._on_outcome(agent_id, 1)
+                # If this failure has suspended the agent, nothing may wait for it any longer.
                 if isinstance(error, TimedOut) or (self._is_suspended(agent_id) and not last):
                     return False
             else:
-                self._answered(agent_id, recipient, answer)
+                self._on_answer(agent_id, recipient, answer)
                 return recipient.has_left or not (last and is_not_known(answer.body))
-            if retry < RETRIES:
-                await asyncio.sleep(RETRY_SECONDS)
+            if retry < MAX_RETRIES:
+                await asyncio.sleep(RETRY_PAUSE_SECONDS)
         return False
 
-    def _answered(self, agent_id: str, recipient: Recipient, answer: HttpAnswer) -> None:
-        self._heard(agent_id, 0)
-        if recipient.answered is not None:
-            recipient.answered(answer)
+    def _on_answer(self, agent_id: str, recipient: Recipient, answer: HttpAnswer) -> None:
+        self._on_outcome(agent_id, 0)
+        if recipient.on_answer is not None:
+            recipient.on_answer(answer)
 
     async def _post(self, agent_id: str, message: EncodedMessage, recipient: Recipient) -> HttpAnswer:
-        """Post a message; once more without a token if the agent refuses the token.
+        """Post a message. If the agent refuses the token, post it once more without a token.
 
-        Document 001 lets a player refuse a token that is not its own, and shows no token in the manager's messages.
+        Document 001 has no token in the manager's messages, and a player may refuse a token that is not its own.
         """
         token = None if agent_id in self._without_token else recipient.token
-        answer = await self._world.caller.post(recipient.url, _written(message, recipient, token), SECONDS, MAX_OF_ANY)
+        body = _encode_request(message, recipient, token)
+        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_OF_ANY)
         if token is None or b'"error"' not in answer.body or not refuses_token(answer.body):
             return answer
-        answer = await self._world.caller.post(recipient.url, _written(message, recipient, None), SECONDS, MAX_OF_ANY)
+        body = _encode_request(message, recipient, None)
+        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_OF_ANY)
         if not (refuses_token(answer.body) or is_not_known(answer.body)):
             self._without_token.add(agent_id)
         return answer
 
 
-def _written(message: EncodedMessage, recipient: Recipient, token: str | None) -> bytes:
-    if recipient.write is None:
+def _encode_request(message: EncodedMessage, recipient: Recipient, token: str | None) -> bytes:
+    if recipient.encode_request is None:
         return message.request(token, next_id())
-    return recipient.write(message.method, message.addressed(token), next_id())
+    return recipient.encode_request(message.method, message.params(token), next_id())
 
 
-async def _hurried(box: _Outbox, seconds: float) -> bool:
-    """Wait so long, or until there is something else to do; whether there is."""
-    box.hurry.clear()
+async def _pause_ended_early(box: _Outbox, seconds: float) -> bool:
+    """Wait for a number of seconds, or until the pause is ended early. Returns whether it was."""
+    box.end_pause.clear()
     try:
-        await asyncio.wait_for(box.hurry.wait(), seconds)
+        await asyncio.wait_for(box.end_pause.wait(), seconds)
     except TimeoutError:
         return False
     return True

@@ -1,9 +1,10 @@
-"""The manager's memory: the league's state, and the log that it is the fold of.
+"""The ledger: the state of the league, and the log of the events from which it is computed.
 
-What is decided is folded at once, in order, and written down; whatever depends on it and leaves the process waits until
-it is written. A failed write ends everything: the manager never carries on with a state that is ahead of the disk.
+New events are applied to the state at once, in order, and are then written to the log. Everything that depends on them
+and leaves the process waits until they are written. A failed write ends the manager: it never goes on with a state that
+is ahead of the disk.
 
-Now and then a snapshot of the state is kept beside the log, so that a start folds only what came after it.
+From time to time a snapshot of the state is stored beside the log, so that a start applies only the later events.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from leaguekit.store.base import EventLog, StoreError
 log = logging.getLogger(__name__)
 
 SNAPSHOT = "snapshot"
-# To fold so many takes less than a second. To save a league of 100,000 matches holds up everything else for 40 ms.
+# The number of events between two snapshots. A start applies this many events in less than a second. A snapshot of a
+# league with 100,000 matches blocks the process for 40 ms.
 SNAPSHOT_EVERY = 50_000
-# So many events of a long log are in memory at once.
+# The number of events that are read from the log at a time, so that a long log does not fill the memory.
 PAGE = 2_000
 
 
@@ -36,24 +38,25 @@ class Ledger:
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.league = League()
-        # Of the event folded last.
+        # The number of the last event that was applied.
         self.number = 0
         self.snapshot_every = SNAPSHOT_EVERY
+        # The number of the last event in the latest snapshot.
         self._saved = 0
         self._saving: asyncio.Task[None] | None = None
-        # Called with each event right after it was folded; what it sends must wait for ``settled``.
+        # Called with each event after it was applied. Before a listener sends anything, it must call ``wait_written``.
         self.listeners: list[Callable[[Event], None]] = []
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-        # How long it took from recording events until they were durable.
+        # The durations from ``record`` until the events were written.
         self.writes = Histogram()
-        # The write of what was recorded last.
+        # The latest write.
         self.latest: asyncio.Future[int] | None = None
 
     async def recover(self) -> int:
-        """Take the league up from the log, beginning with its snapshot if that is of use; how many events there are."""
+        """Restore the league from its snapshot and its log. Returns the number of events in the log."""
         await self._restore()
         if self._saved and not await self.log.read(self._saved - 1, 1):
-            log.warning("the snapshot is ahead of the log: all events are folded instead")
+            log.warning("the snapshot is ahead of the log: all events are applied instead")
             self.league, self._saved = League(), 0
         self.number = self._saved
         async for number, event in self.events_after(self._saved):
@@ -62,14 +65,14 @@ class Ledger:
         return self.number
 
     async def events_after(self, number: int) -> AsyncIterator[tuple[int, Event]]:
-        """What the log has after an event, each with its number."""
+        """The events in the log after a number, each with its own number."""
         while page := await self.log.read(number, PAGE):
             for one in page:
                 yield one.number, decode(one.event)
             number = page[-1].number
 
     async def created_at(self) -> str:
-        """When the league was created, which its first event tells."""
+        """The time at which the league was created, from its first event."""
         (first,) = await self.log.read(0, 1)
         return decode(first.event).at
 
@@ -78,16 +81,19 @@ class Ledger:
             try:
                 self.league, self._saved = restore(snapshot)
             except BadSnapshot as error:
-                log.warning("the snapshot is not used, all events are folded instead: %s", error)
+                log.warning("the snapshot is not used, all events are applied instead: %s", error)
 
     def record(self, events: Sequence[Event]) -> None:
-        """Fold events and hand them to the log. Nothing may happen between deciding on events and recording them."""
+        """Apply events to the league and write them to the log.
+
+        The caller must not await anything between deciding on events and recording them.
+        """
         if not events:
             return
         for event in events:
             self.league.apply(event)
         self.latest = self.log.append([encode(event) for event in events])
-        self.latest.add_done_callback(partial(self._written, perf_counter()))
+        self.latest.add_done_callback(partial(self._end_write, perf_counter()))
         if any(isinstance(event, (RoundCompleted, LeagueCompleted)) for event in events):
             self.latest.add_done_callback(lambda _append: self.log.checkpoint())
         self.number += len(events)
@@ -99,20 +105,20 @@ class Ledger:
                 listener(event)
 
     async def _save(self, snapshot: bytes) -> None:
-        """Keep a snapshot once the events in it are written."""
-        # Without it a start takes longer, and that is all; that the log cannot be written is heard of anyway.
+        """Store a snapshot once the events in it are written."""
+        # An error only means that the next start takes longer. If the log cannot be written, ``failed`` reports that.
         with contextlib.suppress(StoreError):
-            await self.settled()
+            await self.wait_written()
             await self.log.keep(SNAPSHOT, snapshot)
         self._saving = None
 
     async def close(self) -> None:
-        """Write what waits, and release the log."""
+        """Finish all writes, and close the log."""
         if self._saving is not None:
             await self._saving
         await self.log.close()
 
-    def _written(self, began: float, append: asyncio.Future[int]) -> None:
+    def _end_write(self, began: float, append: asyncio.Future[int]) -> None:
         if append.cancelled():
             return
         if (error := append.exception()) is None:
@@ -120,7 +126,7 @@ class Ledger:
         elif not self.failed.done():
             self.failed.set_result(error)
 
-    def is_settled(self) -> bool:
+    def is_written(self) -> bool:
         """Whether everything recorded so far is written. Raises StoreError if it cannot be."""
         if self.latest is None:
             return True
@@ -129,14 +135,15 @@ class Ledger:
         self.latest.result()
         return True
 
-    async def settled(self, upto: asyncio.Future[int] | None = None) -> None:
-        """Wait until everything recorded so far, or up to an earlier ``latest``, is written. Raises StoreError if not.
+    async def wait_written(self, upto: asyncio.Future[int] | None = None) -> None:
+        """Wait until everything recorded so far, or up to an earlier ``latest``, is written. Raises StoreError.
 
-        What leaves the process is made before this is called: afterwards the league may know more than the disk.
+        Make an answer before you call this, and send it afterwards. An answer that is made afterwards may depend on
+        newer events, which are not written yet.
         """
         if (write := upto or self.latest) is not None:
             if write.done():
                 write.result()
             else:
-                # Others wait for the same write: one that gives up must not take it from them.
+                # Others may wait for the same write. If this caller is cancelled, the write must go on.
                 await asyncio.shield(write)

@@ -1,6 +1,7 @@
-"""The League Manager: registers agents, keeps the table, and answers whoever asks.
+"""The League Manager: registers agents, keeps the table, and answers requests.
 
-This is its server side. What it does by itself (rounds, assignments, watching referees) is the ``runner``'s.
+This module answers requests. What the manager does without a request (rounds, assignments, pings of referees) is in
+``league_runner``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from leaguekit.manager.broadcasts import Recipient
 from leaguekit.manager.league_runner import LeagueRunner
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.metrics import Metrics
-from leaguekit.manager.operator import METHOD, Keep, Operator
+from leaguekit.manager.operator import METHOD, Operator, SaveSecret
 from leaguekit.manager.query_cache import QueryCache
 from leaguekit.manager.views import ManagerViews
 from leaguekit.protocol import messages as m
@@ -47,10 +48,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OfLeague = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
-# The number of attempts in a match that are void and not counted because only the referee had no connection to players.
+# Requests that need the token of a registered agent.
+AgentRequest = m.MatchResultReport | m.MatchProgress | m.MatchVoidReport | m.MatchTranscript | m.LeagueQuery
+# A void attempt is excused (not counted) if only the referee had no connection to players. These are the numbers of
+# excused attempts per match: with two silent players, and with one. One player may have hidden from the referee.
 MAX_EXCUSES = 10
-MAX_EXCUSES_OF_ONE = 1
+MAX_EXCUSES_OF_ONE_PLAYER = 1
 
 
 class Manager:
@@ -66,12 +69,12 @@ class Manager:
         *,
         grant_ids: bool = False,
         referee_code: str | None = None,
-        keep: Keep | None = None,
+        keep: SaveSecret | None = None,
         max_per_address: int = MAX_PER_ADDRESS,
     ) -> None:
-        """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is one
-        more code that lets referees in. ``keep`` puts a new admin token or referee code where its owner finds it.
-        ``max_per_address`` bounds the players that register from one address without a seat.
+        """``grant_ids`` gives a player the id that its ``sender`` asks for, if that is free. ``referee_code`` is an
+        additional code with which referees may register. ``keep`` saves a new admin token or referee code where its
+        owner finds it. ``max_per_address`` limits the players that register from one address without a seat.
         """
         self.world = world
         self.ledger = Ledger(log)
@@ -86,22 +89,22 @@ class Manager:
             referee_code=referee_code,
             max_per_address=max_per_address,
         )
-        self._answers = QueryCache(self.ledger)
-        self.meters = Metrics(world.now)
+        self._query_cache = QueryCache(self.ledger)
+        self.metrics = Metrics(world.now)
         self.refusal = manager_refusal(world.now, self._player_with)
-        self._open: OpenProfileAdapter | None = None
-        # As they were when they registered last.
+        self._open_profile: OpenProfileAdapter | None = None
+        # By agent: its last registration, and the recipient that was made from it.
         self._recipients: dict[str, tuple[PlayerRegistered | RefereeRegistered, Recipient]] = {}
-        # The matches that are played again because their referee alone had no answer.
+        # By match, the number of attempts that were excused (see MAX_EXCUSES).
         self._excused: Counter[str] = Counter()
         self.views = ManagerViews(world, self.ledger)
         self.runner = LeagueRunner(world, self.ledger, self.recipient)
         self._handlers: dict[type[m.Message], Callable[[Any, Peer], Awaitable[m.Message | Raw]]] = {
-            m.LeagueRegisterRequest: self._admission.player,
-            m.RefereeRegisterRequest: self._admission.referee,
-            m.MatchResultReport: self._report_result,
-            m.MatchProgress: self._report_progress,
-            m.MatchVoidReport: self._report_void,
+            m.LeagueRegisterRequest: self._admission.register_player,
+            m.RefereeRegisterRequest: self._admission.register_referee,
+            m.MatchResultReport: self._receive_result,
+            m.MatchProgress: self._receive_progress,
+            m.MatchVoidReport: self._receive_void,
             m.LeagueQuery: self._query,
         }
 
@@ -110,26 +113,27 @@ class Manager:
         return self._settings.league_id
 
     async def open(self) -> None:
-        """Take the league up where its log left it, or create it."""
+        """Restore the league from its log, or create it."""
         if not await self.ledger.recover():
             self.ledger.record(commands.create(self._settings, self._now()))
         self._settings = self.ledger.league.settings
         await self._admission.recover()
         if self._settings.profile == "open":
-            self._open_door()
+            self._enter_open_profile()
         await self.ledger.wait_written()
-        await self.views.begin()
+        await self.views.start()
 
-    def _open_door(self) -> None:
-        from leaguekit.manager.open_profile import OpenProfileAdapter  # noqa: PLC0415 - the spec profile does without
+    def _enter_open_profile(self) -> None:
+        from leaguekit.manager.open_profile import OpenProfileAdapter  # noqa: PLC0415 - the spec profile does not need it
 
-        self._open = OpenProfileAdapter(self.world, self.ledger, self._answer_spec, self.is_operator)
-        self.runner.before_start = self._open.find_unreachable_players
+        self._open_profile = OpenProfileAdapter(self.world, self.ledger, self._answer_spec, self.is_operator)
+        self.runner.before_start = self._open_profile.find_unreachable_players
 
     async def provide_referee_code(self, kept: str | None) -> str | None:
-        """The code that lets referees in: the one that was kept, or a new one if the league has none.
+        """Return the code with which referees may register. Create one if the league has none.
 
-        None if it has one that was not kept: it still holds, and the operator can set another.
+        ``kept`` is the code that an earlier process has saved. If it is not the league's code, the result is None: the
+        league's code is still valid, and the operator can replace it.
         """
         if self.ledger.league.referee_code is not None:
             return kept if self._admission.is_referee_code(kept) else None
@@ -139,11 +143,11 @@ class Manager:
         return code
 
     async def run(self) -> None:
-        """Conduct the league to its end. Raises StoreError if the log cannot be written."""
+        """Run the league to its end. Raises StoreError if the log cannot be written."""
         await self.runner.run()
 
     async def serve_forever(self) -> None:
-        """Go on answering when the league is over. Raises StoreError when the log cannot be written."""
+        """Go on answering after the end of the league. Raises StoreError when the log cannot be written."""
         raise await asyncio.shield(self.ledger.failed)
 
     async def close(self) -> None:
@@ -152,60 +156,61 @@ class Manager:
         await self.ledger.close()
 
     async def handle(self, body: bytes, peer: Peer) -> bytes | None:
-        """Answer a body, whatever it is."""
+        """Answer any body."""
         return await self.answer(RpcRequest(body), peer)
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
-        """Answer a request, whatever it is."""
-        return await (self._answer_spec if self._open is None else self._open.answer)(request, peer)
+        """Answer any request."""
+        return await (self._answer_spec if self._open_profile is None else self._open_profile.answer)(request, peer)
 
     async def _answer_spec(self, request: RpcRequest, peer: Peer) -> bytes | None:
         """Answer a request exactly as the documents say."""
         return await answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
 
     def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
-        self.meters.refuse(call if isinstance(call, Call) else None, error.code)
+        self.metrics.count_refusal(call if isinstance(call, Call) else None, error.code)
         return self.refusal(error, call)
 
     async def _call(self, call: Call, peer: Peer) -> Any:
-        """The result of a call. It is not given before the events that it depends on are written."""
+        """The result of a call. It is returned only when the events that it depends on are written."""
         began = perf_counter()
         result: Any
         if call.method == PING:
             result = {"status": "ok", "league_id": self.league_id}
         elif call.method == METHOD:
-            result = await self._operated(call)
+            result = await self._operate(call)
         else:
             _, message = read_call(call, "league_manager")
             result = await self._handlers[type(message)](message, peer)
             if not self.ledger.is_written():
                 await self.ledger.wait_written()
-        self.meters.took(call, result, perf_counter() - began)
+        self.metrics.count_result(call, result, perf_counter() - began)
         return result
 
-    async def _operated(self, call: Call) -> dict[str, Any]:
-        operated = self._operator.operate(self.ledger.league, call, self._now())
-        self.ledger.record(operated.events)
-        shown = operated.shown(self.ledger.league)
+    async def _operate(self, call: Call) -> dict[str, Any]:
+        operation = self._operator.operate(self.ledger.league, call, self._now())
+        self.ledger.record(operation.events)
+        result = operation.describe(self.ledger.league)
         await self.ledger.wait_written()
-        if "waits_for" in shown:
-            shown["waits_for"] += self.runner.waits_for
+        if "waits_for" in result:
+            result["waits_for"] += self.runner.waits_for
             if self.ledger.league.is_open and self.runner.start_at is not None:
-                shown["starts_at"] = self.runner.start_at
-        unreachable = {} if self._open is None else {"unreachable": self._open.unreachable}
-        return {**shown, **self.runner.course(), **unreachable}
+                result["starts_at"] = self.runner.start_at
+        unreachable = {} if self._open_profile is None else {"unreachable": self._open_profile.unreachable}
+        return {**result, **self.runner.play_status(), **unreachable}
 
-    async def _report_result(self, report: m.MatchResultReport, peer: Peer) -> m.Message:
+    async def _receive_result(self, report: m.MatchResultReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)
         if is_lost_by_silence(report.result):
-            return await self._report_silence(report, referee)
-        return await self._count(report, referee)
+            return await self._judge_silence(report, referee)
+        return await self._record_result(report, referee)
 
-    async def _report_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
+    async def _judge_silence(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
         """Count a loss of a player that did not answer, unless the network was at fault.
 
-        That is so if most players could not be reached at that time, or if players answer the manager to whom the
-        referee had no connection. A player alone is excused once in a match: it may have hidden from the referee.
+        The network was at fault if most players could not be reached at that time, or if the manager can reach the
+        players that the referee could not. A single silent player is excused only once per match, because it may have
+        hidden from the referee.
         """
         if (excuse := await self._excuse(report, referee)) is not None:
             reason, outage = excuse
@@ -214,48 +219,49 @@ class Manager:
                 league, report.match_id, attempt, reason, self._now(), referee_id=referee.id, outage=outage
             )
             self.ledger.record(events)
-            await self._refuse_later(ProtocolError("E050", f"That attempt at {report.match_id} is void: {reason}."))
-        return await self._count(report, referee)
+            error = ProtocolError("E050", f"That attempt at {report.match_id} is void: {reason}.")
+            await self._raise_when_written(error)
+        return await self._record_result(report, referee)
 
     async def _excuse(self, report: m.MatchResultReport, referee: Player | Referee) -> tuple[str, bool] | None:
-        """Why players that did not answer are not at fault, in words; None if they are.
+        """Find out why players that did not answer are not at fault. Returns None if they are.
 
-        With it, whether the attempt is not counted.
+        Returns a sentence, and whether the attempt is not counted.
         """
         outages, match = self.runner.outages, self.ledger.league.matches.get(report.match_id)
-        if await outages.touched(report.match_id):
-            return outages.latest, True
+        if await outages.has_affected(report.match_id):
+            return outages.latest_description, True
         if match is None or not match.in_play:
             return None
         silent = unconnected_players(report.result)
-        reached = await outages.reached(silent)
-        is_excused = self._excused[match.id] < (MAX_EXCUSES if len(silent) == 2 else MAX_EXCUSES_OF_ONE)
-        if not reached or (len(silent) == 1 and not is_excused):
+        reachable = await outages.find_reachable(silent)
+        is_excused = self._excused[match.id] < (MAX_EXCUSES if len(silent) == 2 else MAX_EXCUSES_OF_ONE_PLAYER)
+        if not reachable or (len(silent) == 1 and not is_excused):
             return None
         self._excused[match.id] += 1
-        return f"{referee.id} had no connection to {' and '.join(reached)}, and the manager had one", is_excused
+        return f"{referee.id} had no connection to {' and '.join(reachable)}, and the manager had one", is_excused
 
-    async def _count(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
+    async def _record_result(self, report: m.MatchResultReport, referee: Player | Referee) -> m.Message:
         league = self.ledger.league
         try:
-            misunderstood = () if self._open is None else self._open.misunderstood
+            misunderstood = () if self._open_profile is None else self._open_profile.misunderstood
             events = commands.record_result(league, report, referee.id, self._now(), misunderstood=misunderstood)
             self.ledger.record(events)
         except ProtocolError as error:
             log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
             if error.code == "E054":
                 self.ledger.record(commands.flag_second_report(league, report, referee.id, self._now()))
-                await self._refuse_later(error)
+                await self._raise_when_written(error)
             raise
         return m.MatchResultAck(
             **self._echo(report), status="ACCEPTED", match_id=report.match_id, round_id=report.round_id
         )
 
-    async def _refuse_later(self, error: ProtocolError) -> NoReturn:
+    async def _raise_when_written(self, error: ProtocolError) -> NoReturn:
         await self.ledger.wait_written()
         raise error
 
-    async def _report_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
+    async def _receive_progress(self, report: m.MatchProgress, peer: Peer) -> m.MatchProgressAck:
         referee = self._sender(report, peer, Referee)
         match = self.ledger.league.matches.get(report.match_id)
         if match is None or not match.in_play or (referee.id, report.attempt) != (match.referee_id, match.attempt):
@@ -263,41 +269,43 @@ class Manager:
         self.runner.progress[report.match_id] = report
         return m.MatchProgressAck(**self._echo(report), status="ACKNOWLEDGED", match_id=report.match_id)
 
-    async def _report_void(self, report: m.MatchVoidReport, peer: Peer) -> m.Message:
+    async def _receive_void(self, report: m.MatchVoidReport, peer: Peer) -> m.Message:
         referee = self._sender(report, peer, Referee)
         if report.could_not_call is UNSET:
             return self._void(report, referee, outage=False)
-        return await self._report_unable(report, referee, report.could_not_call)
+        return await self._judge_unable_referee(report, referee, report.could_not_call)
 
-    async def _report_unable(
+    async def _judge_unable_referee(
         self, report: m.MatchVoidReport, referee: Player | Referee, player_id: str
     ) -> m.MatchVoidAck:
-        """Judge who is at fault when a referee could not call a player: the player if the manager cannot either.
+        """Judge who is at fault when a referee could not call a player.
 
-        The attempt is not counted if it is the referee; but if there were moves it is, or a player could go back from a
-        lost game as often as it wants to.
+        The player is at fault if the manager cannot call it either. Otherwise the referee is at fault, and the attempt
+        is not counted. But an attempt with moves is always counted, because a player could otherwise leave a lost game
+        and play it again, as often as it wants.
         """
         outages, match = self.runner.outages, self.ledger.league.matches.get(report.match_id)
         if match is None or player_id not in match.players:
             return self._void(report, referee, outage=False)
-        if await outages.touched(match.id):
+        if await outages.has_affected(match.id):
             return self._void(report, referee, outage=True)
-        gone, told = await outages.gone(match.players), parse_evidence(report.evidence)
-        # An outage may have begun while the first players were called.
-        if player_id in gone and await outages.touched(match.id):
+        unreachable, evidence = await outages.find_unreachable(match.players), parse_evidence(report.evidence)
+        # An outage may have begun after the first check.
+        if player_id in unreachable and await outages.has_affected(match.id):
             return self._void(report, referee, outage=True)
-        if player_id in gone:
-            others = [one for one in gone if one in told and not told[one].has_answered]
-            losers = [one for one in match.players if one == player_id or one in others]
+        if player_id in unreachable:
+            silent = [one for one in unreachable if one in evidence and not evidence[one].has_answered]
+            losers = [one for one in match.players if one == player_id or one in silent]
             league, now = self.ledger.league, self._now()
             events = commands.forfeit_unreachable(league, match.id, report.attempt, losers, now, referee_id=referee.id)
             self.ledger.record(events)
             return self._void_ack(report)
         self._excused[match.id] += 1
-        is_excused = self._excused[match.id] <= MAX_EXCUSES and not any(one.has_moved for one in told.values())
+        is_excused = self._excused[match.id] <= MAX_EXCUSES and not any(one.has_moved for one in evidence.values())
         ack = self._void(report, referee, outage=is_excused)
         why = report.reason.partition(": ")[2]
-        outages.note_unable(match.id, referee.id, f"{referee.id} cannot call {player_id}" + (f": {why}" if why else ""))
+        sentence = f"{referee.id} cannot call {player_id}" + (f": {why}" if why else "")
+        outages.note_unable_referee(match.id, referee.id, sentence)
         return ack
 
     def _void(self, report: m.MatchVoidReport, referee: Player | Referee, *, outage: bool) -> m.MatchVoidAck:
@@ -312,7 +320,10 @@ class Manager:
         return m.MatchVoidAck(**self._echo(report), status="ACCEPTED", match_id=report.match_id, attempt=report.attempt)
 
     async def keep_transcript(self, transcript: m.MatchTranscript, match_id: str) -> None:
-        """Keep what a referee saw of a match, beside the log. Raises ProtocolError unless it refereed that match."""
+        """Store a referee's transcript of a match beside the log.
+
+        Raises ProtocolError if another referee had that match.
+        """
         referee = self._sender(transcript, Peer(""), Referee)
         match = self.ledger.league.matches.get(match_id)
         if match is None or (transcript.match_id, referee.id) != (match_id, match.referee_id):
@@ -320,21 +331,26 @@ class Manager:
         await self.ledger.log.keep(f"transcript/{match_id}", encode(structs.replace(transcript, auth_token=UNSET)))
 
     async def _query(self, query: m.LeagueQuery, peer: Peer) -> Raw:
-        return self._answers.to(query, self._sender(query, peer).id, self._now())
+        return self._query_cache.response_to(query, self._sender(query, peer).id, self._now())
 
-    def _sender(self, request: OfLeague, peer: Peer, kind: type[Player | Referee] | None = None) -> Player | Referee:
-        """Whose token a request carries, if that is who it says it is and may send this. Raises ProtocolError."""
+    def _sender(
+        self, request: AgentRequest, peer: Peer, kind: type[Player | Referee] | None = None
+    ) -> Player | Referee:
+        """The agent whose token a request carries.
+
+        Raises ProtocolError if there is none, if its ``sender`` is another agent, or if it may not send this request.
+        """
         if request.auth_token is UNSET:
             raise ProtocolError("E011")
         agent = self.ledger.league.agent_with(tokens.verifier(request.auth_token))
         if agent is not None:
             self._check_shown_token(agent, request, peer)
         if agent is None or (kind is not None and type(agent) is not kind):
-            shown = {
+            context = {
                 "provided_token": tokens.shorten_token(request.auth_token),
                 "expected_format": "tok-{agent_id}-{hash}",
             }
-            raise ProtocolError("E012", context=shown)
+            raise ProtocolError("E012", context=context)
         sender = sender_of("player" if type(agent) is Player else "referee", agent.id)
         if request.sender != sender:
             raise ProtocolError("E055", f"This is the token of {sender}, not of {request.sender}.")
@@ -342,10 +358,10 @@ class Manager:
             raise ProtocolError("E053", f"This is the league {self.league_id}.")
         return agent
 
-    def _check_shown_token(self, agent: Player | Referee, request: OfLeague, peer: Peer) -> None:
-        """Judge whether the token of a referee that shows it to players gives access to this, from here.
+    def _check_shown_token(self, agent: Player | Referee, request: AgentRequest, peer: Peer) -> None:
+        """Check the token of a referee that shows it to players. Raises ProtocolError if it may not be used here.
 
-        It counts only for the messages of document 001, and only from the host of the referee's endpoint.
+        Such a token counts only for the messages of document 001, and only from the host of the referee's endpoint.
         """
         if isinstance(agent, Player) or not agent.shows_own_token:
             return
@@ -360,10 +376,13 @@ class Manager:
         return agent.id if isinstance(agent, Player) else None
 
     def is_operator(self, token: str) -> bool:
-        return self._operator.has(token)
+        return self._operator.is_admin_token(token)
 
     def recipient(self, agent_id: str) -> Recipient | None:
-        """Where an agent listens, and what the manager shows it; None for one whose place is another's now."""
+        """Where an agent listens, and the token that the manager shows it.
+
+        Returns None for an unknown agent, and for one that has left and whose endpoint belongs to another agent now.
+        """
         league = self.ledger.league
         agent = league.agent(agent_id)
         if agent is None:
@@ -379,7 +398,7 @@ class Manager:
             if league.endpoints.get(str(parse_endpoint(recipient.url)), agent_id) != agent_id:
                 return None
             recipient = recipient._replace(has_left=True)
-        return recipient if self._open is None else self._open.addressed(recipient, agent)
+        return recipient if self._open_profile is None else self._open_profile.adapt_recipient(recipient, agent)
 
     def _now(self) -> str:
         return self.world.timestamp()

@@ -1,8 +1,7 @@
-"""The manager in the ``open`` profile: takes requests in any form, answers in the same, and writes so that all
-understand.
+"""The manager in the ``open`` profile: accepts requests in any form, and answers each agent in its own form.
 
-What comes is made a request of document 001 and handed to the manager, which knows nothing of this. Who speaks is
-known by its token. What was wrong with it is kept with the agent that sent it.
+A request is converted into a request of document 001, and is then answered by the manager, which does not know of the
+conversion. The sender is identified by its token. The rules that a request breaks are recorded with its sender.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from leaguekit.league.records import Player, Referee
 from leaguekit.manager.broadcasts import Recipient
 from leaguekit.manager.ledger import Ledger
 from leaguekit.manager.operator import METHOD
-from leaguekit.manager.reachability import SECONDS
+from leaguekit.manager.reachability import PING_SECONDS
 from leaguekit.protocol import messages as m
-from leaguekit.protocol import times, tokens
+from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role, sender_of
 from leaguekit.protocol.methods import BY_REQUEST
@@ -38,13 +37,13 @@ from leaguekit.transport.dialects.responses import is_refusal
 
 log = logging.getLogger(__name__)
 
-# How long somebody is looked for before the start.
-LOOK_SECONDS = 3.0
-LOOK_EVERY = 0.25
+# How long a player may take to answer before the start.
+MAX_WAIT_SECONDS = 3.0
+PING_PAUSE_SECONDS = 0.25
 _REGISTRATIONS = (m.LeagueRegisterRequest, m.RefereeRegisterRequest)
 
 
-class _Answer(msgspec.Struct):
+class _RegistrationAnswer(msgspec.Struct):
     class Result(msgspec.Struct):
         player_id: str | None = None
         referee_id: str | None = None
@@ -53,53 +52,57 @@ class _Answer(msgspec.Struct):
 
 
 class OpenProfileAdapter:
-    """Stands before a manager. ``inner`` is how the manager answers a request of document 001."""
+    """Converts the requests to a manager, and the messages from it.
 
-    def __init__(self, world: World, ledger: Ledger, inner: Handler, is_operator: Callable[[str], bool]) -> None:
+    ``answer_spec`` is the manager's handler for requests of document 001.
+    """
+
+    def __init__(self, world: World, ledger: Ledger, answer_spec: Handler, is_operator: Callable[[str], bool]) -> None:
         self._world = world
         self._ledger = ledger
-        self._inner = inner
+        self._answer_spec = answer_spec
         self._is_operator = is_operator
-        # How often an agent has broken a rule since that was last written down.
+        # How often an agent has broken a rule since that was last recorded.
         self._uncounted: dict[tuple[str, str], int] = {}
-        # Who could not be reached before the start: a sentence each.
+        # One sentence per player that could not be reached before the start.
         self.unreachable: list[str] = []
-        # The forms in which players have taken messages, and the players that have only refused the form known of them.
+        # Each player with a form in which it has accepted a message.
         self._understood: set[tuple[str, str]] = set()
+        # Players that have never accepted a message in the form that is known of them, and have refused one.
         self.misunderstood: set[str] = set()
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
-        """Answer a request, whatever it is, in its own form."""
+        """Answer any request, in its own form."""
         incoming = requests.read_request(request.body)
         if incoming is None or not _is_for_manager(incoming):
-            if incoming is not None and incoming.method == METHOD and self._starts(incoming.message):
+            if incoming is not None and incoming.method == METHOD and self._is_start(incoming.message):
                 await self.find_unreachable_players()
-            return await self._inner(request, peer)
+            return await self._answer_spec(request, peer)
         agent = self._ledger.league.agent_with(tokens.verifier(str(incoming.message.get("auth_token", ""))))
         try:
-            good = self._repaired(incoming, agent)
+            repaired_request = self._repair(incoming, agent)
         except ProtocolError:
-            # What is wrong with it is for the manager to say.
-            answer = await self._inner(RpcRequest(requests.standard(incoming)), peer)
+            # The manager's own answer says what is wrong with the request.
+            answer = await self._answer_spec(RpcRequest(requests.standard(incoming)), peer)
             return None if answer is None else requests.answered(incoming, answer)
-        answer = await self._inner(RpcRequest(requests.standard(incoming, good.message)), peer)
+        answer = await self._answer_spec(RpcRequest(requests.standard(incoming, repaired_request.message)), peer)
         if answer is None:
             return None
         if incoming.kind in _REGISTRATIONS:
-            agent = self._registered(answer, incoming.form)
+            agent = self._registered_agent(answer, incoming.form)
         if agent is not None:
-            self._note(agent.id, [*incoming.broken, *good.broken])
+            self._note_broken_rules(agent.id, [*incoming.broken, *repaired_request.broken])
             await self._ledger.wait_written()
         return requests.answered(incoming, answer)
 
-    def addressed(self, recipient: Recipient, player: Player) -> Recipient:
-        """How a player is told: in the form that it understands."""
+    def adapt_recipient(self, recipient: Recipient, player: Player) -> Recipient:
+        """The same recipient, which gets requests in the form that the player understands."""
         form = player.form or "RPC"
 
-        def write(_method: str, params: bytes, call_id: int) -> bytes:
+        def encode_request(_method: str, params: bytes, call_id: int) -> bytes:
             return requests.broadcast(params, player.id, form, call_id)
 
-        def answered(answer: HttpAnswer) -> None:
+        def on_answer(answer: HttpAnswer) -> None:
             if not is_refusal(answer.status, answer.body):
                 self._understood.add((player.id, form))
                 self.misunderstood.discard(player.id)
@@ -108,41 +111,44 @@ class OpenProfileAdapter:
             elif (player.id, form) not in self._understood:
                 self.misunderstood.add(player.id)
 
-        return recipient._replace(write=write, answered=answered)
+        return recipient._replace(encode_request=encode_request, on_answer=on_answer)
 
     async def find_unreachable_players(self) -> None:
-        """Call every player before the start, for nobody was called while it registered; and say who is not there."""
+        """Ping every player before the start, and list in ``unreachable`` those that do not answer.
+
+        In this profile, players are not called when they register.
+        """
         players = [one for one in self._ledger.league.players.values() if one.out is None]
-        there = await asyncio.gather(*(self._is_there(one.meta.contact_endpoint) for one in players))
+        answers = await asyncio.gather(*(self._answers_at(one.meta.contact_endpoint) for one in players))
         self.unreachable = [
             f"{one.id} ({one.meta.display_name}) did not answer at {one.meta.contact_endpoint} before the start: "
             "it is invited like any other, and loses the matches that it does not come to"
-            for one, is_there in zip(players, there, strict=True)
-            if not is_there
+            for one, has_answered in zip(players, answers, strict=True)
+            if not has_answered
         ]
         for sentence in self.unreachable:
             log.warning("%s", sentence)
 
-    async def _is_there(self, url: str) -> bool:
-        """Whether anything answers there; whoever has just registered may be about to open its port."""
+    async def _answers_at(self, url: str) -> bool:
+        """Whether anything answers at a URL. A player that has just registered may be about to open its port."""
         loop = asyncio.get_running_loop()
-        latest = loop.time() + LOOK_SECONDS
+        deadline = loop.time() + MAX_WAIT_SECONDS
         while True:
             try:
-                await reachable(self._world.caller, url, SECONDS)
+                await reachable(self._world.caller, url, PING_SECONDS)
             except CallFailed:
-                if loop.time() >= latest:
+                if loop.time() >= deadline:
                     return False
-                await asyncio.sleep(LOOK_EVERY)
+                await asyncio.sleep(PING_PAUSE_SECONDS)
             except CallerLate:
                 return True
             else:
                 return True
 
-    def _registered(self, answer: bytes, form: Form | None) -> Player | Referee | None:
-        """Who was registered by this answer; in which form it speaks is remembered until more is known of it."""
-        given = msgspec.json.decode(answer, type=_Answer).result
-        agent = self._ledger.league.agent(given.player_id or given.referee_id or "")
+    def _registered_agent(self, answer: bytes, form: Form | None) -> Player | Referee | None:
+        """The agent that this answer has registered. The form of its request is recorded if no other is known."""
+        result = msgspec.json.decode(answer, type=_RegistrationAnswer).result
+        agent = self._ledger.league.agent(result.player_id or result.referee_id or "")
         if isinstance(agent, Player) and agent.form is None:
             self._learn_form(agent.id, "RPC" if form is None else form.name)
         return agent
@@ -150,8 +156,11 @@ class OpenProfileAdapter:
     def _learn_form(self, player_id: str, form: str) -> None:
         self._ledger.record(commands.learn_form(self._ledger.league, player_id, form, self._now()))
 
-    def _note(self, agent_id: str, broken: Iterable[m.BrokenRule]) -> None:
-        """Keep what an agent got wrong; the more often it does, the more seldom that is written down."""
+    def _note_broken_rules(self, agent_id: str, broken: Iterable[m.BrokenRule]) -> None:
+        """Record the rules that an agent has broken.
+
+        A rule is recorded again only when its count has doubled, so that the log stays short.
+        """
         known, due = self._ledger.league.broken_rules.get(agent_id, {}), []
         for one in broken:
             count = self._uncounted.pop((agent_id, one.rule), 0) + one.count
@@ -162,14 +171,14 @@ class OpenProfileAdapter:
         self._ledger.record(commands.note_broken_rules(self._ledger.league, agent_id, due, self._now()))
 
     def _now(self) -> str:
-        return times.format_timestamp(self._world.now())
+        return self._world.timestamp()
 
-    def _starts(self, operation: dict[str, Any]) -> bool:
+    def _is_start(self, operation: dict[str, Any]) -> bool:
         is_start = operation.get("command") == "start" and self._ledger.league.is_open
         return is_start and self._is_operator(str(operation.get("admin_token", "")))
 
-    def _repaired(self, incoming: Incoming, agent: Player | Referee | None) -> Repaired:
-        """What was meant. Raises ProtocolError if that cannot be told."""
+    def _repair(self, incoming: Incoming, agent: Player | Referee | None) -> Repaired:
+        """The request of document 001 that the sender meant. Raises ProtocolError if that cannot be found out."""
         if incoming.kind is None:
             raise ProtocolError("E042")
         settings = self._ledger.league.settings
@@ -180,7 +189,7 @@ class OpenProfileAdapter:
             "protocol": "league.v2",
             "sender": f"{role}:unknown",
             "timestamp": self._now(),
-            # Always another: nobody is to pass for the repeat of a request that said too little.
+            # A new one each time: a request without an id must not count as the repeat of another one.
             "conversation_id": f"conv-open-{self._world.entropy(8).hex()}",
             "league_id": settings.league_id,
             "player_meta.version": "0.0.0",

@@ -1,7 +1,7 @@
-"""The operator's hand: starting, pausing and settling a league, each with its reason; and looking at it.
+"""The operator's commands: actions that change the league, each with a reason, and queries.
 
-The commands come as one JSON-RPC method, ``operator``, on the manager's own URL. What changes the league, or shows
-where agents live, or gives a secret out, needs the admin token.
+All commands come as one JSON-RPC method, ``operator``, on the manager's own URL. A command needs the admin token if it
+changes the league, shows the endpoints of agents, or returns a secret.
 """
 
 from __future__ import annotations
@@ -42,30 +42,31 @@ from leaguekit.transport.base import Unreachable
 METHOD = "operator"
 MAX_SEATS = 1_000
 MAX_TIES = 10
-# The maximum size of a part of the schedule, which anybody may ask for.
+# The maximum size of one page of the schedule. No token is needed to query it.
 MAX_SCHEDULE_BYTES = 60_000
 
 
 class Operation(msgspec.Struct, kw_only=True):
-    """What the operator asks for."""
+    """A command of the operator, with its parameters."""
 
     command: str
     admin_token: str = ""
     player_id: str = ""
     match_id: str = ""
     round_id: RoundId | None = None
-    # The number of matches at the beginning of the schedule that are left out.
+    # The number of matches at the beginning of the schedule that are skipped.
     offset: Count = 0
     reason: str = ""
     query_type: str = ""
     agent_id: str = ""
-    # How many seats, and which: its id or its code.
+    # The number of new seats.
     count: int = 0
+    # The id or the code of a seat.
     seat: str = ""
     # For a player that never registers: where it listens, and its name.
     endpoint: str = ""
     display_name: str = ""
-    # For a start: how many matches the operator has agreed to.
+    # For a start: the maximum number of matches that the operator has agreed to.
     max_matches: int = MAX_MATCHES
     # For a correction: the winner's id, "draw", or "none" if both lose.
     outcome: str = ""
@@ -77,25 +78,25 @@ _NEVER_REGISTERED = BrokenRule(
 
 
 class OperationResult(NamedTuple):
-    """What follows from a command, and what to show of the league once that has been recorded."""
+    """The events of a command, and a function that makes its result from the league after these events."""
 
     events: list[Event]
-    shown: Callable[[League], Any]
+    describe: Callable[[League], Any]
 
 
-# Puts a secret under a name where only its owner finds it. Raises StoreError.
-Keep = Callable[[str, str], None]
+# Saves a secret under a name where only its owner finds it. Raises StoreError.
+SaveSecret = Callable[[str, str], None]
 ADMIN_TOKEN, REFEREE_CODE = "admin_token", "referee_code"
 
 
 class Operator:
-    """Decides on the operator's commands, and makes the secrets that some of them give out."""
+    """Decides on the operator's commands, and makes the secrets that some of them return."""
 
     def __init__(
         self,
         admin_token: str,
         entropy: Callable[[int], bytes],
-        keep: Keep | None = None,
+        keep: SaveSecret | None = None,
         *,
         manager_endpoint: str = "",
         policy: AddressPolicy | None = None,
@@ -122,28 +123,27 @@ class Operator:
         command = operation.command
         if command in _PUBLIC_QUERIES:
             return OperationResult([], lambda after: _PUBLIC_QUERIES[command](after, operation))
-        if command not in (guarded := [*_ACTIONS, *_ADMIN_QUERIES, *self._secret_actions]):
-            known = ", ".join([*_PUBLIC_QUERIES, *guarded])
+        if command not in (need_token := [*_ACTIONS, *_ADMIN_QUERIES, *self._secret_actions]):
+            known = ", ".join([*_PUBLIC_QUERIES, *need_token])
             raise ProtocolError("E044", f"There is no command {command!r}; there are {known}.")
         if not operation.admin_token:
             raise ProtocolError("E011", "The operator's commands need the admin token.")
-        if not self.has(operation.admin_token):
+        if not self.is_admin_token(operation.admin_token):
             raise ProtocolError("E012", "This is not the admin token of this league.")
         if command in self._secret_actions:
             return self._secret_actions[command](league, operation, at)
         if command in _ADMIN_QUERIES:
             return OperationResult([], lambda after: _ADMIN_QUERIES[command](after, operation))
-        shown = _ADMIN_QUERIES["seats"] if command == "seats_revoke" else _status
-        return OperationResult(_ACTIONS[command](league, operation, at), lambda after: shown(after, operation))
+        query = _seats if command == "seats_revoke" else _status
+        return OperationResult(_ACTIONS[command](league, operation, at), lambda after: query(after, operation))
 
-    def has(self, token: str) -> bool:
-        """Whether this is the admin token."""
+    def is_admin_token(self, token: str) -> bool:
         return tokens.matches_verifier(token, self._admin)
 
     def new_referee_code(self, at: str) -> tuple[str, list[Event]]:
-        """A code by which referees come in, and the event that makes it the only one."""
+        """A new code with which referees may register, and the event that replaces the old code by it."""
         code = self._new_code()
-        self._kept(REFEREE_CODE, code)
+        self._save(REFEREE_CODE, code)
         return code, commands.set_referee_code(codes.verifier("referee", code), at)
 
     def _new_seats(self, league: League, operation: Operation, at: str) -> OperationResult:
@@ -151,17 +151,17 @@ class Operator:
             raise ProtocolError("E044", f"count must be from 1 to {MAX_SEATS}, got {operation.count}.")
         new = [self._new_code() for _ in range(operation.count)]
         events = commands.issue_seats(league, [codes.verifier("seat", code) for code in new], at)
-        return OperationResult(events, lambda after: {"seats": _with_codes(after, new)})
+        return OperationResult(events, lambda after: {"seats": _seats_with_codes(after, new)})
 
     def _add_player(self, league: League, operation: Operation, at: str) -> OperationResult:
-        """Take a player in that never registers: nobody is given its token, and it is known by its endpoint only."""
+        """Add a player that never registers. It gets no token, and is identified by its endpoint only."""
         url, name = operation.endpoint, operation.display_name
         if not valid(Url, url):
             raise ProtocolError("E044", f"endpoint must be a URL such as http://127.0.0.1:8101/mcp, got {url!r}.")
         self._check_allowed(url)
         applicant = commands.Applicant(
             meta=PlayerMeta(
-                # Not where it is, which nobody else is shown.
+                # The name must not contain the endpoint, which other agents may not see.
                 display_name=name or f"Guest {self._entropy(2).hex()}",
                 version="0.0.0",
                 game_types=[league.settings.game_type],
@@ -183,7 +183,7 @@ class Operator:
         return OperationResult(events, lambda after: _status(after, operation) | {"player_id": player_id})
 
     def _check_allowed(self, url: str) -> None:
-        """Now, and not when the league starts and nobody can be reached there."""
+        """Raises ProtocolError if the manager may not call a URL. Otherwise this would be found only at the start."""
         try:
             is_forbidden = self._policy is not None and self._policy.forbids(url)
         except Unreachable as error:
@@ -196,11 +196,11 @@ class Operator:
         code, key = self._new_code(), self._entropy(tokens.ENTROPY_BYTES)
         agent, proof = operation.agent_id, codes.verifier("seat", code)
         events = commands.void_token(league, agent, key=key, code=proof, at=at)
-        return OperationResult(events, lambda after: {"agent_id": agent, "seat": _way_back(after, agent, code)})
+        return OperationResult(events, lambda after: {"agent_id": agent, "seat": _return_seat(after, agent, code)})
 
     def _rotate_admin_token(self, _league: League, _operation: Operation, _at: str) -> OperationResult:
         token = new_admin_token(self._entropy)
-        self._kept(ADMIN_TOKEN, token)
+        self._save(ADMIN_TOKEN, token)
         self._admin = tokens.verifier(token)
         return OperationResult([], lambda _after: {"admin_token": token})
 
@@ -211,7 +211,7 @@ class Operator:
     def _new_code(self) -> str:
         return codes.new_code(self._entropy(codes.ENTROPY_BYTES))
 
-    def _kept(self, name: str, secret: str) -> None:
+    def _save(self, name: str, secret: str) -> None:
         try:
             self._keep(name, secret)
         except StoreError as error:
@@ -222,12 +222,12 @@ def new_admin_token(entropy: Callable[[int], bytes]) -> str:
     return f"adm-{entropy(tokens.ENTROPY_BYTES).hex()}"
 
 
-def _with_codes(league: League, new: list[str]) -> list[dict[str, Any]]:
+def _seats_with_codes(league: League, new: list[str]) -> list[dict[str, Any]]:
     return [{"id": league.seats[codes.verifier("seat", code).hex()].id, "code": code} for code in new]
 
 
-def _way_back(league: League, agent_id: str, code: str) -> dict[str, Any]:
-    """The seat by which an agent comes back, with its code if it is new."""
+def _return_seat(league: League, agent_id: str, code: str) -> dict[str, Any]:
+    """The seat with which an agent registers again, with its code if the code is new."""
     seat = seat_of(league, agent_id)
     is_new = codes.verifier("seat", code).hex() in league.seats
     return {"id": None if seat is None else seat.id, "code": code if is_new else None}
@@ -252,8 +252,8 @@ def _revoke_seat(league: League, operation: Operation, at: str) -> list[Event]:
     return commands.revoke_seat(league, operation.seat if is_id else codes.verifier("seat", operation.seat).hex(), at)
 
 
-Deed = Callable[[League, Operation, str], list[Event]]
-_ACTIONS: dict[str, Deed] = {
+Action = Callable[[League, Operation, str], list[Event]]
+_ACTIONS: dict[str, Action] = {
     "start": lambda league, operation, at: commands.start(
         league, at, by_operator=True, max_matches=operation.max_matches
     ),
@@ -268,11 +268,11 @@ _ACTIONS: dict[str, Deed] = {
 
 
 def _status(league: League, _operation: Operation) -> dict[str, Any]:
-    shown: dict[str, Any] = msgspec.to_builtins(queries.status(league))
+    counts: dict[str, Any] = msgspec.to_builtins(queries.status(league))
     waits = queries.waits_for(league)
     flags = [f"{match}: {reason}" for match, reasons in league.flags.items() for reason in reasons]
     settings = league.settings
-    of_league: dict[str, Any] = {
+    status: dict[str, Any] = {
         "league_id": settings.league_id,
         "paused": league.paused,
         "seed_commitment": settings.seed_commitment,
@@ -280,11 +280,11 @@ def _status(league: League, _operation: Operation) -> dict[str, Any]:
         "players_out": [player.id for player in league.players.values() if player.out is not None],
     }
     if league.is_open:
-        # How many matches there would be if it started now.
-        planned = of_league["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
+        # The number of matches if the league started now.
+        planned = status["planned_matches"] = match_count(len(league.table.rows), settings.rounds)
         if planned > MAX_MATCHES:
             waits.append(f"the operator: {planned:,} matches are more than {MAX_MATCHES:,} (withdraw players)")
-    return of_league | {"waits_for": waits, "flags": flags} | shown
+    return status | {"waits_for": waits, "flags": flags} | counts
 
 
 def _standings(league: League, _operation: Operation) -> dict[str, Any]:
@@ -308,21 +308,21 @@ def _agents(league: League, _operation: Operation) -> dict[str, Any]:
                 "endpoint": agent.meta.contact_endpoint,
                 "address": agent.registered.address or None,
                 **({"shows_own_token": True} if isinstance(agent, Referee) and agent.shows_own_token else {}),
-                **_where_moves_came_from(league, agent),
-                **_how_it_speaks(league, agent),
+                **_move_origins(league, agent),
+                **_dialect(league, agent),
             }
             for agent in agents
         ]
     }
 
 
-def _where_moves_came_from(league: League, agent: Player | Referee) -> dict[str, Any]:
+def _move_origins(league: League, agent: Player | Referee) -> dict[str, Any]:
     origins = league.move_origins.get(agent.id)
     return {} if origins is None else {"moves": msgspec.to_builtins(origins)}
 
 
-def _how_it_speaks(league: League, agent: Player | Referee) -> dict[str, Any]:
-    """In the open profile, the form in which an agent understands requests, and what it is forgiven."""
+def _dialect(league: League, agent: Player | Referee) -> dict[str, Any]:
+    """In the open profile: the form in which an agent understands requests, and the rules that it has broken."""
     if league.settings.profile != "open":
         return {}
     broken = league.broken_rules.get(agent.id, {})
@@ -347,14 +347,14 @@ def _seats(league: League, _operation: Operation) -> dict[str, Any]:
 
 
 def _query(league: League, operation: Operation) -> dict[str, Any]:
-    """What an agent's LEAGUE_QUERY would be answered with."""
+    """The answer that an agent would get to a LEAGUE_QUERY."""
     params = QueryParams(player_id=operation.player_id or UNSET, round_id=operation.round_id or UNSET)
     found = queries.data(league, operation.query_type, params)
     return {"success": not isinstance(found, QueryError), "data": msgspec.to_builtins(found)}
 
 
 def _schedule(league: League, operation: Operation) -> dict[str, Any]:
-    """The schedule from an offset on; ``next_offset`` if there is more of it."""
+    """One page of the schedule, beginning at an offset. It has a ``next_offset`` if there is a next page."""
     found: list[Any] = []
     size = 0
     for match in queries.schedule_from(league, operation.round_id, operation.offset):
@@ -365,12 +365,12 @@ def _schedule(league: League, operation: Operation) -> dict[str, Any]:
     return {"schedule": found}
 
 
-Look = Callable[[League, Operation], dict[str, Any]]
-# These show where agents live, or who has a seat, and need the admin token.
-_ADMIN_QUERIES: dict[str, Look] = {"agents": _agents, "query": _query, "seats": _seats}
-_PUBLIC_QUERIES: dict[str, Look] = {
+Query = Callable[[League, Operation], dict[str, Any]]
+# These show the endpoints of agents or the holders of seats. They need the admin token.
+_ADMIN_QUERIES: dict[str, Query] = {"agents": _agents, "query": _query, "seats": _seats}
+_PUBLIC_QUERIES: dict[str, Query] = {
     "status": _status,
-    # What an agent states may hold an address.
+    # What an agent states about its moves may contain an address.
     "moves": lambda league, _operation: {"moves": remove_addresses(msgspec.to_builtins(league.move_origins))},
     "standings": _standings,
     "schedule": _schedule,

@@ -1,6 +1,6 @@
-"""Outages: the manager finds that most players cannot be connected to, and waits until they can be again.
+"""Detects outages: most players cannot be connected to. The league then waits until they can be connected to again.
 
-It also looks whether a player can be connected to that a referee had no answer from.
+It also checks whether the manager can connect to a player that did not answer a referee.
 """
 
 from __future__ import annotations
@@ -20,41 +20,45 @@ from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFaile
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY = 2.0
-LOOK_SECONDS = 2.0
-# The number of players that are called first. All are called if most of these are gone.
+CHECK_PAUSE_SECONDS = 2.0
+PING_SECONDS = 2.0
+# The number of players that are pinged first. If most of these do not answer, all others are pinged, too.
 SAMPLE_SIZE = 8
 OUTAGE_DESCRIPTION = "most players cannot be reached: the network of this machine seems to be down"
 
 
 class Outages:
-    """Looks for outages while matches are in play or a message was not delivered.
+    """Checks for outages while matches are in play, and after a message was not delivered.
 
-    ``changed`` is called when an outage begins or ends.
+    ``on_change`` is called when an outage begins or ends.
     """
 
-    def __init__(self, caller: Caller, ledger: Ledger, recipient: RecipientLookup, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, caller: Caller, ledger: Ledger, find_recipient: RecipientLookup, on_change: Callable[[], None]
+    ) -> None:
         self._caller = caller
         self._ledger = ledger
-        self._recipient = recipient
-        self._changed = changed
+        self._find_recipient = find_recipient
+        self._on_change = on_change
         self._outage = OutageDetector()
-        self._turn = 0
+        # The index of the first player of the next sample.
+        self._sample_start = 0
         self._resolver = Resolver()
         # The address of each player that has answered.
         self._hosts: dict[str, str] = {}
-        # Whether a message to a player was not delivered since the last look.
-        self._suspected = False
-        # The host's own gateways, if they are known, those of them that do not answer, and when the last was back.
+        # Whether a message to a player was not delivered since the last check.
+        self._check_requested = False
+        # The URLs of the gateways that the operator runs, and those of them that do not answer.
         self.gateways: frozenset[str] = frozenset()
         self._silent_gateways: list[str] = []
-        self._gateway_back = -math.inf
-        # The latest outage in words.
-        self.latest = OUTAGE_DESCRIPTION
-        # Since when matches are in play, by the loop's time.
-        self._since: dict[str, float] = {}
-        # Of matches, the referee that could not call a player, and that in words.
-        self._unable: dict[str, tuple[str, str]] = {}
+        # When all gateways answered again, by the loop's time.
+        self._gateways_back_at = -math.inf
+        # A sentence about the latest outage.
+        self.latest_description = OUTAGE_DESCRIPTION
+        # By match in play, when its attempt began, by the loop's time.
+        self._attempt_began: dict[str, float] = {}
+        # By match, a referee that could not call a player, and a sentence about that.
+        self._unable_referees: dict[str, tuple[str, str]] = {}
         ledger.listeners.append(self._react)
 
     @property
@@ -62,103 +66,112 @@ class Outages:
         return self._outage.is_on or bool(self._silent_gateways)
 
     @property
-    def trouble(self) -> str | None:
-        """What is wrong with the network, in words; None if nothing is."""
-        now = [OUTAGE_DESCRIPTION] if self._outage.is_on else []
+    def problem(self) -> str | None:
+        """A sentence about the present problem of the network, or None."""
+        outages = [OUTAGE_DESCRIPTION] if self._outage.is_on else []
         if self._silent_gateways:
-            now.append(_silent(self._silent_gateways))
-        return "; ".join(now) or "; ".join(dict.fromkeys(said for _, said in self._unable.values())) or None
+            outages.append(_describe_silent(self._silent_gateways))
+        of_referees = dict.fromkeys(sentence for _, sentence in self._unable_referees.values())
+        return "; ".join(outages or of_referees) or None
 
-    def note_unable(self, match_id: str, referee_id: str, sentence: str) -> None:
-        """A referee could not call a player: say so until another has the match, or it has ended."""
-        self._unable[match_id] = referee_id, sentence
-        self._changed()
+    def note_unable_referee(self, match_id: str, referee_id: str, sentence: str) -> None:
+        """Show in ``problem`` that a referee could not call a player.
 
-    def suspect(self) -> None:
-        """Look soon: a message to a player was not delivered."""
-        self._suspected = True
+        This ends when another referee gets the match, or when the match ends.
+        """
+        self._unable_referees[match_id] = referee_id, sentence
+        self._on_change()
+
+    def request_check(self) -> None:
+        """Check for an outage soon, because a message to a player was not delivered."""
+        self._check_requested = True
 
     async def watch(self) -> None:
-        """Look while a match takes long, and after a message was not delivered, until the league is over."""
+        """Check while a match takes long, and after a message was not delivered, until the league is over."""
         while True:
-            latest = asyncio.get_running_loop().time()
-            await asyncio.sleep(LOOK_EVERY)
+            last_check = asyncio.get_running_loop().time()
+            await asyncio.sleep(CHECK_PAUSE_SECONDS)
             if self._ledger.league.state == "LEAGUE_COMPLETED":
                 return
-            if self.is_on or self._suspected or any(since <= latest for since in self._since.values()):
-                await self._look()
+            is_match_slow = any(began <= last_check for began in self._attempt_began.values())
+            if self.is_on or self._check_requested or is_match_slow:
+                await self._check()
 
-    async def touched(self, match_id: str) -> bool:
-        """Whether there has been an outage since the attempt at a match began, as can be seen now."""
+    async def has_affected(self, match_id: str) -> bool:
+        """Whether there has been an outage since the attempt at a match began. This includes a check now."""
         if not self.is_on:
-            await self._look()
-        # After a restart it is not known when that was.
-        began = self._since.get(match_id, -math.inf)
-        return self.is_on or self._outage.has_occurred_since(began) or began < self._gateway_back
+            await self._check()
+        # After a restart of the manager it is not known when the attempt began.
+        began = self._attempt_began.get(match_id, -math.inf)
+        return self.is_on or self._outage.has_occurred_since(began) or began < self._gateways_back_at
 
-    async def reached(self, players: Sequence[str]) -> list[str]:
-        """Those of some players that answer now."""
-        there = await asyncio.gather(*map(self._is_there, players))
-        return [player for player, is_there in zip(players, there, strict=True) if is_there]
+    async def find_reachable(self, players: Sequence[str]) -> list[str]:
+        """Those of the given players that can be connected to now."""
+        answers = await asyncio.gather(*map(self._can_connect, players))
+        return [player for player, can_connect in zip(players, answers, strict=True) if can_connect]
 
-    async def gone(self, players: Sequence[str]) -> list[str]:
-        """Those of some players that cannot be connected to now, if others can be; ``touched`` has looked."""
-        league = self._players()
-        if len(self._outage.unreachable(league)) == len(league):
+    async def find_unreachable(self, players: Sequence[str]) -> list[str]:
+        """Those of the given players that cannot be connected to now; none if no player at all can be.
+
+        Call ``has_affected`` first: it checks the other players.
+        """
+        in_league = self._players()
+        if len(self._outage.unreachable(in_league)) == len(in_league):
             return []
-        there = await asyncio.gather(*(self._is_there(player, unable=None) for player in players))
-        return [player for player, is_there in zip(players, there, strict=True) if is_there is False]
+        answers = await asyncio.gather(*(self._can_connect(player, unable=None) for player in players))
+        return [player for player, can_connect in zip(players, answers, strict=True) if can_connect is False]
 
     def _react(self, event: e.Event) -> None:
         match event:
             case e.MatchAssigned():
-                self._since[event.match_id] = asyncio.get_running_loop().time()
-                if self._unable.get(event.match_id, (event.referee_id,))[0] != event.referee_id:
-                    del self._unable[event.match_id]
+                self._attempt_began[event.match_id] = asyncio.get_running_loop().time()
+                if self._unable_referees.get(event.match_id, (event.referee_id,))[0] != event.referee_id:
+                    del self._unable_referees[event.match_id]
             case e.AttemptVoided():
-                self._since.pop(event.match_id, None)
+                self._attempt_began.pop(event.match_id, None)
             case e.ResultRecorded() | e.MatchForfeited() | e.ResultCorrected():
-                self._since.pop(event.match_id, None)
-                self._unable.pop(event.match_id, None)
+                self._attempt_began.pop(event.match_id, None)
+                self._unable_referees.pop(event.match_id, None)
 
-    async def _look(self) -> None:
-        self._suspected = False
+    async def _check(self) -> None:
+        """Ping a sample of the players, and all of them if most of the sample do not answer."""
+        self._check_requested = False
         players = self._players()
-        turn = self._turn % max(len(players), 1)
-        players = players[turn:] + players[:turn]
-        first, rest = players[:SAMPLE_SIZE], players[SAMPLE_SIZE:]
-        self._turn += SAMPLE_SIZE
-        await self._call(first)
-        if rest and (self.is_on or 2 * len(self._outage.unreachable(first)) > len(first)):
-            await self._call(rest)
-        await self._look_at_gateways()
+        start = self._sample_start % max(len(players), 1)
+        players = players[start:] + players[:start]
+        sample, rest = players[:SAMPLE_SIZE], players[SAMPLE_SIZE:]
+        self._sample_start += SAMPLE_SIZE
+        await self._ping(sample)
+        if rest and (self.is_on or 2 * len(self._outage.unreachable(sample)) > len(sample)):
+            await self._ping(rest)
+        await self._check_gateways()
         now = asyncio.get_running_loop().time()
-        # Those that have never answered count as one host.
+        # All players that have never answered count as one host.
         if self._outage.update({player: self._hosts.get(player, "") for player in players}, now):
             if self._outage.is_on:
-                self.latest = OUTAGE_DESCRIPTION
+                self.latest_description = OUTAGE_DESCRIPTION
                 log.warning("%s; the league waits until they can be", OUTAGE_DESCRIPTION)
             else:
                 log.info("most players can be reached again; the league goes on")
-            self._changed()
+            self._on_change()
 
-    async def _look_at_gateways(self) -> None:
-        """A gateway that does not answer is the host's fault, and not that of the players behind it."""
+    async def _check_gateways(self) -> None:
+        """Ping the gateways. If one does not answer, the host is at fault, and not the players behind the gateway."""
         urls = {self._endpoint(player).partition("?")[0] for player in self._players()} & self.gateways
         silent = [url for url in sorted(urls) if not await self._answers(url)]
         if bool(silent) != bool(self._silent_gateways):
             if silent:
-                self.latest = _silent(silent)
-                log.warning("%s; the league waits until it does", self.latest)
+                self.latest_description = _describe_silent(silent)
+                log.warning("%s; the league waits until it does", self.latest_description)
             else:
-                self._gateway_back = asyncio.get_running_loop().time()
+                self._gateways_back_at = asyncio.get_running_loop().time()
                 log.info("the gateway answers again; the league goes on")
-            self._changed()
+            self._on_change()
         self._silent_gateways = silent
 
     async def _answers(self, url: str) -> bool:
         try:
-            await reachable(self._caller, url, LOOK_SECONDS)
+            await reachable(self._caller, url, PING_SECONDS)
         except CallerLate:
             return True
         except CallFailed:
@@ -169,33 +182,33 @@ class Outages:
         return self._ledger.league.players[player_id].meta.contact_endpoint
 
     async def _note_host(self, player_id: str) -> None:
-        """Note at which address a player that answers is: one host may have many names."""
+        """Store the address of a player that answers. Addresses are compared, because one host may have many names."""
         addresses = await addresses_of(self._endpoint(player_id), self._resolver)
         if addresses:
             self._hosts[player_id] = min(addresses)
 
-    async def _call(self, players: Sequence[str]) -> None:
-        there = await asyncio.gather(*map(self._is_there, players))
+    async def _ping(self, players: Sequence[str]) -> None:
+        answers = dict(zip(players, await asyncio.gather(*map(self._can_connect, players)), strict=True))
         now = asyncio.get_running_loop().time()
-        for player, is_there in zip(players, there, strict=True):
-            if is_there is not None:
-                self._outage.note(player, now, connected=is_there)
-        unknown = [player for player, is_there in zip(players, there, strict=True) if is_there]
-        await asyncio.gather(*(self._note_host(player) for player in unknown if player not in self._hosts))
+        for player, can_connect in answers.items():
+            if can_connect is not None:
+                self._outage.note(player, now, connected=can_connect)
+        new = [player for player, can_connect in answers.items() if can_connect and player not in self._hosts]
+        await asyncio.gather(*map(self._note_host, new))
 
     def _players(self) -> list[str]:
         return [one.id for one in self._ledger.league.players.values() if one.out is None]
 
-    async def _is_there(self, player_id: str, *, unable: bool | None = False) -> bool | None:
-        """Whether a player can be connected to; None if that cannot be told.
+    async def _can_connect(self, player_id: str, *, unable: bool | None = False) -> bool | None:
+        """Whether the manager can connect to a player; None if that is not known.
 
-        ``unable`` is the answer if this machine lacks something that it needs for any call.
+        ``unable`` is the result if this machine cannot make any call at the moment.
         """
-        recipient = self._recipient(player_id)
+        recipient = self._find_recipient(player_id)
         if recipient is None:
             return None
         try:
-            await reachable(self._caller, recipient.url, LOOK_SECONDS)
+            await reachable(self._caller, recipient.url, PING_SECONDS)
         except NoRoute:
             return False
         except CallerUnable:
@@ -203,10 +216,10 @@ class Outages:
         except CallerLate:
             return None
         except CallFailed as failure:
-            # A connection that was kept may lead nowhere by now.
+            # The connection was an idle one that was used again. It may be broken by now, so this proves nothing.
             return None if isinstance(failure, TimedOut) and failure.connected else False
         return True
 
 
-def _silent(gateways: Sequence[str]) -> str:
+def _describe_silent(gateways: Sequence[str]) -> str:
     return f"the gateway at {', '.join(gateways)} does not answer"

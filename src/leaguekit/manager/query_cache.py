@@ -1,6 +1,6 @@
-"""The answers to queries, each encoded once for as long as the league stays as it is.
+"""Caches the answers to queries. Each is encoded once until the league changes.
 
-Whoever waits for something asks for the same thing again and again, and so does everybody else.
+Agents that wait for something send the same query again and again, and all agents send similar queries.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.ids import MANAGER
 
-# A whole schedule of a large league would take more, and is made each time.
+# An answer that is larger, such as the schedule of a large league, is made each time.
 MAX_CACHED_BYTES = 4_000_000
-_text = json.Encoder().encode
+_encode_text = json.Encoder().encode
 
 
-class _Ready(NamedTuple):
-    """An encoded answer without what differs from one query to the next."""
+class _Template(NamedTuple):
+    """The parts of an encoded answer around its timestamp and its conversation id, which differ for each query."""
 
-    opening: bytes
-    between: bytes
-    closing: bytes
+    before_timestamp: bytes
+    before_conversation: bytes
+    after_conversation: bytes
 
 
 class QueryCache:
-    """What the league's queries are answered with."""
+    """The encoded answers to queries."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        # By what an answer depends on, as of the event with that number; and their size in all.
-        self._ready: dict[Hashable, _Ready] = {}
+        # All templates are those of the league after the event with this number.
+        self._templates: dict[Hashable, _Template] = {}
         self._number = 0
-        self._size = 0
+        self._total_bytes = 0
 
-    def to(self, query: m.LeagueQuery, reader: str, now: str) -> Raw:
+    def response_to(self, query: m.LeagueQuery, reader: str, now: str) -> Raw:
         """The encoded answer. Raises ProtocolError for an unknown league or type."""
         ledger = self._ledger
         key = queries.cache_key(ledger.league, query, reader)
         if self._number != ledger.number:
-            self._forget()
-        opening, between, closing = self._ready.get(key) or self._made(key, query, reader)
-        return Raw(b"%b%b%b%b%b" % (opening, now.encode(), between, _text(query.conversation_id), closing))
+            self._clear()
+        first, second, third = self._templates.get(key) or self._make(key, query, reader)
+        return Raw(b"%b%b%b%b%b" % (first, now.encode(), second, _encode_text(query.conversation_id), third))
 
-    def _made(self, key: Hashable, query: m.LeagueQuery, reader: str) -> _Ready:
+    def _make(self, key: Hashable, query: m.LeagueQuery, reader: str) -> _Template:
         league = self._ledger.league
         found = queries.answer(league, query, reader)
-        of_standings = query.query_type == "GET_STANDINGS"
+        is_standings = query.query_type == "GET_STANDINGS"
         response = m.LeagueQueryResponse(
             protocol="league.v2",
             sender=MANAGER,
@@ -61,25 +61,25 @@ class QueryCache:
             success=not isinstance(found, m.QueryError),
             data=UNSET if isinstance(found, m.QueryError) else found,
             error=found if isinstance(found, m.QueryError) else UNSET,
-            standings=queries.standings(league, reader) if of_standings else UNSET,
-            current_round=league.current_round if of_standings else UNSET,
+            standings=queries.standings(league, reader) if is_standings else UNSET,
+            current_round=league.current_round if is_standings else UNSET,
         )
-        ready = _taken_apart(encode(response))
-        size = sum(map(len, ready))
-        if self._size + size > MAX_CACHED_BYTES:
-            self._forget()
+        template = _split(encode(response))
+        size = sum(map(len, template))
+        if self._total_bytes + size > MAX_CACHED_BYTES:
+            self._clear()
         if size <= MAX_CACHED_BYTES:
-            self._ready[key] = ready
-            self._size += size
-        return ready
+            self._templates[key] = template
+            self._total_bytes += size
+        return template
 
-    def _forget(self) -> None:
-        self._ready.clear()
-        self._number, self._size = self._ledger.number, 0
+    def _clear(self) -> None:
+        self._templates.clear()
+        self._number, self._total_bytes = self._ledger.number, 0
 
 
-def _taken_apart(response: bytes) -> _Ready:
-    """A response whose timestamp and conversation are empty; they are in the envelope, which comes first."""
-    opening, mark, rest = response.partition(b'"timestamp":"')
-    between, other_mark, closing = rest.partition(b'"conversation_id":""')
-    return _Ready(opening + mark, between + other_mark[:-2], closing)
+def _split(response: bytes) -> _Template:
+    """Split a response whose timestamp and conversation id are empty. Both are in the envelope, which comes first."""
+    start, timestamp, rest = response.partition(b'"timestamp":"')
+    middle, conversation, end = rest.partition(b'"conversation_id":""')
+    return _Template(start + timestamp, middle + conversation[:-2], end)

@@ -1,4 +1,4 @@
-"""Whether an agent that registers can be called where it says it listens, and whether too many others are there."""
+"""Checks of the endpoint in a registration: whether the manager can call it, and how many players share its address."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, address_bloc
 
 log = logging.getLogger(__name__)
 
-SECONDS = 2.0
+PING_SECONDS = 2.0
 _ASK = "Ask the operator for a seat code"
 
 
 def check_address(role: Role, url: str, peer: Peer) -> None:
-    """Raises Rejected for an address that leads to its caller or to the manager, or where nobody is ever called."""
+    """Raises Rejected for an address that leads to its caller or to the manager, or is never called."""
     where = parse_endpoint(url)
     if where is not None and is_literal(where.host) and (is_in(where.host, NEVER) or is_broadcast(where.host)):
         raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
@@ -58,12 +58,12 @@ def check_allowed(policy: AddressPolicy | None, role: Role, url: str) -> None:
 
 
 async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) -> str | None:
-    """Call an agent at the URL that it gave: the id that it says it has in this league, if it does.
+    """Ping an agent at its URL. Returns the id that it claims to have in this league, or None.
 
-    Raises Rejected if nothing answers there or TLS fails, and ProtocolError if this machine cannot call at the moment.
+    Raises Rejected if nothing answers there or TLS fails. Raises ProtocolError if this machine cannot call now.
     """
     try:
-        said = said_to_be(await reachable(caller, url, SECONDS))
+        claim = said_to_be(await reachable(caller, url, PING_SECONDS))
     except NoRoute as unable:
         detail = f"The manager's machine has no way to {url} ({unable.why}). Check the address, and register again."
         raise ProtocolError("E060", detail) from unable
@@ -80,31 +80,31 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
         log.info("a %s is rejected: %s", role, failure)
         later = " (one that opens its port only after it has registered needs a league with --profile open)"
         raise Rejected(role, "E048", f"nothing answered at {url}{later}") from None
-    return said[0] if said is not None and said[1] == league_id else None
+    return claim[0] if claim is not None and claim[1] == league_id else None
 
 
-def check_players_per_address(league: League, applicant: Applicant[PlayerMeta], peer: Peer, most: int) -> None:
-    """Raises Rejected if ``most`` players have registered from the applicant's address, or listen at its host.
+def check_players_per_address(league: League, applicant: Applicant[PlayerMeta], peer: Peer, limit: int) -> None:
+    """Raises Rejected if ``limit`` players have registered from the applicant's address, or listen at its host.
 
-    The manager's own machine is not counted: the operator decides how many players run there.
+    There is no limit for the manager's own machine: the operator decides how many players run there.
     """
     players = [player for player in league.players.values() if player.out is None]
-    address = _counted(applicant.address)
-    is_here = is_loopback(peer.host) or peer.host == peer.server[0]
-    if not is_here and most <= sum(_counted(player.registered.address) == address for player in players):
-        raise Rejected("player", "E020", f"{most} players have registered from {address}, and no more may. {_ASK}")
+    address = _block(applicant.address)
+    is_local = is_loopback(peer.host) or peer.host == peer.server[0]
+    if not is_local and limit <= sum(_block(player.registered.address) == address for player in players):
+        raise Rejected("player", "E020", f"{limit} players have registered from {address}, and no more may. {_ASK}")
     host = _host(applicant.meta.contact_endpoint)
-    is_here = is_loopback(host) or host == _host(applicant.manager_endpoint)
-    if not is_here and most <= sum(_host(player.meta.contact_endpoint) == host for player in players):
-        raise Rejected("player", "E020", f"{most} players listen at {host}, and no more may. {_ASK}")
+    is_local = is_loopback(host) or host == _host(applicant.manager_endpoint)
+    if not is_local and limit <= sum(_host(player.meta.contact_endpoint) == host for player in players):
+        raise Rejected("player", "E020", f"{limit} players listen at {host}, and no more may. {_ASK}")
 
 
-# These are asked for all players with each registration.
-_counted = lru_cache(maxsize=4_096)(address_block)
+# These are called for all players at each registration.
+_block = lru_cache(maxsize=4_096)(address_block)
 
 
 @lru_cache(maxsize=4_096)
 def _host(url: str) -> str:
-    """The host of a URL that leads somewhere, as it is counted."""
+    """The address block of a URL's host. It is empty for a URL that cannot be called."""
     where = parse_endpoint(url)
     return "" if where is None else address_block(where.host)

@@ -1,4 +1,4 @@
-"""Who is there again after the manager's restart: the others may have gone down with it, and be starting as well."""
+"""Waits for agents after the manager has restarted. They may have stopped with it, and may be starting as well."""
 
 from __future__ import annotations
 
@@ -10,47 +10,54 @@ from leaguekit.agents.calls import is_there
 from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.transport.base import Caller
 
-# How long somebody may take to be there again; fifty agents need ten seconds to start on two cores.
+# How long an agent may take until it answers again. Fifty agents need ten seconds to start on two cores.
 MAX_RETURN_SECONDS = 30.0
-LOOK_EVERY = 0.25
-LOOK_SECONDS = 2.0
+PING_PAUSE_SECONDS = 0.25
+PING_SECONDS = 2.0
 
 
 class ReturningAgents:
-    """The agents that are expected back. One that is expected is neither called yet nor missed."""
+    """The agents that are expected to answer again.
 
-    def __init__(self, caller: Caller, recipient: RecipientLookup) -> None:
+    While an agent is expected, the manager sends it nothing, and does not count it as missing.
+    """
+
+    def __init__(self, caller: Caller, find_recipient: RecipientLookup) -> None:
         self._caller = caller
-        self._recipient = recipient
+        self._find_recipient = find_recipient
         self._expected: dict[str, asyncio.Task[None]] = {}
 
     def expect(self, agent_ids: Iterable[str]) -> None:
-        """Look out for agents, each until it is there or has had the time."""
+        """Ping agents, each until it answers or its time is over."""
         for agent_id in agent_ids:
-            self._expected[agent_id] = looking = asyncio.create_task(self._look_out(agent_id))
-            looking.add_done_callback(partial(self._expect_no_more, agent_id))
+            self._expected[agent_id] = task = asyncio.create_task(self._ping_until_back(agent_id))
+            task.add_done_callback(partial(self._stop_expecting, agent_id))
 
-    def expects(self, agent_id: str) -> bool:
-        expected = self._expected.get(agent_id)
-        return expected is not None and not expected.done()
+    def is_expected(self, agent_id: str) -> bool:
+        task = self._expected.get(agent_id)
+        return task is not None and not task.done()
 
-    async def there(self, *agent_ids: str) -> None:
-        """Wait for those of these agents that are still expected."""
-        if self._expected and (expected := [self._expected[one] for one in agent_ids if self.expects(one)]):
-            await asyncio.wait(expected)
+    async def wait_for(self, *agent_ids: str) -> None:
+        """Wait until none of these agents is expected any more."""
+        if self._expected and (tasks := [self._expected[one] for one in agent_ids if self.is_expected(one)]):
+            await asyncio.wait(tasks)
 
     def close(self) -> None:
-        for expected in self._expected.values():
-            expected.cancel()
+        for task in self._expected.values():
+            task.cancel()
 
-    def _expect_no_more(self, agent_id: str, _looking: asyncio.Task[None]) -> None:
+    def _stop_expecting(self, agent_id: str, _task: asyncio.Task[None]) -> None:
         del self._expected[agent_id]
 
-    async def _look_out(self, agent_id: str) -> None:
+    async def _ping_until_back(self, agent_id: str) -> None:
         loop = asyncio.get_running_loop()
-        latest = loop.time() + MAX_RETURN_SECONDS
-        # It may come back at another port.
-        while loop.time() < latest and (recipient := self._recipient(agent_id)) is not None and not recipient.has_left:
-            if await is_there(self._caller, recipient.url, agent_id, LOOK_SECONDS):
+        deadline = loop.time() + MAX_RETURN_SECONDS
+        # The recipient is looked up each time, because the agent may come back at another port.
+        while (
+            loop.time() < deadline
+            and (recipient := self._find_recipient(agent_id)) is not None
+            and not recipient.has_left
+        ):
+            if await is_there(self._caller, recipient.url, agent_id, PING_SECONDS):
                 return
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(PING_PAUSE_SECONDS)

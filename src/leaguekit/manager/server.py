@@ -1,4 +1,4 @@
-"""The manager's server: messages at /mcp, and beside it its health and the transcripts of matches."""
+"""The manager's HTTP server: messages at /mcp, the health at /health, transcripts of matches, and the dashboard."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from functools import partial
 from typing import Protocol
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leaguekit.agents.credentials import Known, credentials_in, token_in
@@ -42,17 +41,19 @@ _TOO_LARGE = msgspec.json.encode(
 )
 TRANSCRIPTS = "/transcripts/"
 HEALTH = "/health"
+# A response is an ASGI application, too.
+_USE_POST = Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")
 
 
-class Web(Protocol):
-    """The application for everything else. It is closed before the server stops."""
+class WebApp(Protocol):
+    """The application for all other paths. It is closed before the server stops."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
     def close(self) -> None: ...
 
 
-WebFactory = Callable[[Manager], Web]
+WebFactory = Callable[[Manager], WebApp]
 
 
 def manager_server(
@@ -64,13 +65,14 @@ def manager_server(
     web: WebFactory | None = None,
     handler: Handler | None = None,
 ) -> Server:
-    """The manager's: messages, its health, and the transcripts of matches; called by its endpoint's name or others.
+    """The server of a manager. It accepts the host name of the manager's endpoint, and the other ``names``.
 
-    ``web`` is made when somebody first asks for something else. ``handler`` answers messages instead of the manager.
+    ``web`` makes the application for all other paths, at the first request for one. ``handler`` answers messages
+    instead of the manager.
     """
 
-    identify = partial(_known, manager)
-    allowances = RateLimiter(identify)
+    identify = partial(_identify, manager)
+    limiter = RateLimiter(identify)
 
     async def health(_request: Request) -> Response:
         state = manager.ledger.league.state
@@ -80,14 +82,14 @@ def manager_server(
             return JSONResponse({"status": "failed", "league_id": manager.league_id, "reason": str(error)}, 503)
         return JSONResponse({"status": "ok", "league_id": manager.league_id, "state": state})
 
-    def is_referee(beginning: bytes, _peer: Peer) -> bool:
-        known = identify(credentials_in(beginning).auth_token)
+    def is_from_referee(first_bytes: bytes, _peer: Peer) -> bool:
+        known = identify(credentials_in(first_bytes).auth_token)
         return known is not None and known.role == "referee"
 
-    async def transcript(match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
+    async def receive_transcript(match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
         body = request.body
-        if seconds := allowances.waits(token_in(body), Peer(peer.host), len(body)):
-            raise TooOften(msgspec.json.encode(_too_often(seconds)), seconds)
+        if seconds := limiter.waits(token_in(body), Peer(peer.host), len(body)):
+            raise TooOften(msgspec.json.encode(_too_many_requests(seconds)), seconds)
         try:
             check_text(body)
             message = of_type(m.MatchTranscript, decode(body))
@@ -96,84 +98,74 @@ def manager_server(
             return HttpAnswer(400, msgspec.json.encode({"error_code": error.code, "error": error.detail}))
         return HttpAnswer(200, msgspec.json.encode({"status": "ACCEPTED", "match_id": message.match_id}))
 
-    made: list[Web] = []
-
-    def stopping() -> None:
-        for one in made:
-            one.close()
-
-    app = _limited(_beside(Starlette(routes=[Route(HEALTH, health)]), web, manager, made), allowances)
-    limited, changes = allowances.limit(handler or manager.answer, manager.refusal, MAX_BYTES), Changes()
+    lazy_web = _LazyWeb(manager, web)
+    routes = Router([Route(HEALTH, health)], redirect_slashes=web is None, default=lazy_web)
+    # Posted transcripts are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
+    refusal = Route(f"{TRANSCRIPTS}{{match_id}}", _USE_POST)
+    app = Router([refusal], redirect_slashes=False, default=_limit_rate(routes, limiter))
+    limited, changes = limiter.limit(handler or manager.answer, manager.refusal, MAX_BYTES), Changes()
     ResourceNotifier(manager, changes)
     return Server(
         limited,
         sockets=[served],
         max_bytes=MAX_BYTES,
         too_large=too_large_answer(manager.refusal, MAX_BYTES),
-        app=_only_posted(app),
-        routes=PostRoutes(TRANSCRIPTS.encode(), transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_referee),
-        mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), allowances, MAX_BYTES),
+        app=app,
+        routes=PostRoutes(TRANSCRIPTS.encode(), receive_transcript, MAX_TRANSCRIPT, _TOO_LARGE, is_from_referee),
+        mcp=limited_mcp_app(lambda: manager_surface(manager, limited, changes), limiter, MAX_BYTES),
         names=[*names_of(manager.endpoint), *names],
         endpoint=manager.endpoint,
         proxies=proxies,
-        stopping=stopping,
-        identify=allowances.sender_of,
+        stopping=lazy_web.close,
+        identify=limiter.sender_of,
     )
 
 
-def _known(manager: Manager, token: str) -> Known | None:
-    """Whose token this is."""
+def _identify(manager: Manager, token: str) -> Known | None:
+    """The sender that a token belongs to, or None."""
     agent = manager.ledger.league.agent_with(tokens.verifier(token))
     if agent is None:
         return Known("operator") if manager.is_operator(token) else None
     return Known("player" if isinstance(agent, Player) else "referee", agent.id)
 
 
-def _only_posted(app: ASGIApp) -> ASGIApp:
-    """The same application, where transcripts are: those that are posted never come here."""
+class _LazyWeb:
+    """The web application, made at the first request for it. Without a factory, every path is 404."""
 
-    async def either(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"] if scope["type"] == "http" else ""
-        match_id = path.removeprefix(TRANSCRIPTS)
-        if match_id in ("", path) or "/" in match_id:
-            await app(scope, receive, send)
-        else:
-            await Response("Method Not Allowed", 405, {"allow": "POST"}, "text/plain")(scope, receive, send)
+    def __init__(self, manager: Manager, make: WebFactory | None) -> None:
+        self._manager = manager
+        self._make = make
+        self._web: WebApp | None = None
 
-    return either
-
-
-def _beside(app: ASGIApp, web: WebFactory | None, manager: Manager, made: list[Web]) -> ASGIApp:
-    if web is None:
-        return app
-
-    async def either(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == HEALTH:
-            await app(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._make is None:
+            await PlainTextResponse("Not Found", 404)(scope, receive, send)
             return
-        if not made:
-            made.append(web(manager))
-        await made[0](scope, receive, send)
+        if self._web is None:
+            self._web = self._make(self._manager)
+        await self._web(scope, receive, send)
 
-    return either
+    def close(self) -> None:
+        if self._web is not None:
+            self._web.close()
 
 
-def _limited(app: ASGIApp, allowances: RateLimiter) -> ASGIApp:
-    """The same application, which whoever looks at it may do so often, and no more."""
+def _limit_rate(app: ASGIApp, limiter: RateLimiter) -> ASGIApp:
+    """The same application, with a limit for the requests of each sender."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         peer = _peer(scope)
-        seconds = allowances.watches(peer) if scope["type"] == "http" else 0.0
+        seconds = limiter.watches(peer) if scope["type"] == "http" else 0.0
         if seconds:
             headers = {"retry-after": str(math.ceil(seconds))}
-            await JSONResponse(_too_often(seconds), TOO_OFTEN, headers)(scope, receive, send)
+            await JSONResponse(_too_many_requests(seconds), TOO_OFTEN, headers)(scope, receive, send)
         else:
-            await app(scope, receive, allowances.charged(peer, send))
+            await app(scope, receive, limiter.charged(peer, send))
 
     return limited
 
 
-def _too_often(seconds: float) -> dict[str, str]:
+def _too_many_requests(seconds: float) -> dict[str, str]:
     return {"error_code": "E059", "error": too_many(seconds)}
 
 

@@ -1,4 +1,4 @@
-"""The JSON files that other tools read: what is in them, and how the manager keeps its own as views of the league."""
+"""Keeps JSON files with the agents, the standings and the rounds up to date. Other tools read these files."""
 
 from __future__ import annotations
 
@@ -20,72 +20,71 @@ from leaguekit.manager.ledger import Ledger
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import Shared, Views, ViewWriter
 
-PAUSE = 0.5
+PAUSE_SECONDS = 0.5
 MATCHES_PER_CHUNK = 500
-Make = Callable[[], tuple[Path, Any]]
+MakeView = Callable[[], tuple[Path, Any]]
 
 
 class ManagerViews:
-    """agents_config.json (no tokens in it), standings.json and rounds.json, each written after what it shows.
+    """Writes agents_config.json (without tokens), standings.json and rounds.json after the events that change them.
 
-    They are made anew at most twice a second, so that a league's size does not weigh on each of its results.
+    Each file is written at most twice per second. Otherwise every result of a large league would cost much time.
     """
 
     def __init__(self, world: World, ledger: Ledger) -> None:
         self._ledger = ledger
         self._paths = Views(world.data_root)
-        # When the league was created.
         self._created_at = ""
         self._writer = ViewWriter(files=world.files, inline=world.inline)
-        self._stale: dict[Make, None] = {}
-        self._renewing: asyncio.Task[None] | None = None
+        self._stale: dict[MakeView, None] = {}
+        self._update_task: asyncio.Task[None] | None = None
         ledger.listeners.append(self._react)
 
-    async def begin(self) -> None:
-        """Write all of them for the first time, once the league is created."""
+    async def start(self) -> None:
+        """Write all files for the first time. The league must have been created."""
         self._created_at = await self._ledger.created_at()
         self.refresh()
 
     def refresh(self) -> None:
-        """Make all of them anew."""
-        self._renew(self._agents, self._standings, self._rounds)
+        """Write all files again."""
+        self._mark_stale(self._agents, self._standings, self._rounds)
 
     async def close(self) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
-            await asyncio.gather(self._renewing, return_exceptions=True)
+        if self._update_task is not None:
+            self._update_task.cancel()
+            await asyncio.gather(self._update_task, return_exceptions=True)
         self._stale = dict.fromkeys((self._agents, self._standings, self._rounds))
         with contextlib.suppress(StoreError):
-            await self._put_stale()
+            await self._write_stale()
         await self._writer.close()
 
     def _react(self, event: e.Event) -> None:
         match event:
             case e.PlayerRegistered() | e.RefereeRegistered() | e.PlayerWithdrawn() | e.PlayerDisqualified():
-                self._renew(self._agents, self._standings)
+                self._mark_stale(self._agents, self._standings)
             case e.PlayerSuspended() | e.PlayerReturned() | e.RefereeLost() | e.RefereeReturned():
-                self._renew(self._agents)
+                self._mark_stale(self._agents)
             case e.LeagueStarted() | e.LeagueCompleted():
                 self.refresh()
             case e.RoundAnnounced() | e.RoundCompleted() | e.ResultCorrected() | e.MatchReplayed():
-                self._renew(self._standings, self._rounds)
+                self._mark_stale(self._standings, self._rounds)
             case e.ResultRecorded() | e.MatchForfeited():
-                self._renew(self._standings)
+                self._mark_stale(self._standings)
 
-    def _renew(self, *makes: Make) -> None:
+    def _mark_stale(self, *makes: MakeView) -> None:
         self._stale |= dict.fromkeys(makes)
-        if self._renewing is None:
-            self._renewing = asyncio.create_task(self._renew_soon())
+        if self._update_task is None:
+            self._update_task = asyncio.create_task(self._update_stale())
 
-    async def _renew_soon(self) -> None:
-        # That the log cannot be written is for others to tell; nothing is shown any more.
+    async def _update_stale(self) -> None:
+        # If the log cannot be written, the manager stops. That error is reported elsewhere.
         with contextlib.suppress(StoreError):
             while self._stale:
-                await self._put_stale()
-                await asyncio.sleep(PAUSE)
-            self._renewing = None
+                await self._write_stale()
+                await asyncio.sleep(PAUSE_SECONDS)
+            self._update_task = None
 
-    async def _put_stale(self) -> None:
+    async def _write_stale(self) -> None:
         made = [make() for make in self._stale]
         self._stale.clear()
         await self._ledger.wait_written()
@@ -103,13 +102,13 @@ class ManagerViews:
 
 
 def agents_view(league: League, paths: Views, created_at: str) -> tuple[Path, Any]:
-    """The agents' configuration, and where it lies; there are no tokens in it."""
+    """The path and the content of the agents' configuration. It contains no tokens."""
     league_id = league.settings.league_id
     config = {
         "league_id": league_id,
         "created_at": created_at,
-        "players": [_described(player) for player in league.players.values()],
-        "referees": [_described(referee) for referee in league.referees.values()],
+        "players": [_describe(player) for player in league.players.values()],
+        "referees": [_describe(referee) for referee in league.referees.values()],
     }
     return paths.agents_config(league_id), Shared(config, paths.newest_agents_config(), created_at, league_id)
 
@@ -124,21 +123,22 @@ def rounds_view(league: League, paths: Views) -> tuple[Path, Any]:
     league_id = league.settings.league_id
     game_type = league.settings.game_type
     head = msgspec.json.encode({"league_id": league_id, **msgspec.to_builtins(queries.status(league))})
-    # All matches of a large league take much room as objects; of what is shown only the outcomes change.
+    # As objects, all matches of a large league would take much memory, so they are encoded in chunks while the file is
+    # written. Outcomes may change meanwhile, so they are copied now.
     matches = list(league.matches.values())
     outcomes = [match.outcome for match in matches]
 
-    def text() -> Iterator[bytes]:
+    def chunks() -> Iterator[bytes]:
         yield head[:-1] + b',"matches":['
         for first in range(0, len(matches), MATCHES_PER_CHUNK):
-            piece = slice(first, first + MATCHES_PER_CHUNK)
-            shown = map(queries.scheduled_match, repeat(game_type), matches[piece], outcomes[piece])
-            yield (b",\n" if first else b"\n") + b",\n".join(map(msgspec.json.encode, shown))
+            part = slice(first, first + MATCHES_PER_CHUNK)
+            rows = map(queries.scheduled_match, repeat(game_type), matches[part], outcomes[part])
+            yield (b",\n" if first else b"\n") + b",\n".join(map(msgspec.json.encode, rows))
         yield b"\n]}\n"
 
-    return paths.rounds(league_id), text
+    return paths.rounds(league_id), chunks
 
 
-def _described(agent: Player | Referee) -> dict[str, Any]:
+def _describe(agent: Player | Referee) -> dict[str, Any]:
     meta: dict[str, Any] = msgspec.to_builtins(agent.meta)
     return {"id": agent.id, "state": agent.state} | meta
