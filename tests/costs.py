@@ -24,7 +24,7 @@ from leaguekit.sim.loop import VirtualLoop
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.memory import MemoryCaller, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller
 from leaguekit.transport.server.server import Server, listen
 from tests.agents.leagues import Hall
 
@@ -100,7 +100,7 @@ def _play(root: Path) -> Cost:
     loop = VirtualLoop()
     sent: list[int] = []
 
-    def tap(_caller: MemoryCaller, _url: str, body: bytes, came: bytes | BaseException, _when: Times) -> None:
+    def tap(_caller: MemoryCaller, _url: str, body: bytes, came: bytes | BaseException, _when: ExchangeTimes) -> None:
         assert isinstance(came, bytes), came
         sent.append(len(body) + len(came))
 

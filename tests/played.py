@@ -16,7 +16,7 @@ from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.messages import MatchTranscript
 from leaguekit.sim import loop
 from leaguekit.store.sqlite import SqliteLog
-from leaguekit.transport.memory import MemoryCaller, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller
 from tests.agents.leagues import Hall, Json
 from tests.league.play import Play, drawn
 
@@ -89,7 +89,9 @@ class Transcripts:
         self._bodies: list[bytes] = []
         hall.network.tap = self._see
 
-    def _see(self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: Times) -> None:
+    def _see(
+        self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: ExchangeTimes
+    ) -> None:
         if "/transcripts/" in url:
             self._bodies.append(body)
         elif self._saw is not None:

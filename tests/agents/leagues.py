@@ -33,7 +33,7 @@ from leaguekit.store.base import StoreError
 from leaguekit.store.memory import MemoryDisk, MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Handler, Peer
-from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller, MemoryNetwork
 
 LEAGUE = "league_2025_even_odd"
 BEGAN = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
@@ -353,7 +353,9 @@ class Hall:
     def league(self) -> League:
         return self.manager.ledger.league
 
-    def _saw(self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: Times) -> None:
+    def _saw(
+        self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, when: ExchangeTimes
+    ) -> None:
         if not url.endswith("/mcp"):
             return
         call = json.loads(body)

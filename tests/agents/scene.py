@@ -24,11 +24,11 @@ from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, match_conversation
 from leaguekit.protocol.messages import MatchTranscript
-from leaguekit.protocol.rpc import Call, Refused, RpcError, RpcRequest, answer, request
+from leaguekit.protocol.rpc import Call, InvalidCall, RpcError, RpcRequest, answer, request
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.sim import loop
 from leaguekit.transport.base import Caller, Peer
-from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller, MemoryNetwork
 
 LEAGUE = "league_2025_even_odd"
 BEGAN = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
@@ -238,7 +238,7 @@ class ScriptedManager:
         self.scene.arrived("manager", msgspec.json.decode(body))
         return await answer(RpcRequest(body), self._answer, self._refuse)
 
-    def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
+    def _refuse(self, error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         raised = error.__cause__
         return raised.error if isinstance(raised, Refusal) else RpcError(-32602, error.detail, None)
 
@@ -349,7 +349,7 @@ class Scene:
     def arrived(self, who: str, call: Json) -> None:
         self.arrivals.append(Arrival(self.time(), who, call["method"], call["params"]))
 
-    def _tap(self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, at: Times) -> None:
+    def _tap(self, caller: MemoryCaller, url: str, body: bytes, came: bytes | BaseException, at: ExchangeTimes) -> None:
         call = msgspec.json.decode(body)
         if "/transcripts/" in url:
             self.faults += violations(call)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.credentials import Known, Recognise
+from leaguekit.agents.credentials import IdentifyBody, TokenOwner
 from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol.refusals import Refuse, player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcRequest
-from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooOften
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, RpcRequest
+from leaguekit.transport.base import Handler, HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.memory import MemoryNetwork
 from leaguekit.transport.token_buckets import TokenBuckets
 from tests.agents.leagues import Hall
@@ -32,16 +32,16 @@ HERE = Peer("127.0.0.1", "", ("127.0.0.1", 8101))
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
 
-def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise: Recognise, refuse: Refuse) -> None:
+def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise: IdentifyBody, refuse: Refuse) -> None:
     """Let nobody in at an address who is not known there."""
-    made = RateLimiter(recognise=recognise)
-    made._strangers = TokenBuckets(1e-9, 1e-9)
-    limited_handler = made.limit(of_requests(handle), refuse, MAX_BYTES_FROM_ABOVE)
+    made = RateLimiter(identify_body=recognise)
+    made._addresses = TokenBuckets(1e-9, 1e-9)
+    limited_handler = made.limit(of_requests(handle), refuse, MAX_TRUSTED_BYTES)
 
     async def limited(body: bytes, peer: Peer) -> Any:
         try:
             return await limited_handler(RpcRequest(body), peer)
-        except TooOften as refused:
+        except TooManyRequests as refused:
             return HttpAnswer(429, refused.body)
 
     network.close(url)
@@ -113,11 +113,11 @@ async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_
 
 
 def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_address() -> None:
-    def recognise(beginning: bytes, _peer: Peer) -> Known | None:
-        return Known("player", "P01") if b"good" in beginning else None
+    def recognise(beginning: bytes, _peer: Peer) -> TokenOwner | None:
+        return TokenOwner("player", "P01") if b"good" in beginning else None
 
-    made = RateLimiter(recognise=recognise)
-    for buckets in (made._strangers, made._players, made._visitors, made._known_visitors):
+    made = RateLimiter(identify_body=recognise)
+    for buckets in (made._addresses, made._players, made._visitors, made._known_visitors):
         buckets._clock = lambda: 1.0
 
     async def answer(_request: RpcRequest, _peer: Peer) -> bytes:
@@ -128,19 +128,19 @@ def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_addres
     def is_taken(body: bytes) -> bool:
         try:
             return asyncio.run(limited(RpcRequest(body), HERE)) is not None  # type: ignore[arg-type]
-        except TooOften:
+        except TooManyRequests:
             return False
 
     assert sum(is_taken(b'{"auth_token":"good"}') for _ in range(100)) == 4
     assert sum(is_taken(b"{}") for _ in range(100)) == 20
-    for buckets in (made._strangers, made._players):
+    for buckets in (made._addresses, made._players):
         buckets._clock = lambda: 11.0
     assert is_taken(b'{"auth_token":"good"}')
     assert made._debtors == {}
 
 
 def test_a_visitor_by_mcp_that_shows_a_token_is_counted_by_itself() -> None:
-    tokens = {"good": Known("player", "P01")}
+    tokens = {"good": TokenOwner("player", "P01")}
     made = RateLimiter(tokens.get)
     for buckets in (made._visitors, made._known_visitors):
         buckets._clock = lambda: 1.0
@@ -162,8 +162,8 @@ def test_whoever_looks_at_pages_pays_for_long_ones_and_not_for_short_ones() -> N
         sent.append(message)
 
     async def main(size: int) -> None:
-        await made.charged(HERE, send)({"type": "http.response.start"})
-        await made.charged(HERE, send)({"type": "http.response.body", "body": b"x" * size})
+        await made.charging_send(HERE, send)({"type": "http.response.start"})
+        await made.charging_send(HERE, send)({"type": "http.response.body", "body": b"x" * size})
 
     asyncio.run(main(60_000))
     assert made._spectators._full_at == {}

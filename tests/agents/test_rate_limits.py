@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from leaguekit.agents import rate_limits as module
-from leaguekit.agents.calls import ask, passes
-from leaguekit.agents.credentials import Known, token_in
+from leaguekit.agents.calls import ask, is_transient
+from leaguekit.agents.credentials import TokenOwner, token_in
 from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import decode, of_type
 from leaguekit.protocol.refusals import player_refusal
 from leaguekit.protocol.rpc import RpcRefusal, RpcRequest
-from leaguekit.transport.base import HttpAnswer, Peer, TooOften
+from leaguekit.transport.base import HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.token_buckets import TokenBuckets
 from tests.agents.leagues import LEAGUE, Json
 from tests.manager.test_manager import Served
 
-KNOWN = {"p": Known("player", "P01"), "q": Known("player", "P02"), "r": Known("referee", "REF01")}
-KNOWN["admin"] = Known("operator")
+KNOWN = {"p": TokenOwner("player", "P01"), "q": TokenOwner("player", "P02"), "r": TokenOwner("referee", "REF01")}
+KNOWN["admin"] = TokenOwner("operator")
 LAB = Peer("192.168.1.23", "", ("0.0.0.0", 8000))
 
 
@@ -48,7 +48,7 @@ def taken(made: RateLimiter, body: bytes, peer: Peer = LAB, most: int = 50_000) 
         for number in range(most):
             try:
                 await handler(RpcRequest(body), peer)
-            except TooOften:
+            except TooManyRequests:
                 return number
         return most
 
@@ -137,7 +137,7 @@ def test_a_long_answer_is_paid_for_by_its_length(at_once: bool) -> None:
         for number in range(1_000):
             try:
                 await limited(RpcRequest(call("operator")), LAB)
-            except TooOften as refused:
+            except TooManyRequests as refused:
                 assert 0 < refused.seconds < 1
                 return number
         return 1_000
@@ -206,7 +206,7 @@ def test_who_asks_too_often_gets_429_with_its_id_and_is_served_again_later(tmp_p
             wrong = of_type(m.LeagueQuery, decode(json.dumps(query("wrong")).encode()))
             with pytest.raises(RpcRefusal) as caught:
                 await ask(served.caller, url, wrong, m.LeagueQueryResponse)
-            assert passes(caught.value)
+            assert is_transient(caught.value)
             clock.now += 0.1
             assert (await post(call("ping"))).status == 200
 

@@ -65,7 +65,7 @@ def test_a_player_that_is_not_there_is_said_to_be_unreachable(command: Command) 
         (["--junit", "nowhere/report.xml"], "--junit nowhere/report.xml cannot be written: No such file"),
         (["--junit", "."], "--junit . cannot be written: Is a directory"),
         (["--host", "0.0.0.0"], "--allow"),
-        (["--port", "70000"], "70000 is no port"),
+        (["--port", "70000"], "70000 is not a port"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_remedy(arguments: list[str], words: str, command: Command) -> None:

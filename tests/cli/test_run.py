@@ -427,7 +427,7 @@ def test_a_busy_port_is_named_and_what_to_do(tmp_path: Path) -> None:
             ["run", "--game", "tic_tac_toe", "--strategies", "random,always_odd"],
             "the strategy always_odd cannot play tic_tac_toe; these can: random, alternating, history_based, frequency",
         ),
-        (["run", "--port", "70000"], "70000 is no port: choose one from 1 to 65535, or 0 for a free one."),
+        (["run", "--port", "70000"], "70000 is not a port: choose one from 1 to 65535, or 0 for a free one."),
         (["manager", "--start-when", "4 players"], "--start-when must be like players=4,referees=2, got '4 players'"),
         (["manager", "--start-at", "25:00"], "--start-at must be a time such as 18:00, got '25:00'"),
         (

@@ -18,7 +18,7 @@ from examples.plain_mcp.player import server as plain_player
 from tests.gateway.served_gateway import page_at, play_by_mcp, play_in_page
 from tests.llm_stand_in import StandIn, forget_settings
 from tests.programs import Program, league
-from tests.transport.mcp.houses import mcp_server
+from tests.transport.mcp.served_league import mcp_server
 
 SECONDS = 90.0
 

@@ -20,7 +20,7 @@ from leaguekit.transport.base import Unreachable
 from leaguekit.transport.client.caller import HttpCaller
 from tests.gateway.served_gateway import page_at, play_by_mcp, play_in_page, served_gateway
 from tests.programs import Program, league
-from tests.transport.mcp.houses import House
+from tests.transport.mcp.served_league import ServedLeague
 
 SECONDS = 60.0
 
@@ -29,7 +29,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, SECONDS))
 
 
-def technical_losses(house: House) -> int:
+def technical_losses(house: ServedLeague) -> int:
     return sum(row.technical_losses for row in house.league.table.rows.values())
 
 
@@ -37,7 +37,7 @@ def technical_losses(house: House) -> int:
 def test_the_official_client_plays_a_whole_league_in_a_seat(tmp_path: Path, mode: Any) -> None:
     async def played() -> None:
         async with (
-            House(tmp_path, players=3, game_type="tic_tac_toe") as house,
+            ServedLeague(tmp_path, players=3, game_type="tic_tac_toe") as house,
             served_gateway(house.url, tmp_path) as place,
         ):
             await house.referee()
@@ -63,7 +63,7 @@ def test_who_has_a_seat_may_move_although_others_at_its_address_ask_too_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def asked() -> None:
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
+        async with ServedLeague(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             _, joined = await place.post("/api/join", {"name": "Ada"})
             monkeypatch.setattr(RateLimiter, "watches", lambda _self, peer: float(peer.host == "127.0.0.1"))
             move = {"turn": "1", "move": "even"}
@@ -83,7 +83,11 @@ def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeyp
             assert (of, text) == (0.3, "No move is wanted yet.")
             told.append(done)
 
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place, Client(place.url) as client:
+        async with (
+            ServedLeague(tmp_path) as house,
+            served_gateway(house.url, tmp_path) as place,
+            Client(place.url) as client,
+        ):
             code = (await client.call_tool("join_league", {"name": "Model"})).structured_content["code"]
             asked = {"code": code, "seconds": 0.3}
             state = (await client.call_tool("wait_for_turn", asked, progress_callback=progress)).structured_content
@@ -94,7 +98,7 @@ def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeyp
             for wrong in ({"code": code, "seconds": 46}, {"code": "0000-0000-0000-0000"}, {}):
                 assert (await client.call_tool("wait_for_turn", wrong)).is_error
             # A client that has the code in its URL does not need it in its calls.
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
+        async with ServedLeague(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             code, _ = await place.gateway.join(None, "Other", "127.0.0.1")
             async with Client(f"{place.url}?seat={code}") as client:
                 assert (await client.call_tool("wait_for_turn", {"seconds": 0})).structured_content["name"] == "Other"
@@ -105,7 +109,7 @@ def test_waiting_tells_how_it_goes_and_ends_with_waiting(tmp_path: Path, monkeyp
 
 def test_a_seat_is_open_to_its_code_alone(tmp_path: Path) -> None:
     async def tried() -> None:
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
+        async with ServedLeague(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             status, joined = await place.post("/api/join", {"name": "Ada"})
             assert status == 200
             own = place.gateway.seats.values()
@@ -155,7 +159,10 @@ async def _get(base: str, path: str, *headers: str) -> str:
 )
 def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str, dark: bool) -> None:
     async def played() -> None:
-        async with House(tmp_path, players=3, game_type=game) as house, served_gateway(house.url, tmp_path) as place:
+        async with (
+            ServedLeague(tmp_path, players=3, game_type=game) as house,
+            served_gateway(house.url, tmp_path) as place,
+        ):
             await house.referee()
             for name in ("Bob", "<b>Eve</b>"):
                 await house.player(name)
@@ -185,7 +192,10 @@ def test_a_person_plays_a_whole_league_in_the_browser(tmp_path: Path, game: str,
 
 def test_the_board_stays_between_two_moves(tmp_path: Path) -> None:
     async def played() -> None:
-        async with House(tmp_path, game_type="tic_tac_toe") as house, served_gateway(house.url, tmp_path) as place:
+        async with (
+            ServedLeague(tmp_path, game_type="tic_tac_toe") as house,
+            served_gateway(house.url, tmp_path) as place,
+        ):
             await house.referee()
             async with page_at(f"{place.base}/") as page:
                 await page.get_by_label("Your name").fill("Ada")
@@ -220,7 +230,7 @@ def test_the_board_stays_between_two_moves(tmp_path: Path) -> None:
 
 def test_a_player_behind_a_router_plays_from_a_process_of_its_own(tmp_path: Path) -> None:
     async def played() -> None:
-        async with House(tmp_path, players=2) as house, served_gateway(house.url, tmp_path) as place:
+        async with ServedLeague(tmp_path, players=2) as house, served_gateway(house.url, tmp_path) as place:
             await house.referee()
             await house.player("Ada")
             arguments = ("--manager", house.url, "--relay", place.base, "--name", "Far", "--data-dir", tmp_path / "far")
@@ -239,7 +249,7 @@ def test_a_player_behind_a_router_plays_from_a_process_of_its_own(tmp_path: Path
 
 def test_a_player_that_is_sent_to_no_gateway_says_so(tmp_path: Path) -> None:
     async def sent() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             arguments = ("--manager", house.url, "--relay", house.url, "--data-dir", tmp_path / "far")
             with Program("player", *arguments) as program:
                 assert await asyncio.to_thread(program.ended) == 2
@@ -270,7 +280,7 @@ def test_a_gateway_without_the_extra_offers_no_mcp(tmp_path: Path) -> None:
     without = "import sys; sys.modules['mcp'] = None; from leaguekit.cli import main; sys.exit(main())"
 
     async def started() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             arguments = ("gateway", "--manager", house.url, "--port", "0", "--data-dir", tmp_path / "gw")
             with Program(*arguments, command=(sys.executable, "-c", without)) as program:
                 await asyncio.to_thread(program.said, r"chat applications: .* pip install 'leaguekit\[mcp\]'")
@@ -280,7 +290,7 @@ def test_a_gateway_without_the_extra_offers_no_mcp(tmp_path: Path) -> None:
 
 def test_a_hundred_seats_take_little_of_a_process(tmp_path: Path) -> None:
     async def filled() -> None:
-        async with House(tmp_path, players=200, max_players=200) as house:
+        async with ServedLeague(tmp_path, players=200, max_players=200) as house:
             with Program("gateway", "--manager", house.url, "--port", "0", "--data-dir", tmp_path / "gw") as program:
                 said = await asyncio.to_thread(program.said, r"is at http://127\.0\.0\.1:(\d+)/mcp")
                 base = f"http://127.0.0.1:{said[1]}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.credentials import Known, credentials_in
+from leaguekit.agents.credentials import TokenOwner, credentials_in
 from leaguekit.agents.registration import SETTLING_SECONDS
 from leaguekit.gateway.gateway import COMING_BACK_SECONDS
 from leaguekit.gateway.relays import (
@@ -497,7 +497,7 @@ def test_a_program_that_does_not_say_whose_calls_it_takes_is_called_as_before() 
         await relays.take(RelayTakeRequest(secret=SECRET, seconds=0.0), HERE)
         place = endpoint_id("relay", SECRET)
         assert relays.admits(place, b"x" * FREE_BYTES)
-        assert relays.caller(place, shown("any"), HERE) == Known("manager", HERE)
+        assert relays.caller(place, shown("any"), HERE) == TokenOwner("manager", HERE)
         calls = await waiting(relays, *[shown("any")] * (MAX_CALLS + 1))
         assert (of(None, calls), of(NoAnswer, calls)) == (MAX_CALLS, 1)
         relays.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leaguekit.agents.registration import WRITE_AGAIN_SECONDS
+from leaguekit.agents.registration import WRITE_RETRY_SECONDS
 from leaguekit.gateway import gateway as gateway_module
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow
 from leaguekit.gateway.seats import MoveRefused, Seat
@@ -304,7 +304,7 @@ async def test_a_seat_that_could_not_be_written_down_is_written_later_or_at_the_
         disk.fails = False
         await asyncio.sleep(seconds)
         kept = tmp_path / "agents" / LEAGUE / "gateway" / "seats.json"
-        assert kept.exists() == (seconds > WRITE_AGAIN_SECONDS)
+        assert kept.exists() == (seconds > WRITE_RETRY_SECONDS)
         hall.network.close(GATEWAY_URL)
         await gateway.close()
         async with opened_gateway(hall) as gateway:

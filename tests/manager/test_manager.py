@@ -1127,4 +1127,4 @@ def test_a_registration_over_http_is_decoded_once(tmp_path: Path) -> None:
                     sys.setprofile(None)
 
     asyncio.run(main())
-    assert decoded == ["read_plain"]
+    assert decoded == ["decode_valid_call"]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaguekit.agents.logs import restored
+from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.world import World
 from leaguekit.league.audit import Audit
 from leaguekit.league.events import ResultRecorded
@@ -27,7 +27,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import MAX_BYTES
 from leaguekit.sim import loop
 from leaguekit.transport.base import CallFailed
-from leaguekit.transport.memory import MemoryCaller, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller
 from tests.agents.callers import HOWS, MOODS, Ask, Crowd, Sent, body
 from tests.agents.leagues import ADMIN, MANAGER_URL, Hall, Json
 
@@ -128,7 +128,9 @@ class CheckedHall(Hall):
             answering.cancel()
         await super().crash()
 
-    def _see(self, caller: MemoryCaller, url: str, sent: bytes, came: bytes | BaseException, when: Times) -> None:
+    def _see(
+        self, caller: MemoryCaller, url: str, sent: bytes, came: bytes | BaseException, when: ExchangeTimes
+    ) -> None:
         if url.partition("?")[0] != MANAGER_URL:
             assert not _told(self.crowd.secrets, sent), (url, sent)
 
@@ -325,7 +327,7 @@ class ErrorRecorder(logging.Handler):
 
 
 async def _carry_out(steps: list[Step]) -> None:
-    with restored() as package:
+    with restored_logging() as package:
         broken = ErrorRecorder()
         package.addHandler(broken)
         room = CheckedHall()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.calls import passes
+from leaguekit.agents.calls import is_transient
 from leaguekit.league.commands import Rejected
 from leaguekit.manager.reachability import check_reachable
 from leaguekit.protocol.rpc import RpcError, RpcRefusal
@@ -150,7 +150,7 @@ async def test_a_manager_that_cannot_call_rejects_nobody_and_says_so(
         assert error["data"]["error_code"] == "E060"
         assert said in json.dumps(error["data"])
         # Agents that retry after a transient error register again. Those of leaguekit do.
-        assert passes(RpcRefusal(RpcError(error["code"], error["message"], error["data"])))
+        assert is_transient(RpcRefusal(RpcError(error["code"], error["message"], error["data"])))
         league = hall.manager.ledger.league
         assert (league.players, league.referees) == ({}, {})
         accepted = await register(hall, role, 1, "http://127.0.0.1:8777/mcp", "127.0.0.1", query)

@@ -423,7 +423,7 @@ def answered(body: bytes, role: Any = "player", outcome: str = "read") -> bytes 
             raise ValueError(call.method)
         return object() if outcome == "unencodable" else {}
 
-    return finished(rpc.answer(rpc.RpcRequest(body), handle, REFUSALS[role], rpc.MAX_BYTES_FROM_ABOVE))
+    return finished(rpc.answer(rpc.RpcRequest(body), handle, REFUSALS[role], rpc.MAX_TRUSTED_BYTES))
 
 
 OUTCOMES = st.sampled_from(["read", "read", "answer", "refuse", "fail", "unencodable"])
@@ -447,12 +447,12 @@ def test_a_request_is_answered_once_with_its_id(member: Member, role: str, outco
     else:
         assert answer is not None
         assert ids_of([msgspec.json.decode(answer, type=AnswerId)]) == [member.answer_id]
-    assert rpc.read_plain(member.text, rpc.MAX_BYTES_FROM_ABOVE) == read_with_care(member.text)
+    assert rpc.decode_valid_call(member.text, rpc.MAX_TRUSTED_BYTES) == read_with_care(member.text)
 
 
 def read_with_care(body: bytes) -> rpc.Call | None:
     """What is to be read at one go: a request, not a notification, with a message that can be read by itself."""
-    (call,) = rpc.parse(body, rpc.MAX_BYTES_FROM_ABOVE).calls
+    (call,) = rpc.parse(body, rpc.MAX_TRUSTED_BYTES).calls
     try:
         message = decode(rpc.params_of(call)) if isinstance(call, rpc.Call) and call.id is not None else None
     except ProtocolError:
@@ -587,7 +587,7 @@ NASTY_BODIES: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize(("body", "code"), NASTY_BODIES.values(), ids=NASTY_BODIES)
 def test_a_nasty_body_has_the_right_code(body: bytes, code: str) -> None:
     (refused,) = rpc.parse(body).calls
-    assert isinstance(refused, rpc.Refused)
+    assert isinstance(refused, rpc.InvalidCall)
     assert refused.error.code == code
 
 

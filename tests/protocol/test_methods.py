@@ -11,7 +11,7 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import CHECKERS, encode
 from leaguekit.protocol.errors import InvalidMessage, ProtocolError, rpc_number
 from leaguekit.protocol.methods import BY_NAME, BY_REQUEST, METHODS, PING, prepare_decoders, read_call, read_pong
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, read_plain, request
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, decode_valid_call, request
 from tests.samples import samples_of
 
 ROLES = ("league_manager", "referee", "player")
@@ -56,7 +56,7 @@ def test_every_method_of_document_001_is_there(name, request_type, answer_type, 
     assert receiver in method.receivers
     for sample in samples_of(m.message_type(request_type)):
         assert read_call(call_of(name, sample), receiver) == (method, sample)
-        assert read_call(read_plain(request(name, encode(sample), 1), MAX_BYTES_FROM_ABOVE), receiver)[1] == sample
+        assert read_call(decode_valid_call(request(name, encode(sample), 1), MAX_TRUSTED_BYTES), receiver)[1] == sample
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

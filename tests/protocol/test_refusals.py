@@ -17,7 +17,7 @@ from leaguekit.protocol.decoding import decode, encode, violations
 from leaguekit.protocol.errors import CATALOGUE, ProtocolError, rpc_number
 from leaguekit.protocol.methods import read_call
 from leaguekit.protocol.refusals import manager_refusal, player_refusal, referee_refusal
-from leaguekit.protocol.rpc import NULL, Call, Refused, RpcError
+from leaguekit.protocol.rpc import NULL, Call, InvalidCall, RpcError
 from tests.samples import NOW, samples_of
 
 SENDER = "referee:REF01"
@@ -183,7 +183,7 @@ def test_each_field_is_used_if_it_alone_is_valid(refuse):
 @pytest.mark.parametrize("method", [None, "no_such_method", "league_query", "x" * 5000, "é\n"])
 @pytest.mark.parametrize("code", ["E040", "E041", "E046"])
 def test_what_is_no_request_is_refused_too(refuse, method, code):
-    refused = Refused(NULL, method, ProtocolError(code))
+    refused = InvalidCall(NULL, method, ProtocolError(code))
     error = refuse(refused.error, refused)
     assert (error.code, error.message) == rpc_number(None, code)
     if refuse is not player_refusal:

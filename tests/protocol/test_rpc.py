@@ -16,7 +16,7 @@ from leaguekit.protocol import rpc
 from leaguekit.protocol.decoding import MAX_DEPTH, _depth, check_depth, decode, encode
 from leaguekit.protocol.errors import ProtocolError, rpc_number
 from leaguekit.protocol.messages import message_type
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, MAX_IN_BATCH, Call, Refused, RpcError
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_IN_BATCH, MAX_TRUSTED_BYTES, Call, InvalidCall, RpcError
 from tests.samples import SAMPLES
 
 ODD_IDS = (
@@ -71,7 +71,7 @@ async def handle(call: Call):
             return {"method": call.method}
 
 
-def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
+def refuse(error: ProtocolError, call: Call | InvalidCall) -> RpcError:
     number, text = rpc_number(call.method, error.code)
     return RpcError(number, text, {"error_code": error.code, "detail": error.detail})
 
@@ -86,7 +86,7 @@ def answered(body: bytes, max_bytes: int = MAX_BYTES):
     return json.loads(text)
 
 
-def only(body: bytes, max_bytes: int = MAX_BYTES) -> Call | Refused:
+def only(body: bytes, max_bytes: int = MAX_BYTES) -> Call | InvalidCall:
     parsed = rpc.parse(body, max_bytes)
     assert not parsed.is_batch
     (call,) = parsed.calls
@@ -150,7 +150,7 @@ def test_a_failure_has_jsonrpc_an_error_object_and_the_id_of_its_request():
 @pytest.mark.proves("001-L0009", "001-L0030", "001-L1856", "002-L0057", "002-L0065", "001-L1964")
 @pytest.mark.parametrize("message", SAMPLES, ids=message_type)
 def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
-    sent = only(rpc.request("any", encode(message), 1), MAX_BYTES_FROM_ABOVE)
+    sent = only(rpc.request("any", encode(message), 1), MAX_TRUSTED_BYTES)
     assert decode(rpc.params_of(sent)) == message
     came = msgspec.json.decode(rpc.success(b"1", encode(message)), type=dict[str, Raw])
     assert decode(came["result"]) == message
@@ -160,7 +160,7 @@ def test_every_message_goes_into_an_envelope_and_comes_out_again(message):
 @pytest.mark.parametrize("message", SAMPLES, ids=message_type)
 def test_what_is_read_at_one_go_is_what_is_read_with_care(message, call_id):
     body = request_text(call_id, params=encode(message))
-    call, careful = rpc.read_plain(body, MAX_BYTES_FROM_ABOVE), only(body, MAX_BYTES_FROM_ABOVE)
+    call, careful = rpc.decode_valid_call(body, MAX_TRUSTED_BYTES), only(body, MAX_TRUSTED_BYTES)
     assert (call.id, call.method, call.params) == (careful.id, careful.method, careful.params)
     assert call.message == decode(careful.params)
     assert careful.message is None
@@ -184,7 +184,7 @@ def test_what_is_read_at_one_go_is_what_is_read_with_care(message, call_id):
     ],
 )
 def test_what_is_not_plainly_right_is_looked_at_with_care(body):
-    assert rpc.read_plain(body) is None
+    assert rpc.decode_valid_call(body) is None
 
 
 def test_a_message_may_be_given_back():
@@ -271,7 +271,7 @@ def test_what_has_no_id_and_is_no_notification_is_refused_under_null(member):
 
 def test_a_refused_request_keeps_the_method_it_named():
     refused = only(request_text(b"7", version=None, method=b'"league_query"'))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InvalidCall)
     assert refused.method == "league_query"
 
 
@@ -433,10 +433,10 @@ def test_10240_bytes_are_taken_and_one_more_is_not(batch):
 @pytest.mark.settles("000-L1566")
 def test_from_above_an_agent_takes_a_megabyte():
     body = request_text(params=b'{"a":"%b"}' % (b"x" * 10_240))
-    assert answered(body, MAX_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
-    most = request_text() + b" " * (MAX_BYTES_FROM_ABOVE - len(request_text()))
-    assert answered(most, MAX_BYTES_FROM_ABOVE)["result"] == {"method": "echo"}
-    assert answered(most + b" ", MAX_BYTES_FROM_ABOVE)["error"]["data"]["error_code"] == "E046"
+    assert answered(body, MAX_TRUSTED_BYTES)["result"] == {"method": "echo"}
+    most = request_text() + b" " * (MAX_TRUSTED_BYTES - len(request_text()))
+    assert answered(most, MAX_TRUSTED_BYTES)["result"] == {"method": "echo"}
+    assert answered(most + b" ", MAX_TRUSTED_BYTES)["error"]["data"]["error_code"] == "E046"
 
 
 @pytest.mark.parametrize("method", ["crash", "unencodable"])

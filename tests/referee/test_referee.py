@@ -180,7 +180,7 @@ async def test_what_is_no_manager_is_called_so(scene: Scene) -> None:
 
     scene.network.close(MANAGER_URL)
     scene.network.listen(MANAGER_URL, web_page)
-    with pytest.raises(RegistrationRefused, match="is no League Manager"):
+    with pytest.raises(RegistrationRefused, match="is not a League Manager"):
         await scene.start()
 
 

@@ -34,12 +34,12 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import message_type
 from leaguekit.protocol.methods import METHODS
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES
 from leaguekit.referee.referee import RefereeAgent
 from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.dialects.responses import find
+from leaguekit.transport.dialects.responses import find_answer
 from leaguekit.transport.server.server import Server, listen
 from leaguekit.transport.token_buckets import TokenBuckets
 from leaguekit.web.app import Dashboard
@@ -155,7 +155,7 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         gateway = Gateway(world, urls[0], urls[3])
         # What is refused because others came before it is not looked at.
         with patch.object(
-            rate_limits, "TokenBuckets", lambda a_second, at_once: TokenBuckets(1e6 * a_second, 1e6 * at_once)
+            rate_limits, "TokenBuckets", lambda per_second, burst: TokenBuckets(1e6 * per_second, 1e6 * burst)
         ):
             servers = _servers(manager, player, referee, gateway, sockets)
         for server in servers:
@@ -172,20 +172,20 @@ async def programs(root: Path) -> AsyncIterator[list[Entry]]:
         assert player.identity is not None
         assert seat.agent.identity is not None
         at_seat = next(place for place, one in gateway.seats.items() if one is seat)
-        from_manager = [player.identity._managers, identity._managers, seat.agent.identity._managers]
+        from_manager = [player.identity._manager_token, identity._manager_token, seat.agent.identity._manager_token]
         entries = [
             Entry("manager", ports[0], "/mcp", MAX_BYTES, player.identity.auth_token or ""),
             Entry("manager, transcript", ports[0], "/transcripts/R1M1", MAX_TRANSCRIPT, identity.auth_token or ""),
-            Entry("manager, page", ports[0], "/api/standings", MAX_BYTES_FROM_ABOVE),
+            Entry("manager, page", ports[0], "/api/standings", MAX_TRUSTED_BYTES),
             Entry("manager, MCP", ports[0], "/mcp", MAX_BYTES, headers=MCP),
-            Entry("player", ports[1], "/mcp", MAX_BYTES_FROM_ABOVE, from_manager[0]),
-            Entry("player, MCP", ports[1], "/mcp", MAX_BYTES_FROM_ABOVE, headers=MCP),
-            Entry("referee", ports[2], "/mcp", MAX_BYTES_FROM_ABOVE, from_manager[1]),
-            Entry("referee, MCP", ports[2], "/mcp", MAX_BYTES_FROM_ABOVE, headers=MCP),
-            Entry("gateway", ports[3], "/mcp", MAX_BYTES_FROM_ABOVE),
-            Entry("gateway, seat", ports[3], f"/mcp?at={at_seat}", MAX_BYTES_FROM_ABOVE, from_manager[2]),
+            Entry("player", ports[1], "/mcp", MAX_TRUSTED_BYTES, from_manager[0]),
+            Entry("player, MCP", ports[1], "/mcp", MAX_TRUSTED_BYTES, headers=MCP),
+            Entry("referee", ports[2], "/mcp", MAX_TRUSTED_BYTES, from_manager[1]),
+            Entry("referee, MCP", ports[2], "/mcp", MAX_TRUSTED_BYTES, headers=MCP),
+            Entry("gateway", ports[3], "/mcp", MAX_TRUSTED_BYTES),
+            Entry("gateway, seat", ports[3], f"/mcp?at={at_seat}", MAX_TRUSTED_BYTES, from_manager[2]),
             Entry("gateway, join", ports[3], "/api/join", MAX_BYTES),
-            Entry("gateway, MCP", ports[3], "/mcp", MAX_BYTES_FROM_ABOVE, headers=MCP),
+            Entry("gateway, MCP", ports[3], "/mcp", MAX_TRUSTED_BYTES, headers=MCP),
         ]
         # What is imported and compiled at a first request is none of a body's work; nor is a collection of all that.
         for entry in entries:
@@ -281,7 +281,7 @@ def answer_seconds(body: bytes) -> float:
         began = time.thread_time()
         # What cannot be understood is asked for again.
         with suppress(ProtocolError):
-            find(body, 1, wanted, known | sure | {"match_id": "R1M1"}, sure)
+            find_answer(body, 1, wanted, known | sure | {"match_id": "R1M1"}, sure)
         longest = max(longest, time.thread_time() - began)
     return longest
 

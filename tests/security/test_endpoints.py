@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.calls import mark_of
+from leaguekit.agents.calls import registration_digest
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.manager.admission import CONFLICTS_BURST
 from leaguekit.player.player import Player, PlayerAgent
@@ -94,7 +94,7 @@ async def test_one_who_gets_an_endpoint_back_again_and_again_is_stopped(tmp_path
         answers = []
         for number in range(60):
             params = {"conversation_id": f"again-{number}"}
-            mark = mark_of(params["conversation_id"], hall.registration("player", 9)["timestamp"])
+            mark = registration_digest(params["conversation_id"], hall.registration("player", 9)["timestamp"])
             answers.append(await squat(hall, url, f"Name {'abcdefghij'[number % 10]}{'x' * (number // 10)}", **params))
         accepted = [one for one in answers if one.get("result", {}).get("status") == "ACCEPTED"]
         assert 2 < len(accepted) <= 1 + CONFLICTS_BURST
@@ -126,7 +126,7 @@ async def test_nobody_takes_the_endpoint_of_a_player_that_is_being_started_again
         assert (await squat(hall, url))["result"]["error_code"] == "E048"
         # Nor while it registers, when its answer to a ping shows the mark of its own registration.
         assert isinstance(again, PlayerAgent)
-        again.registrar._mark = mark_of("conv-alice", "2025-01-15T10:30:00Z")
+        again.registrar._registration_digest = registration_digest("conv-alice", "2025-01-15T10:30:00Z")
         assert (await squat(hall, url))["result"]["error_code"] == "E048"
         assert (await again.register()).agent_id == "P01"
         assert again.registrar.pong == {}

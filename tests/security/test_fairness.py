@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leaguekit.agents.logs import JsonLines
+from leaguekit.agents.logs import JsonFormatter
 from leaguekit.protocol.fields import QUERY_TYPES
 from leaguekit.referee.referee import GET_MATCH_STATE
 from leaguekit.sim import loop
@@ -102,7 +102,7 @@ def test_nobody_can_see_what_one_player_chose_before_the_other_has(tmp_path: Pat
 
     package = logging.getLogger("leaguekit")
     level, handler = package.level, Collected()
-    handler.setFormatter(JsonLines("everybody"))
+    handler.setFormatter(JsonFormatter("everybody"))
     package.addHandler(handler)
     package.setLevel(logging.DEBUG)
     try:

@@ -13,7 +13,7 @@ import pytest
 
 from leaguekit.agents.credentials import Credentials, credentials_in
 from leaguekit.manager.server import MAX_TRANSCRIPT
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from tests.security.floods import (
     WRONG_WORD,
@@ -39,7 +39,7 @@ def filled(before: bytes, item: bytes, after: bytes, size: int) -> bytes:
 
 STANDINGS = b'{"jsonrpc":"2.0","method":"update_standings","params":{"message_type":"LEAGUE_STANDINGS_UPDATE",%b'
 TOKEN = b'"auth_token":"%b",'
-MEGABYTE = MAX_BYTES_FROM_ABOVE - 10
+MEGABYTE = MAX_TRUSTED_BYTES - 10
 
 
 def attacks(entry: Entry) -> dict[str, bytes]:

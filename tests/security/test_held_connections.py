@@ -22,8 +22,8 @@ from leaguekit.manager import admission
 from tests.gateway.served_gateway import ServedGateway, served_gateway
 from tests.stress import slots
 from tests.stress.lines import Line, Seen, post
-from tests.transport.mcp.houses import House
-from tests.transport.mcp.houses import registration as registering
+from tests.transport.mcp.served_league import ServedLeague
+from tests.transport.mcp.served_league import registration as registering
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses")
 
@@ -45,7 +45,7 @@ def port_of(place: ServedGateway) -> int:
 def test_a_thousand_requests_that_wait_keep_no_other_away(tmp_path: Path, attack: slots.Attack) -> None:
     async def attacked() -> None:
         async with (
-            House(tmp_path) as house,
+            ServedLeague(tmp_path) as house,
             served_gateway(house.url, tmp_path) as place,
             slots.hanging_endpoint() as hanging,
             slots.under(attack, slots.Target(house.port, port_of(place), hanging)) as port,
@@ -74,7 +74,11 @@ async def _poll(port: int, code: str, version: int) -> tuple[asyncio.StreamReade
 
 def test_a_seat_has_so_many_polls_at_a_time_and_one_that_is_closed_makes_room(tmp_path: Path) -> None:
     async def polled() -> None:
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place, AsyncExitStack() as stack:
+        async with (
+            ServedLeague(tmp_path) as house,
+            served_gateway(house.url, tmp_path) as place,
+            AsyncExitStack() as stack,
+        ):
             port, waits = port_of(place), place.gateway._waits_of_seats
             code, version = await slots.joined(port, "Ada")
             (seat,) = place.gateway.seats.values()
@@ -108,7 +112,7 @@ def test_who_waits_by_mcp_and_goes_away_makes_room(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(mcp_surface, "PROGRESS_SECONDS", 0.05)
 
     async def waited() -> None:
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
+        async with ServedLeague(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             code, _ = await slots.joined(port_of(place), "Ada")
             (seat,) = place.gateway.seats.values()
             held = place.server._endpoint.slots
@@ -134,7 +138,11 @@ def test_every_seat_has_one_poll_however_many_others_have_from_the_same_address(
     monkeypatch.setattr(houses, "MAX_EXTRA_WAITS_PER_ADDRESS", 2)
 
     async def polled() -> None:
-        async with House(tmp_path) as house, served_gateway(house.url, tmp_path) as place, AsyncExitStack() as stack:
+        async with (
+            ServedLeague(tmp_path) as house,
+            served_gateway(house.url, tmp_path) as place,
+            AsyncExitStack() as stack,
+        ):
             gateway = place.gateway
             seats = [(await gateway.join(None, name, "10.0.0.1"))[1] for name in ("Ada", "Bob", "Eve")]
             for seat in seats:
@@ -156,7 +164,7 @@ def test_registrations_that_are_being_checked_are_limited_by_address_but_not_for
     monkeypatch.setattr(admission, "MAX_CHECKS_PER_ADDRESS", 3)
 
     async def registered() -> None:
-        async with House(tmp_path) as house, slots.hanging_endpoint() as hanging, AsyncExitStack() as stack:
+        async with ServedLeague(tmp_path) as house, slots.hanging_endpoint() as hanging, AsyncExitStack() as stack:
             numbers, answers = count(1), asyncio.Queue[dict[str, Any]]()
 
             async def register(source: str, query: str = "", **more: Any) -> None:
@@ -209,7 +217,7 @@ def _cause(answer: dict[str, Any]) -> str:
 
 def test_the_connection_of_an_agent_with_a_token_outlives_a_crowd_of_strangers(tmp_path: Path) -> None:
     async def crowded() -> None:
-        async with House(tmp_path, players=9) as house, AsyncExitStack() as stack:
+        async with ServedLeague(tmp_path, players=9) as house, AsyncExitStack() as stack:
             await house.player("Ada")
             (ada,) = house.league.players.values()
             query = {

@@ -24,7 +24,7 @@ from leaguekit.transport.client.caller import HttpCaller
 from tests.gateway.served_gateway import ServedGateway, served_gateway
 from tests.stress import strangers
 from tests.stress.lines import Line, Seen, post
-from tests.transport.mcp.houses import House
+from tests.transport.mcp.served_league import ServedLeague
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses")
 
@@ -45,7 +45,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 @asynccontextmanager
-async def relayed(house: House, at: ServedGateway, root: Path) -> AsyncIterator[Place]:
+async def relayed(house: ServedLeague, at: ServedGateway, root: Path) -> AsyncIterator[Place]:
     """A player behind a relay."""
     world = World(HttpCaller(AddressPolicy.local()), root)
     line = RelayClient(world, at.url, "Rita")
@@ -64,7 +64,7 @@ async def relayed(house: House, at: ServedGateway, root: Path) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def seated(house: House, at: ServedGateway, root: Path) -> AsyncIterator[Place]:
+async def seated(house: ServedLeague, at: ServedGateway, root: Path) -> AsyncIterator[Place]:
     """A player in a seat."""
     _, seat = await at.gateway.join(None, "Rita", strangers.HERE)
     place = next(place for place, one in at.gateway.seats.items() if one is seat)
@@ -110,7 +110,7 @@ def test_a_flood_of_strangers_costs_a_player_at_a_gateway_no_call(
 ) -> None:
     async def flooded() -> None:
         async with (
-            House(tmp_path) as house,
+            ServedLeague(tmp_path) as house,
             served_gateway(house.url, tmp_path) as at,
             kind(house, at, tmp_path) as place,
             strangers.flooding(place.port, place.path, flood),

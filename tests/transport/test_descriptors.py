@@ -17,15 +17,15 @@ import pytest
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import CallerUnable, NoRoute, Unreachable
 from leaguekit.transport.descriptors import (
-    OWN_ERRORS,
-    SERVERS_SHARE,
-    SHARE,
+    LOCAL_ERRORS,
+    MAX_SERVER_SHARE,
+    MAX_SHARE,
     backlog,
     has_route,
     is_broadcast,
     is_scarce,
-    own_fault,
-    own_look_up_fault,
+    local_fault,
+    local_look_up_fault,
 )
 from tests.transport.client.test_caller import AMPLE, GOOD, calling, is_at_rest, on, on_both_loops
 from tests.transport.running import post
@@ -148,15 +148,15 @@ async def test_a_network_that_goes_down_under_a_connection_is_the_callers_fault(
 
 
 def test_look_ups_that_fail_are_the_names_fault_unless_this_machine_is_short_of_something() -> None:
-    assert own_look_up_fault(socket.gaierror(socket.EAI_NONAME, "planted")) is None
-    assert own_look_up_fault(socket.gaierror(socket.EAI_AGAIN, "planted")) is None
-    assert own_look_up_fault(OSError(errno.EBUSY, "planted")) is None
-    assert own_look_up_fault(socket.gaierror(socket.EAI_MEMORY, "planted")) == "cannot allocate memory"
+    assert local_look_up_fault(socket.gaierror(socket.EAI_NONAME, "planted")) is None
+    assert local_look_up_fault(socket.gaierror(socket.EAI_AGAIN, "planted")) is None
+    assert local_look_up_fault(OSError(errno.EBUSY, "planted")) is None
+    assert local_look_up_fault(socket.gaierror(socket.EAI_MEMORY, "planted")) == "cannot allocate memory"
     with no_descriptors_left():
         for error in (socket.gaierror(socket.EAI_NONAME, "planted"), OSError(errno.EBUSY, "planted")):
-            assert own_look_up_fault(error) == "too many open files"
-    assert own_fault(None) is own_fault(ValueError()) is own_fault(OSError("no number")) is None
-    assert errno.ECONNREFUSED not in OWN_ERRORS
+            assert local_look_up_fault(error) == "too many open files"
+    assert local_fault(None) is local_fault(ValueError()) is local_fault(OSError("no number")) is None
+    assert errno.ECONNREFUSED not in LOCAL_ERRORS
 
 
 @on(asyncio.SelectorEventLoop)
@@ -210,14 +210,14 @@ async def _leave_a_reserve() -> None:
     async with serving(zoo.good) as server, serving(zoo.good) as other, calling() as caller:
         assert await caller.post(server.url, b"{}", AMPLE) == GOOD
         # The next connection takes a number beyond the share, and the system still has some.
-        with descriptors(int((_next_descriptor() - 1) / SHARE)):
+        with descriptors(int((_next_descriptor() - 1) / MAX_SHARE)):
             assert await caller.post(other.url, b"{}", AMPLE) == GOOD
         assert [len(host.idle) for host in caller._hosts.values()] == [0, 1]
     async with serving(zoo.hangs) as server, serving(zoo.good) as other, calling() as caller:
         call = asyncio.create_task(caller.post(server.url, b"{}", AMPLE))
         await server.asked.wait()
         with (
-            descriptors(int((_next_descriptor() - 1) / SHARE)),
+            descriptors(int((_next_descriptor() - 1) / MAX_SHARE)),
             pytest.raises(CallerUnable, match="nearly all descriptors"),
         ):
             await caller.post(other.url, b"{}", AMPLE)
@@ -230,7 +230,7 @@ async def _leave_a_reserve() -> None:
 async def test_a_server_leaves_descriptors_for_calls_and_the_longest_idle_connection_gives_way() -> None:
     async with serving_ours() as running:
         idle = await running.connect()
-        with descriptors(int(_next_descriptor() / SERVERS_SHARE)):
+        with descriptors(int(_next_descriptor() / MAX_SERVER_SHARE)):
             client = await running.connect()
             await client.send(post(b"x"))
             assert (await client.answer())[::2] == (200, b"x")
@@ -240,5 +240,5 @@ async def test_a_server_leaves_descriptors_for_calls_and_the_longest_idle_connec
 def test_a_program_without_a_limit_is_never_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     far: Any = SimpleNamespace(get_extra_info=lambda _: SimpleNamespace(fileno=lambda: 1_000_000))
-    assert not is_scarce(far, SHARE)
+    assert not is_scarce(far, MAX_SHARE)
     assert backlog(2_048) == 2_048

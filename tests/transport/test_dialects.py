@@ -17,8 +17,8 @@ from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import BY_TYPE
 from leaguekit.transport.dialects import forms, requests, responses
-from leaguekit.transport.dialects.repairs import MAX_TEXT, Repaired, repaired
-from leaguekit.transport.dialects.responses import Acknowledged, Later, Nothing, find, is_refusal
+from leaguekit.transport.dialects.repairs import MAX_TEXT, Repaired, repair
+from leaguekit.transport.dialects.responses import Acknowledged, Deferred, NoUsableAnswer, find_answer, is_refusal
 from tests.requirements import REQUIREMENTS
 from tests.samples import samples_of
 
@@ -56,7 +56,7 @@ def sample(kind: str) -> m.Message:
 
 
 def written_in(form: str, kind: str, player_id: str = "P01") -> Json:
-    made = next(requests.written(sample(kind), player_id, form))
+    made = next(requests.encode_in_forms(sample(kind), player_id, form))
     assert made.form == form
     return dict(json.loads(made.body(7)))
 
@@ -96,7 +96,7 @@ def test_each_form_looks_as_it_is_known_to() -> None:
 
 @pytest.mark.parametrize("kind", TO_PLAYERS)
 def test_every_message_to_a_player_has_all_that_somebody_insists_on(kind: str) -> None:
-    message = requests.dressed(sample(kind), "P07") | {"auth_token": "drv-1"}
+    message = requests.add_expected_fields(sample(kind), "P07") | {"auth_token": "drv-1"}
     assert message["player_id"] == getattr(sample(kind), "player_id", "P07")
     assert message["sender"] != "league_manager"
     nested = {"GAME_INVITATION": "game_invitation", "CHOOSE_PARITY_CALL": "parity_context"}.get(kind)
@@ -108,12 +108,12 @@ def test_every_message_to_a_player_has_all_that_somebody_insists_on(kind: str) -
 
 
 def test_the_manager_has_the_name_that_everybody_takes() -> None:
-    assert requests.dressed(sample("LEAGUE_COMPLETED"), "P01")["sender"] == "league_manager:LM01"
+    assert requests.add_expected_fields(sample("LEAGUE_COMPLETED"), "P01")["sender"] == "league_manager:LM01"
 
 
 def test_forms_are_tried_in_their_order_the_one_that_worked_first_and_no_request_twice() -> None:
     def tried(kind: str, first: str | None) -> list[str]:
-        return [made.form for made in requests.written(sample(kind), "P01", first)]
+        return [made.form for made in requests.encode_in_forms(sample(kind), "P01", first)]
 
     assert tried("CHOOSE_PARITY_CALL", None) == ["RPC", "RPC_CHOOSE_PARITY", "TYPE", "MESSAGE", "TOOLS", "ENVELOPE"]
     assert tried("GAME_INVITATION", "TOOLS") == ["TOOLS", "RPC", "TYPE", "MESSAGE", "ENVELOPE"]
@@ -178,7 +178,7 @@ def test_a_registration_is_read_in_every_form(method: str, params: Json, form: s
     assert (read.form.name, read.kind, read.id) == (form, m.LeagueRegisterRequest, b"3")
     assert read.message["player_meta"] == META
     assert [one.rule for one in read.broken] == broken
-    standard = json.loads(requests.standard(read))
+    standard = json.loads(requests.encode_standard(read))
     assert standard == {"jsonrpc": "2.0", "method": "register_player", "params": read.message, "id": 3}
 
 
@@ -188,7 +188,7 @@ def test_a_message_with_nothing_around_it_is_read_and_answered_so() -> None:
     assert (read.form, read.kind, read.method) == (None, m.GameJoinAck, "game_join_ack")
     assert [one.rule for one in read.broken] == ["001-L0030"]
     answer = b'{"jsonrpc":"2.0","result":{"status":"ACKNOWLEDGED"},"id":null}'
-    assert json.loads(requests.answered(read, answer)) == {"status": "ACKNOWLEDGED"}
+    assert json.loads(requests.encode_answer(read, answer)) == {"status": "ACKNOWLEDGED"}
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_what_is_no_message_of_a_known_kind_has_no_kind(method: str, params: Jso
     read = came(method, params)
     assert read is not None
     assert read.kind is None
-    assert (read.id, json.loads(requests.standard(read))["method"]) == (None, method)
+    assert (read.id, json.loads(requests.encode_standard(read))["method"]) == (None, method)
 
 
 def test_an_answer_has_the_message_where_the_form_of_its_request_looks_for_it() -> None:
@@ -237,7 +237,7 @@ def test_an_answer_has_the_message_where_the_form_of_its_request_looks_for_it() 
     def result(method: str, params: Json) -> Json:
         read = came(method, params, id="x")
         assert read is not None
-        whole = json.loads(requests.answered(read, answer))
+        whole = json.loads(requests.encode_answer(read, answer))
         assert whole.keys() == {"jsonrpc", "result", "id"}
         assert whole["id"] == "x"
         return dict(whole["result"])
@@ -257,7 +257,7 @@ def test_one_is_told_that_it_is_registered_in_the_word_that_it_knows(version: st
     read = came("register_player", REGISTRATION | {"player_meta": META | {"protocol_version": version}}, id=1)
     assert read is not None
     given = {"status": "ACCEPTED" if is_taken else "REJECTED"}
-    answer = json.loads(requests.answered(read, json.dumps({"result": given, "id": 1}).encode()))
+    answer = json.loads(requests.encode_answer(read, json.dumps({"result": given, "id": 1}).encode()))
     assert answer["result"]["status"] == (status if is_taken else "REJECTED")
 
 
@@ -266,7 +266,7 @@ def test_an_error_is_an_error_in_every_form(data: Json | None) -> None:
     read = came("tools/call", {"name": "register_player", "arguments": REGISTRATION}, id=1)
     assert read is not None
     error = {"code": 3001, "message": "no", "data": data}
-    answer = json.loads(requests.answered(read, json.dumps({"error": error, "id": 1}).encode()))
+    answer = json.loads(requests.encode_answer(read, json.dumps({"error": error, "id": 1}).encode()))
     assert answer["error"]["code"] == 3001
     assert answer["error"]["data"] == (None if data is None else data | {"sender": "league_manager:LM01"})
 
@@ -278,7 +278,7 @@ RESULT = {"jsonrpc": "2.0", "id": 7}
 
 def found(answer: Any, wanted: Any = m.GameJoinAck) -> Any:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-    return find(body, 7, wanted, KNOWN, CERTAIN)
+    return find_answer(body, 7, wanted, KNOWN, CERTAIN)
 
 
 def rules(answer: Any, wanted: Any = m.GameJoinAck) -> list[str]:
@@ -422,8 +422,8 @@ def test_a_mere_acknowledgement_is_no_join_yet(status: str, around: Json) -> Non
 
 @pytest.mark.parametrize("wanted", [m.GameJoinAck, m.ChooseParityResponse])
 def test_a_promise_is_waited_for(wanted: Any) -> None:
-    assert isinstance(found({"status": "RECEIVED"}, wanted), Later)
-    assert isinstance(found(RESULT | {"result": {"status": "received"}}, wanted), Later)
+    assert isinstance(found({"status": "RECEIVED"}, wanted), Deferred)
+    assert isinstance(found(RESULT | {"result": {"status": "received"}}, wanted), Deferred)
 
 
 @pytest.mark.parametrize(
@@ -449,8 +449,8 @@ def test_a_promise_is_waited_for(wanted: Any) -> None:
     ],
 )
 def test_nothing_of_use_is_nothing_however_well_it_looks(answer: Any) -> None:
-    assert isinstance(found(answer), Nothing)
-    assert isinstance(found(answer, m.ChooseParityResponse), Nothing)
+    assert isinstance(found(answer), NoUsableAnswer)
+    assert isinstance(found(answer, m.ChooseParityResponse), NoUsableAnswer)
 
 
 @pytest.mark.parametrize("broken", [{"accept": "yes"}, {"accept": 1}, {"protocol": ["league.v1"], "accept": 7}])
@@ -469,16 +469,16 @@ def test_of_many_wrong_parts_only_the_first_few_are_repaired(monkeypatch: pytest
 
     def counted(value: Json, *rest: Any) -> Repaired:
         seen.append(value)
-        return repaired(value, *rest)
+        return repair(value, *rest)
 
-    monkeypatch.setattr(responses, "repaired", counted)
+    monkeypatch.setattr(responses, "repair", counted)
     with pytest.raises(ProtocolError, match="accept"):
         found(in_parts(*[{"accept": 1}] * 389))
     assert len(seen) < 10
     # A good part after a wrong one is found, unless many others come first.
     assert isinstance(found(in_parts({"accept": 1}, {"accept": True})), Repaired)
     assert isinstance(found(in_parts(*[{"x": 1}] * (forms.MAX_PARTS - 1), {"accept": True})), Repaired)
-    assert isinstance(found(in_parts(*[{"x": 1}] * forms.MAX_PARTS, {"accept": True})), Nothing)
+    assert isinstance(found(in_parts(*[{"x": 1}] * forms.MAX_PARTS, {"accept": True})), NoUsableAnswer)
 
 
 def test_another_matchs_id_is_left_for_the_referee_to_judge() -> None:
@@ -513,7 +513,7 @@ def test_a_registration_with_nothing_but_its_meta_is_filled_in() -> None:
     known = KNOWN | {"player_meta.version": "0.0.0", "player_meta.game_types": ["even_odd"], "sender": "player:unknown"}
     meta = without(META, "version", "game_types")
     value = {"player_meta": meta}
-    message, broken = repaired(value, m.LeagueRegisterRequest, known, {})
+    message, broken = repair(value, m.LeagueRegisterRequest, known, {})
     assert isinstance(message, m.LeagueRegisterRequest)
     assert (message.player_meta.version, message.player_meta.game_types) == ("0.0.0", ["even_odd"])
     assert {"000-L0235", "000-L0239", "000-L1371"} <= {one.rule for one in broken}
@@ -523,7 +523,7 @@ def test_a_registration_with_nothing_but_its_meta_is_filled_in() -> None:
 
 def test_a_declared_version_that_is_none_is_left_out() -> None:
     value = REGISTRATION | {"player_meta": META | {"protocol_version": "league.v2"}}
-    message, broken = repaired(value, m.LeagueRegisterRequest, KNOWN, {})
+    message, broken = repair(value, m.LeagueRegisterRequest, KNOWN, {})
     assert isinstance(message, m.LeagueRegisterRequest)
     assert not message.player_meta.protocol_version
     assert [one.rule for one in broken] == ["003-L0279"]
@@ -532,7 +532,7 @@ def test_a_declared_version_that_is_none_is_left_out() -> None:
 @pytest.mark.parametrize("meta", [7, without(META, "contact_endpoint"), META | {"display_name": ""}])
 def test_what_nobody_can_know_is_refused(meta: Any) -> None:
     with pytest.raises(ProtocolError):
-        repaired(REGISTRATION | {"player_meta": meta}, m.LeagueRegisterRequest, KNOWN, {})
+        repair(REGISTRATION | {"player_meta": meta}, m.LeagueRegisterRequest, KNOWN, {})
 
 
 # The package
@@ -561,8 +561,8 @@ def test_the_package_does_no_input_or_output() -> None:
 
 
 def test_a_found_word_is_of_the_kind_that_was_wanted() -> None:
-    assert isinstance(responses.word_in(JOIN, m.GameJoinAck, KNOWN, CERTAIN), Repaired)
-    assert responses.word_in(JOIN, m.ChooseParityResponse, KNOWN, CERTAIN) is None
+    assert isinstance(responses.find_message(JOIN, m.GameJoinAck, KNOWN, CERTAIN), Repaired)
+    assert responses.find_message(JOIN, m.ChooseParityResponse, KNOWN, CERTAIN) is None
 
 
 # Whatever comes
@@ -593,7 +593,7 @@ def test_whatever_is_answered_amounts_to_something(answer: Any) -> None:
             result = found(answer, wanted)
         except ProtocolError:
             continue
-        assert isinstance(result, Repaired | Later | Acknowledged | Nothing)
+        assert isinstance(result, Repaired | Deferred | Acknowledged | NoUsableAnswer)
         if isinstance(result, Repaired):
             assert isinstance(result.message, wanted)
 
@@ -605,8 +605,8 @@ def test_whatever_is_sent_is_read_or_left_alone(body: Any) -> None:
     if read is None or read.kind is None:
         return
     try:
-        good = repaired(read.message, read.kind, KNOWN, {})
+        good = repair(read.message, read.kind, KNOWN, {})
     except ProtocolError:
-        assert json.loads(requests.standard(read))
+        assert json.loads(requests.encode_standard(read))
     else:
-        assert json.loads(requests.standard(read, good.message))
+        assert json.loads(requests.encode_standard(read, good.message))

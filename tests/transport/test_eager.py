@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from leaguekit.transport.base import NoAnswer, Peer, TooOften
-from leaguekit.transport.eager import in_a_task, remainder_of
+from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
+from leaguekit.transport.eager import ensure_task, remainder_of
 from tests.transport.running import Run, post, serving
 
 
@@ -126,11 +126,11 @@ def test_a_handler_that_need_not_wait_needs_no_task_and_one_that_must_has_one(ru
             done.set_result(None)
             await done
         if body == b"limit":
-            await in_a_task()
+            await ensure_task()
             tasks.append(asyncio.current_task())
             async with asyncio.timeout(10):
                 await asyncio.sleep(0)
-            await in_a_task()
+            await ensure_task()
             assert asyncio.current_task() is tasks[-1]
         return body
 
@@ -151,7 +151,7 @@ def test_whatever_a_handler_raises_is_answered_the_same_before_it_waited_and_aft
     run: Run, waits: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     raised: dict[bytes, BaseException] = {
-        b"often": TooOften(b"later", 1.5),
+        b"often": TooManyRequests(b"later", 1.5),
         b"cancelled": asyncio.CancelledError(),
         b"fault": ValueError("a secret"),
         b"stop": StopIteration(b"x"),

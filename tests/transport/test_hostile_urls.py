@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import pytest
 
-from leaguekit.transport.addresses import AddressPolicy, read_url, url_to_use
+from leaguekit.transport.addresses import AddressPolicy, read_url, suggest_url
 from leaguekit.transport.base import CallFailed, HttpAnswer, Unreachable
 from leaguekit.transport.client.caller import HttpCaller
 from tests.transport.hostile_urls import DEPENDS, NAMES, NEVER, NOT_URLS
@@ -213,7 +213,7 @@ def test_a_network_that_only_contains_loopback_does_not_allow_it() -> None:
     ],
 )
 def test_who_gives_loopback_from_another_machine_is_told_what_to_give(url: str, peer: str, better: str | None) -> None:
-    assert url_to_use(url, peer) == better
+    assert suggest_url(url, peer) == better
 
 
 def test_what_a_policy_forbids_is_seen_before_a_call_where_an_address_is_named() -> None:

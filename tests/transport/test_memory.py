@@ -11,7 +11,7 @@ import pytest
 
 from leaguekit.sim.loop import run
 from leaguekit.transport.base import Caller, HttpAnswer, Peer, TimedOut, Unreachable
-from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller, MemoryNetwork
 
 URL = "http://127.0.0.1:8101"
 
@@ -242,7 +242,12 @@ def test_the_tap_sees_every_exchange() -> None:
         TimedOut,
         asyncio.CancelledError,
     ]
-    assert [exchange[4] for exchange in seen] == [Times(0, 1), Times(1, 1), Times(1, 6), Times(6, 7)]
+    assert [exchange[4] for exchange in seen] == [
+        ExchangeTimes(0, 1),
+        ExchangeTimes(1, 1),
+        ExchangeTimes(1, 6),
+        ExchangeTimes(6, 7),
+    ]
 
 
 def test_the_same_program_makes_the_same_exchanges() -> None:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from leaguekit.transport.server.connection import LINE
+from leaguekit.transport.server.connection import CONNECTION_EXTENSION
 from leaguekit.web.app import Dashboard
 from tests.agents.leagues import Hall, Scripted
 
@@ -149,7 +149,7 @@ class Spectator:
             "query_string": b"",
             "headers": [(b"accept-encoding", b"gzip")] if self.compressed else [],
             "client": ("127.0.0.1", 0),
-            "extensions": {LINE: {LINE: self}},
+            "extensions": {CONNECTION_EXTENSION: {CONNECTION_EXTENSION: self}},
         }
 
 

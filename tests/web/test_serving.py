@@ -241,7 +241,7 @@ def test_metrics_are_what_prometheus_reads(tmp_path: Path) -> None:
 def test_one_address_may_look_often_but_not_without_end_and_agents_there_are_not_held_up_by_it() -> None:
     allowances, school = RateLimiter(), Peer("192.0.2.1", "", ("127.0.0.1", 8000))
     # Five hundred people open a page of ten files at once.
-    assert not any(allowances.watches(school) for _ in range(5_000))
-    assert sum(allowances.watches(school) > 0 for _ in range(5_000)) > 4_000
-    assert allowances.waits("", school) == 0
-    assert allowances.watches(school._replace(host="198.51.100.1")) == 0
+    assert not any(allowances.acquire_for_page(school) for _ in range(5_000))
+    assert sum(allowances.acquire_for_page(school) > 0 for _ in range(5_000)) > 4_000
+    assert allowances.acquire_for_message("", school) == 0
+    assert allowances.acquire_for_page(school._replace(host="198.51.100.1")) == 0

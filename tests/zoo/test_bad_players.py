@@ -36,7 +36,7 @@ from leaguekit.store.memory import MemoryLog
 from leaguekit.transport.addresses import AddressPolicy
 from leaguekit.transport.base import Caller, Handler, Peer
 from leaguekit.transport.client.caller import HttpCaller
-from leaguekit.transport.memory import MemoryCaller, MemoryNetwork, Times
+from leaguekit.transport.memory import ExchangeTimes, MemoryCaller, MemoryNetwork
 from tests.programs import Program
 from tests.zoo.bad_players import (
     BROADCAST,
@@ -147,7 +147,7 @@ async def _play(kinds: Sequence[Kind | None], game: str, root: Path) -> Played:
     sent: list[Sent] = []
     places = {url_of(number): f"P{number:02d}" for number in range(1, len(kinds) + 1)}
 
-    def tap(_caller: MemoryCaller, url: str, body: bytes, _came: bytes | BaseException, times: Times) -> None:
+    def tap(_caller: MemoryCaller, url: str, body: bytes, _came: bytes | BaseException, times: ExchangeTimes) -> None:
         params = json.loads(body).get("params", {})
         if url in places and "message_type" in params:
             sent.append(Sent(places[url], times.sent, times.ended, params))

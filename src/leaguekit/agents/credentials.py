@@ -10,13 +10,13 @@ import msgspec
 
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.messages import LeagueRegisterRequest, RefereeRegisterRequest
-from leaguekit.protocol.rpc import Call, Refused, RpcRequest
+from leaguekit.protocol.rpc import Call, InvalidCall, RpcRequest
 from leaguekit.transport.base import Peer
 
 _FIELD = re.compile(rb'"(auth_token|match_id|sender|secret|code)"\s*:\s*"([^"\\]{1,200})"')
 
 
-class Known(NamedTuple):
+class TokenOwner(NamedTuple):
     """Whom a token belongs to."""
 
     role: Literal["player", "referee", "operator", "manager"]
@@ -24,7 +24,7 @@ class Known(NamedTuple):
 
 
 # The beginning of a body and where it comes from → whom the token in it belongs to.
-Recognise = Callable[[bytes, Peer], Known | None]
+IdentifyBody = Callable[[bytes, Peer], TokenOwner | None]
 
 
 class Credentials(NamedTuple):
@@ -92,9 +92,9 @@ def _token_in_params(call: Call) -> str:
     return shown.auth_token or shown.admin_token
 
 
-def endpoint_in(call: Call | Refused) -> str:
+def endpoint_in(call: Call | InvalidCall) -> str:
     """The endpoint in a registration, also in one that is not valid; empty if there is none."""
-    if isinstance(call, Refused):
+    if isinstance(call, InvalidCall):
         return ""
     if isinstance(call.message, LeagueRegisterRequest):
         return call.message.player_meta.contact_endpoint

@@ -30,7 +30,7 @@ _OWN = ("agent_id", "message_type", "conversation_id", "data")
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One JSON object a line: timestamp, level, agent_id, message_type, conversation_id, message, data."""
 
     def __init__(self, agent_id: str) -> None:
@@ -56,7 +56,7 @@ def _json(line: dict[str, Any]) -> str:
         return json.dumps(line, ensure_ascii=False, default=str, skipkeys=True)
 
 
-def spare_logging() -> None:
+def skip_unused_log_fields() -> None:
     """Have a program's log find out nothing that no line of ours shows: where it was written, and in which thread."""
     # As the documentation of logging advises; the first has no public name.
     logging._srcfile = None  # noqa: SLF001
@@ -65,7 +65,7 @@ def spare_logging() -> None:
     logging.logAsyncioTasks = False  # type: ignore[attr-defined]
 
 
-class PlainLines(logging.Formatter):
+class TerminalFormatter(logging.Formatter):
     """For a terminal: the words of others are in it."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -118,7 +118,7 @@ class _File(logging.FileHandler):
 @contextlib.contextmanager
 def log_to(path: Path, agent_id: str) -> Iterator[None]:
     """Write everything that leaguekit logs in this process to a file, for as long as this lasts."""
-    with restored() as package:
+    with restored_logging() as package:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # What a player chose may stand in its own log before the other has chosen.
@@ -127,14 +127,14 @@ def log_to(path: Path, agent_id: str) -> Iterator[None]:
         except OSError as error:
             log.warning("There will be no log file: %s", error)
         else:
-            handler.setFormatter(JsonLines(agent_id))
+            handler.setFormatter(JsonFormatter(agent_id))
             package.addHandler(handler)
             package.setLevel(logging.INFO)
         yield
 
 
 @contextlib.contextmanager
-def restored() -> Iterator[logging.Logger]:
+def restored_logging() -> Iterator[logging.Logger]:
     """The package's log, left in the end as it was found."""
     package = logging.getLogger("leaguekit")
     handlers, level = [*package.handlers], package.level
@@ -149,14 +149,14 @@ def restored() -> Iterator[logging.Logger]:
 
 
 @contextlib.contextmanager
-def silenced() -> Iterator[None]:
+def silenced_logging() -> Iterator[None]:
     """Keep what the package logs off the terminal, where there is no log file to take it."""
-    with restored() as package:
+    with restored_logging() as package:
         package.addHandler(logging.NullHandler())
         yield
 
 
-def about(message: m.Message) -> dict[str, Any]:
+def log_fields(message: m.Message) -> dict[str, Any]:
     """What the log says of a message besides its text."""
     conversation_id = getattr(message, "conversation_id", None) or None
     return {"message_type": m.message_type(message), "conversation_id": conversation_id}

@@ -19,25 +19,25 @@ from urllib.parse import urlsplit
 
 from starlette.types import Send
 
-from leaguekit.agents.credentials import Known, Recognise, credentials_in, endpoint_in, token_of
+from leaguekit.agents.credentials import IdentifyBody, TokenOwner, credentials_in, endpoint_in, token_of
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import Call, Refused, RpcRequest, answer
-from leaguekit.transport.base import Handler, Peer, TooOften
+from leaguekit.protocol.rpc import Call, InvalidCall, RpcRequest, answer
+from leaguekit.transport.base import Handler, Peer, TooManyRequests
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from leaguekit.transport.token_buckets import TokenBuckets
 
 log = logging.getLogger(__name__)
 
-SILENT_SECONDS = 10.0
+WARNING_INTERVAL_SECONDS = 10.0
 # A registration has the manager call the applicant and write to its log.
 REGISTRATION_COST = 5
 # A long request or answer is paid for afterwards, as one request for each such part: a schedule takes long to make.
-PART_BYTES = 2_048
+BYTES_PER_REQUEST = 2_048
 # The same for pages, which come from memory.
-PAGE_BYTES = 65_536
+BYTES_PER_PAGE = 65_536
 # Longer names of hosts do not exist.
 _MAX_HOST_LENGTH = 260
 _REGISTRATIONS = ("register_player", "register_referee")
@@ -47,14 +47,14 @@ _REGISTRATIONS = ("register_player", "register_referee")
 _Name = str | tuple[str, int]
 _Account = tuple[TokenBuckets, _Name]
 # Whose token it is, if anybody's.
-Identify = Callable[[str], Known | None]
+IdentifyToken = Callable[[str], TokenOwner | None]
 
 
 # A call whose id is null, which ends its answer.
 _ANY_CALL = RpcRequest(b'{"jsonrpc":"2.0","method":"batch","id":null}')
 
 
-def nobody(_token: str) -> None:
+def identify_nobody(_token: str) -> None:
     """For a server that knows no tokens, or does not look at each."""
 
 
@@ -65,7 +65,7 @@ def _no_one(_beginning: bytes, _peer: Peer) -> None:
 class RateLimiter:
     """Who may ask how often."""
 
-    def __init__(self, identify: Identify = nobody, recognise: Recognise = _no_one) -> None:
+    def __init__(self, identify: IdentifyToken = identify_nobody, recognise: IdentifyBody = _no_one) -> None:
         """``identify`` is asked for every request, and ``recognise`` only where that matters."""
         self._identify = identify
         self._recognise = recognise
@@ -92,8 +92,8 @@ class RateLimiter:
             return 0.0
         buckets, name = account
         seconds = self._waits(buckets, name)
-        if not seconds and size > PART_BYTES:
-            buckets.owe(name, size / PART_BYTES)
+        if not seconds and size > BYTES_PER_REQUEST:
+            buckets.owe(name, size / BYTES_PER_REQUEST)
         return seconds
 
     def watches(self, peer: Peer) -> float:
@@ -105,8 +105,8 @@ class RateLimiter:
 
         async def sending(message: MutableMapping[str, Any]) -> None:
             size = len(message.get("body", b""))
-            if size > PAGE_BYTES:
-                self._spectators.owe(_stranger(peer), size / PAGE_BYTES)
+            if size > BYTES_PER_PAGE:
+                self._spectators.owe(_stranger(peer), size / BYTES_PER_PAGE)
             await send(message)
 
         return sending
@@ -120,8 +120,8 @@ class RateLimiter:
             seconds = buckets.take(name)
         if seconds:
             self._tell(name)
-        elif len(body) > PART_BYTES:
-            buckets.owe(name, len(body) / PART_BYTES)
+        elif len(body) > BYTES_PER_REQUEST:
+            buckets.owe(name, len(body) / BYTES_PER_REQUEST)
         return seconds
 
     def sender_of(self, request: RpcRequest) -> str | None:
@@ -135,12 +135,12 @@ class RateLimiter:
             return self._strangers, _stranger(peer)
         return None if known.role == "operator" else self._of(known)
 
-    def _of(self, known: Known) -> _Account:
+    def _of(self, known: TokenOwner) -> _Account:
         return self._players if known.role == "player" else self._referees, known.id
 
-    def _known(self, body: bytes, peer: Peer) -> Known | None:
+    def _known(self, body: bytes, peer: Peer) -> TokenOwner | None:
         beginning = body[:FREE_BYTES]
-        if self._identify is nobody:
+        if self._identify is identify_nobody:
             return self._recognise(beginning, peer)
         token = credentials_in(beginning).auth_token
         return self._identify(token) if token else None
@@ -155,7 +155,7 @@ class RateLimiter:
         """Say so in the log, but now and then only: a flood of requests must not become one of lines."""
         now = time.monotonic()
         if now >= self._silent_until:
-            self._silent_until = now + SILENT_SECONDS
+            self._silent_until = now + WARNING_INTERVAL_SECONDS
             who = name if isinstance(name, str) else name[0]
             log.warning("%s asks too often: some of its requests are refused", who)
 
@@ -169,13 +169,13 @@ class RateLimiter:
             if account is None:
                 return await handler(request, peer)
             size = len(request.body)
-            if size > PART_BYTES:
+            if size > BYTES_PER_REQUEST:
                 # Charged before the handler may wait, so that further requests do not come for nothing meanwhile.
                 self._owe(request.body, peer, account, size)
                 size = 0
             answer = await handler(request, peer)
             size += len(answer or b"")
-            if size > PART_BYTES:
+            if size > BYTES_PER_REQUEST:
                 self._owe(request.body, peer, account, size)
             return answer
 
@@ -183,7 +183,7 @@ class RateLimiter:
 
     def _count(self, request: RpcRequest, peer: Peer) -> tuple[_Account | None, float]:
         """Count a request: for whom, and how many seconds too early it came. The operator is not counted."""
-        if self._identify is nobody:
+        if self._identify is identify_nobody:
             cost = float(len(request.parsed.calls)) if request.is_batch else 1.0
             account: _Account | None = self._strangers, _stranger(peer)
             if self._debtors:
@@ -219,7 +219,7 @@ class RateLimiter:
         # To look at a token takes longer than to answer a short message.
         known = self._of_known(body, peer) if size > FREE_BYTES else None
         buckets, name = known or account
-        buckets.owe(name, size / PART_BYTES)
+        buckets.owe(name, size / BYTES_PER_REQUEST)
         if known is not None:
             owing = self._debtors | {name: buckets}
             self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
@@ -229,21 +229,21 @@ async def refuse_too_many(request: RpcRequest, seconds: float, refuse: Refuse, m
     """Raise TooOften with the answer to a request."""
 
     async def too_early(_call: Call) -> NoReturn:
-        raise ProtocolError("E059", too_many(seconds))
+        raise ProtocolError("E059", retry_sentence(seconds))
 
     if not request.is_batch:
-        raise TooOften(await answer(request, too_early, refuse, max_bytes) or b"", seconds)
+        raise TooManyRequests(await answer(request, too_early, refuse, max_bytes) or b"", seconds)
     # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
     made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
     ids = [call.id for call in request.parsed.calls if call.id is not None]
-    raise TooOften(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
+    raise TooManyRequests(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
 
 
-def too_many(seconds: float) -> str:
+def retry_sentence(seconds: float) -> str:
     return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
 
 
-def _host_in(call: Call | Refused) -> str:
+def _host_in(call: Call | InvalidCall) -> str:
     """Host and port of the endpoint in a registration; empty if there is none."""
     try:
         host = urlsplit(endpoint_in(call)).netloc.lower()

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.calls import MAX_OF_ANY, ask, cause_of, mark_of, next_id, passes
-from leaguekit.agents.logs import about
+from leaguekit.agents.calls import MAX_ANY_ANSWER_BYTES, ask, error_code_of, is_transient, next_id, registration_digest
+from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
 from leaguekit.protocol import codes, tokens
 from leaguekit.protocol import messages as m
@@ -34,20 +34,20 @@ from leaguekit.protocol.rpc import RpcRefusal, request
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import read_url
-from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, CallFailed, TimedOut, Unreachable
-from leaguekit.transport.eager import in_a_task
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Caller, CallerLate, CallFailed, TimedOut, Unreachable
+from leaguekit.transport.eager import ensure_task
 
 log = logging.getLogger(__name__)
 
 PING_SECONDS = 10.0
 # HTTP statuses of a server that is too busy, and of a proxy whose server does not answer.
-_FOR_NOW = (TOO_OFTEN, 502, 503, 504)
+_FOR_NOW = (TOO_MANY_REQUESTS, 502, 503, 504)
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
 # How long a call waits for the answer that says how to know the caller: shorter than any caller's time limit.
 SETTLING_SECONDS = 2.5
 # Where an agent's files lie when its manager does not say which league this is.
-UNNAMED = "league"
+UNNAMED_LEAGUE = "league"
 # How often one is told that nothing answers where it listens until it believes that. Who was in the league before
 # knows better.
 MAX_UNREACHABLE = 4
@@ -59,7 +59,7 @@ CONVERSATION_BYTES = 8
 # The longest text of a LEAGUE_ERROR that is shown.
 MAX_TEXT = 500
 # How long a file waits that could not be written.
-WRITE_AGAIN_SECONDS = 5.0
+WRITE_RETRY_SECONDS = 5.0
 
 T = TypeVar("T")
 Response = m.LeagueRegisterResponse | m.RefereeRegisterResponse
@@ -131,12 +131,12 @@ def league_in(pong: bytes) -> str | None:
     return league_id if isinstance(league_id, str) else None
 
 
-async def league_at(caller: Caller, url: str) -> str | None:
+async def fetch_league_id(caller: Caller, url: str) -> str | None:
     """The league that a manager names in its answer to a ping; None if it knows no ping.
 
     Raises CallFailed or CallerLate. A refusal that holds for now only counts as no answer.
     """
-    came = await caller.post(url, request("ping", b"{}", next_id()), PING_SECONDS, MAX_OF_ANY)
+    came = await caller.post(url, request("ping", b"{}", next_id()), PING_SECONDS, MAX_ANY_ANSWER_BYTES)
     if came.status in _FOR_NOW:
         raise Unreachable(f"{url} answers with the HTTP status {came.status}", connected=True)
     return league_in(came.body)
@@ -199,7 +199,7 @@ class Registrar:
 
     def folder(self, league_id: str | None) -> Path:
         """Where this agent's own files of a league lie."""
-        return folder_of(self._world.data_root, league_id or UNNAMED, self._kind.role, self.name)
+        return agent_folder(self._world.data_root, league_id or UNNAMED_LEAGUE, self._kind.role, self.name)
 
     async def register(self) -> Identity:
         """Be taken on, for as long as it takes. Raises RegistrationRefused."""
@@ -240,7 +240,7 @@ class Registrar:
         try:
             await ask(self._world.caller, self._address, query, m.LeagueQueryResponse)
         except RpcRefusal as refusal:
-            if cause_of(refusal) == "E012":
+            if error_code_of(refusal) == "E012":
                 with contextlib.suppress(RegistrationRefused):
                     await self.renew(identity.auth_token)
         except (CallFailed, CallerLate, ProtocolError) as failure:
@@ -255,7 +255,7 @@ class Registrar:
     async def settled(self) -> Identity | None:
         """Who the agent is; while an answer is awaited that may change it, wait for that."""
         if not self.is_settled():
-            await in_a_task()
+            await ensure_task()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SETTLING_SECONDS):
                     await self._settled.wait()
@@ -291,7 +291,7 @@ class Registrar:
                 if request is None or request.auth_token != offered:
                     request = await self._request(offered, league_id)
                 self._settled.clear()
-                self._mark = mark_of(request.conversation_id, request.timestamp)
+                self._mark = registration_digest(request.conversation_id, request.timestamp)
                 return await self._taken_on(request, league_id, kept)
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
@@ -319,7 +319,7 @@ class Registrar:
     async def _league_there(self) -> str | None:
         """Which league the manager runs, if it says so: a token is offered only to the league it came from."""
         try:
-            league_id = await league_at(self._world.caller, self._address)
+            league_id = await fetch_league_id(self._world.caller, self._address)
         except TimedOut:
             self._unanswered_pings += 1
             may_retry = self.identity is None and self._unanswered_pings <= MAX_PING_RETRIES
@@ -396,7 +396,7 @@ class Registrar:
             await self._write(self._state_file(league_id), identity)
             if pinged is None and request.auth_token is UNSET:
                 await self._write(self._asked_file, _Asked(request.conversation_id, request.timestamp, league_id))
-        log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=about(response))
+        log.info("%s is %s in %s", self.name, identity.agent_id, league_id, extra=log_fields(response))
         await self._prepare(identity, self._before(kept, identity))
         # Not before: nothing is answered under an identity that is not prepared for it.
         self.identity = identity
@@ -422,7 +422,7 @@ class Registrar:
 
     async def _write_later(self, path: Path, content: bytes) -> None:
         while True:
-            await asyncio.sleep(WRITE_AGAIN_SECONDS)
+            await asyncio.sleep(WRITE_RETRY_SECONDS)
             with contextlib.suppress(StoreError):
                 await self._world.blocking(self._keep, path, content)
                 return
@@ -434,7 +434,7 @@ class Registrar:
         return self.folder(league_id) / "state.json"
 
 
-def folder_of(data_root: Path, league_id: str, role: Role, name: str) -> Path:
+def agent_folder(data_root: Path, league_id: str, role: Role, name: str) -> Path:
     """Where an agent's own files of a league lie."""
     return data_root / "agents" / safe_name(league_id) / f"{role}-{safe_name(name)}"
 
@@ -444,7 +444,7 @@ def pause_after(failures: int) -> float:
     return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(failures, 5)))
 
 
-def text_of(error: m.LeagueError) -> str:
+def describe_league_error(error: m.LeagueError) -> str:
     """What a manager says is wrong, as a sentence."""
     detail = (error.context or {}).get("detail") or error.action_required or ""
     about_message = f" about {error.original_message_type}" if error.original_message_type else ""
@@ -455,8 +455,8 @@ def text_of(error: m.LeagueError) -> str:
 def _check_passes(refusal: RpcRefusal | _NotReached, more_tries: float) -> None:
     """Raise RegistrationRefused unless it is worth asking again."""
     if isinstance(refusal, RpcRefusal):
-        if not passes(refusal):
-            raise _refused(_reason(refusal), cause_of(refusal)) from refusal
+        if not is_transient(refusal):
+            raise _refused(_reason(refusal), error_code_of(refusal)) from refusal
     elif more_tries <= 0:
         raise refusal
 

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 
 from msgspec import DecodeError, Struct, json
 
-from leaguekit.agents.credentials import Recognise
+from leaguekit.agents.credentials import IdentifyBody
 from leaguekit.agents.mcp_tools import agent_mcp_tools
 from leaguekit.agents.rate_limits import RateLimiter
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role
 from leaguekit.protocol.refusals import Refuse
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, NULL, Refused, RpcRequest, failure
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES, NULL, InvalidCall, RpcRequest, failure
 from leaguekit.transport.addresses import read_url
 from leaguekit.transport.base import Handler, HttpAnswer, Peer, Unreachable
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, lazy_mcp_app
 from leaguekit.transport.mcp.surface import Surface
-from leaguekit.transport.server.pending_requests import Admits, PostHandler
+from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostHandler
 from leaguekit.transport.server.server import Server
 
 # Of whom no more is read than of anybody.
@@ -33,16 +33,16 @@ def agent_server(
     endpoint: str = "",
     *,
     role: Role = "player",
-    admits: Admits | None = None,
-    caller: Recognise | None = None,
+    admits: AdmitLargeBody | None = None,
+    caller: IdentifyBody | None = None,
 ) -> Server:
     """A player's or a referee's: it takes more from its manager than the manager takes from it.
 
     ``endpoint`` is the URL at which others reach it. ``admits`` says of the beginning of a large body whether the rest
     is read, and ``caller`` whose token is in it.
     """
-    most = MAX_BYTES_FROM_ABOVE
-    allowances = RateLimiter() if caller is None else RateLimiter(recognise=caller)
+    most = MAX_TRUSTED_BYTES
+    allowances = RateLimiter() if caller is None else RateLimiter(identify_body=caller)
     handler = allowances.limit(handle, refuse, most)
     is_referee = role == "referee"
     return Server(
@@ -78,7 +78,7 @@ def too_large_answer(refuse: Refuse, max_bytes: int, more: str = "") -> Callable
 
     def make() -> bytes:
         error = ProtocolError("E046", f"At most {max_bytes:,} bytes are taken{more}.")
-        return failure(NULL, refuse(error, Refused(NULL, None, error)))
+        return failure(NULL, refuse(error, InvalidCall(NULL, None, error)))
 
     return make
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from leaguekit.agents.credentials import Known
+from leaguekit.agents.credentials import TokenOwner
 from leaguekit.agents.logs import log_to
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.agents.server import agent_server
@@ -32,14 +32,14 @@ class Agent(Protocol):
 
     def admits(self, beginning: bytes, peer: Peer, /) -> bool: ...
 
-    def caller(self, beginning: bytes, peer: Peer, /) -> Known | None: ...
+    def caller(self, beginning: bytes, peer: Peer, /) -> TokenOwner | None: ...
 
     async def register(self) -> Identity: ...
 
     async def close(self) -> None: ...
 
 
-def in_silence(_text: str) -> None: ...
+def ignore_progress(_text: str) -> None: ...
 
 
 async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[[str], None]) -> None:
@@ -63,7 +63,7 @@ async def serve(
     stop: asyncio.Event | None = None,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = in_silence,
+    tell: Callable[[str], None] = ignore_progress,
 ) -> bool:
     """Register an agent and serve it until its league is over, or until ``stop``; whether the league is over.
 
@@ -82,19 +82,19 @@ async def serve(
     await server.start()
     try:
         tell(f"{name} listens at port {server.port} and registers at {without_codes(agent.registrar.manager_url)}")
-        await until(stop, play(agent, stop, stay=stay, tell=tell))
+        await run_until(stop, play(agent, stop, stay=stay, tell=tell))
     finally:
         await server.stop()
         await agent.close()
     return agent.finished.is_set()
 
 
-async def until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
     """Do some work to its end or until the signal to stop."""
-    await first(work, stop.wait())
+    await run_until_first(work, stop.wait())
 
 
-async def first(*works: Coroutine[Any, Any, object]) -> None:
+async def run_until_first(*works: Coroutine[Any, Any, object]) -> None:
     """Do several things at once until one of them ends."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

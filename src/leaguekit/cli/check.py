@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaguekit.agents.logs import silenced
+from leaguekit.agents.logs import silenced_logging
 from leaguekit.cli import CommandError, program
 from leaguekit.games import GAMES
 from leaguekit.games.base import DEFAULT_GAME
@@ -176,7 +176,7 @@ def run_checks(
     )
 
     async def main(stop: program.Stop) -> int:
-        from leaguekit.agents.serving import until
+        from leaguekit.agents.serving import run_until
         from leaguekit.agents.world import World
 
         report: list[Report] = []
@@ -186,12 +186,12 @@ def run_checks(
 
         ground = HttpNetwork(options.host, policy, program.outward_url(options))
         try:
-            await until(stop, checked())
+            await run_until(stop, checked())
         except CannotListen as error:
             raise CommandError(str(error)) from None
         finally:
             # Requests that the kit intentionally never answers are cut off now.
-            with silenced():
+            with silenced_logging():
                 await ground.close()
         if not report:
             return 130

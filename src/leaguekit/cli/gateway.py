@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
     from leaguekit.agents.logs import log_to
-    from leaguekit.agents.serving import until
+    from leaguekit.agents.serving import run_until
     from leaguekit.agents.world import World
     from leaguekit.gateway.gateway import Gateway
     from leaguekit.gateway.server import gateway_server
@@ -67,7 +67,7 @@ async def _serve(options: argparse.Namespace, stop: program.Stop) -> int:
         server = gateway_server(gateway, sock, names=options.host_name, proxies=proxies)
         await server.start()
         try:
-            await until(stop, work())
+            await run_until(stop, work())
         finally:
             await gateway.close()
             await server.stop()

@@ -206,7 +206,7 @@ async def _serve(
     stop: program.Stop,
 ) -> int:
     from leaguekit.agents.logs import log_to
-    from leaguekit.agents.serving import until
+    from leaguekit.agents.serving import run_until
     from leaguekit.manager.manager import Manager
     from leaguekit.manager.operator import ADMIN_TOKEN, REFEREE_CODE, new_admin_token
     from leaguekit.manager.server import manager_server
@@ -257,10 +257,10 @@ async def _serve(
             f"{_OPEN_PROFILE_NOTE if settings.profile == 'open' else ''}"
         )
         try:
-            await until(stop, manager.run())
+            await run_until(stop, manager.run())
             if not stop.is_set():
                 program.print_notice("The league is over. The manager goes on serving; Ctrl-C ends it.")
-                await until(stop, manager.serve_forever())
+                await run_until(stop, manager.serve_forever())
         except StoreError as error:
             raise CommandError(f"the league cannot go on: {error}") from None
         finally:

@@ -14,7 +14,7 @@ from leaguekit.cli import CommandError
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import RpcRefusal, read_answer, request
 from leaguekit.transport.addresses import AddressPolicy
-from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
+from leaguekit.transport.base import TOO_MANY_REQUESTS, CallerLate, CallFailed
 from leaguekit.transport.client.caller import HttpCaller
 
 # An operator may write an own admin token into the file.
@@ -47,7 +47,7 @@ class ManagerClient:
         try:
             for pause in RETRY_SECONDS:
                 response = await self._caller.post(self._url, body, TIMEOUT_SECONDS)
-                if response.status != TOO_OFTEN:
+                if response.status != TOO_MANY_REQUESTS:
                     break
                 # Another client at this address uses up the rate limit.
                 await asyncio.sleep(pause)

@@ -135,7 +135,7 @@ async def _serve(options: argparse.Namespace, player: Player, stop: program.Stop
 
 
 async def _serve_relayed(make_agent: Callable[[str], PlayerAgent], line: RelayClient, stop: program.Stop) -> int:
-    from leaguekit.agents.serving import until
+    from leaguekit.agents.serving import run_until
     from leaguekit.player.relay import serve_relayed
 
     endpoint = ""
@@ -145,7 +145,7 @@ async def _serve_relayed(make_agent: Callable[[str], PlayerAgent], line: RelayCl
         endpoint = await line.open()
 
     try:
-        await until(stop, open_line())
+        await run_until(stop, open_line())
         is_over = bool(endpoint) and await serve_relayed(make_agent(endpoint), line, stop, tell=program.print_notice)
     except RegistrationRefused as error:
         raise CommandError(str(error)) from None

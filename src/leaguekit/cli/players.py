@@ -8,11 +8,11 @@ import contextlib
 import socket
 from pathlib import Path
 
-from leaguekit.agents.credentials import Known
-from leaguekit.agents.logs import log_to, silenced
+from leaguekit.agents.credentials import TokenOwner
+from leaguekit.agents.logs import log_to, silenced_logging
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.server import agent_server
-from leaguekit.agents.serving import until
+from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.tables import total_origins, warn_of_replaced_moves
@@ -126,7 +126,7 @@ class _PlayerGroup:
     def admits(self, beginning: bytes, peer: Peer) -> bool:
         return self._by_port[peer.server[1]].admits(beginning, peer)
 
-    def caller(self, beginning: bytes, peer: Peer) -> Known | None:
+    def caller(self, beginning: bytes, peer: Peer) -> TokenOwner | None:
         return self._by_port[peer.server[1]].caller(beginning, peer)
 
     async def serve(self, stop: program.Stop) -> int:
@@ -144,7 +144,7 @@ class _PlayerGroup:
         )
         progress = asyncio.create_task(self._report_progress())
         try:
-            await until(stop, self._play_league(progress))
+            await run_until(stop, self._play_league(progress))
         finally:
             progress.cancel()
             await server.stop()
@@ -160,7 +160,7 @@ class _PlayerGroup:
 
     async def _play_league(self, progress: asyncio.Task[None]) -> None:
         # Two hundred players would log the same two hundred times.
-        with silenced():
+        with silenced_logging():
             await asyncio.gather(*map(self._register, self._agents))
         progress.cancel()
         if not self._registered:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from leaguekit.agents.logs import PlainLines, spare_logging
+from leaguekit.agents.logs import TerminalFormatter, skip_unused_log_fields
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import Agent, endpoint_of, new_loop, serve
 from leaguekit.cli import CommandError
@@ -196,8 +196,8 @@ def run(main: Callable[[Stop], Coroutine[Any, Any, int]], parent_fd: int | None 
     """Run a program until it ends, is interrupted, or its parent ends."""
     if logging.lastResort is not None:
         # Records that are logged before there is a log file go to the terminal.
-        logging.lastResort.setFormatter(PlainLines())
-    spare_logging()
+        logging.lastResort.setFormatter(TerminalFormatter())
+    skip_unused_log_fields()
     raise_file_limit()
     _reduce_garbage_collections()
     with asyncio.Runner(loop_factory=new_loop) as runner:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from leaguekit.agents.registration import Identity, folder_of
+from leaguekit.agents.registration import Identity, agent_folder
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.manager_client import ManagerClient, admin_token
 from leaguekit.cli.processes import Processes
@@ -97,7 +97,7 @@ def _find_lost_tokens(plan: RunPlan, names: dict[str, str]) -> dict[str, str]:
     lost = {}
     for name, display_name in names.items():
         role: Role = "referee" if name.startswith("referee ") else "player"
-        file = folder_of(Path(plan.data_dir), plan.league_id, role, display_name) / "state.json"
+        file = agent_folder(Path(plan.data_dir), plan.league_id, role, display_name) / "state.json"
         try:
             if not msgspec.json.decode(file.read_bytes(), type=Identity).auth_token:
                 lost[name] = f"{file} holds no token"

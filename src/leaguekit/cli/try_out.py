@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from leaguekit.agents.calls import reachable, said_to_be
-from leaguekit.agents.logs import silenced
+from leaguekit.agents.calls import claimed_identity, ping
+from leaguekit.agents.logs import silenced_logging
 from leaguekit.agents.server import agent_server
-from leaguekit.agents.serving import until
+from leaguekit.agents.serving import run_until
 from leaguekit.agents.world import World
 from leaguekit.cli import CommandError, program
 from leaguekit.cli.exchange_display import DisplayingCaller, ExchangeDisplay
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     except (NoSuchStrategy, CannotPlay) as error:
         raise CommandError(str(error)) from None
     # The display has everything that matters, so the logs of our own agents are not needed.
-    with silenced():
+    with silenced_logging():
         return program.run(lambda stop: _try(options, opponent, stop))
 
 
@@ -100,7 +100,7 @@ async def _try(options: argparse.Namespace, opponent: Player, stop: program.Stop
             codes.append(await match.play())
 
         try:
-            await until(stop, play())
+            await run_until(stop, play())
         finally:
             await match.caller.close()
     return codes[0] if codes else 130
@@ -136,7 +136,7 @@ class _FriendlyMatch:
         if url is None:
             return await self._play_as_manager("")
         try:
-            player_id, league_id = said_to_be(await reachable(self.caller, url, PING_SECONDS)) or ("P01", None)
+            player_id, league_id = claimed_identity(await ping(self.caller, url, PING_SECONDS)) or ("P01", None)
         except (CallFailed, CallerLate) as failure:
             raise CommandError(f"{failure}; start the agent first, and give its URL as http://HOST:PORT/mcp") from None
         if player_id is None:

@@ -21,12 +21,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.rate_limits import RateLimiter, too_many
-from leaguekit.agents.serving import first
+from leaguekit.agents.rate_limits import RateLimiter, retry_sentence
+from leaguekit.agents.serving import run_until_first
 from leaguekit.gateway.gateway import Gateway, NotAllowed, NotAllowedNow, TooManyWaiting
 from leaguekit.gateway.seats import MoveRefused, Seat
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
-from leaguekit.transport.base import TOO_OFTEN, Peer
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Peer
 from leaguekit.transport.server.connection import connection_of
 from leaguekit.web.files import page_files
 from leaguekit.web.responses import error_response
@@ -89,9 +89,9 @@ def gateway_app(gateway: Gateway, allowances: RateLimiter) -> ASGIApp:
         request = Request(scope)
         # The owner of a seat is counted by the seat, so that others at the same address cannot use up its rate.
         peer = Peer(gateway.seat_id_of(_code(request)) or _host(request))
-        seconds = allowances.watches(peer)
-        refusal = error_response(too_many(seconds), TOO_OFTEN, {"retry-after": str(math.ceil(seconds))})
-        await (refusal if seconds else app)(scope, receive, allowances.charged(peer, send))
+        seconds = allowances.acquire_for_page(peer)
+        refusal = error_response(retry_sentence(seconds), TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(seconds))})
+        await (refusal if seconds else app)(scope, receive, allowances.charging_send(peer, send))
 
     return limited
 
@@ -118,7 +118,7 @@ class _Api:
         if not re.fullmatch("[0-9]{1,15}", version):
             return seat.state()
         with self._gateway.counted_wait(seat, _host(request), connection_of(request.scope)):
-            await first(seat.wait(WAIT_SECONDS, int(version)), wait_for_disconnect(request.receive))
+            await run_until_first(seat.wait(WAIT_SECONDS, int(version)), wait_for_disconnect(request.receive))
             return seat.state()
 
     async def move(self, request: Request) -> Any:
@@ -158,7 +158,7 @@ def _json_endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]
         except _HttpError as error:
             return error_response(str(error), error.status)
         except TooManyWaiting as refused:
-            return error_response(str(refused), TOO_OFTEN, {"retry-after": "1"})
+            return error_response(str(refused), TOO_MANY_REQUESTS, {"retry-after": "1"})
         except NotAllowed as refused:
             return error_response(str(refused), 503 if isinstance(refused, NotAllowedNow) else 403)
         return Response(body, headers={"content-type": "application/json", "cache-control": "no-store"})

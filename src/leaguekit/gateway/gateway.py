@@ -26,9 +26,15 @@ import msgspec
 from msgspec import Struct
 
 from leaguekit.agents.calls import ask
-from leaguekit.agents.credentials import Known, credentials_in
+from leaguekit.agents.credentials import TokenOwner, credentials_in
 from leaguekit.agents.rate_limits import refuse_too_many
-from leaguekit.agents.registration import SETTLING_SECONDS, UNNAMED, WRITE_AGAIN_SECONDS, league_at, pause_after
+from leaguekit.agents.registration import (
+    SETTLING_SECONDS,
+    UNNAMED_LEAGUE,
+    WRITE_RETRY_SECONDS,
+    fetch_league_id,
+    pause_after,
+)
 from leaguekit.agents.world import World
 from leaguekit.gateway.relays import MAX_CALLS_PER_TOKEN, Relays, TooManyUnknownCalls, ping_id
 from leaguekit.gateway.seats import Seat
@@ -43,12 +49,12 @@ from leaguekit.protocol.ids import sender_of
 from leaguekit.protocol.methods import PING
 from leaguekit.protocol.patterns import valid
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, RpcRefusal, RpcRequest, answer, params_of
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRefusal, RpcRequest, answer, params_of
 from leaguekit.store.base import StoreError
 from leaguekit.store.files import safe_name
 from leaguekit.transport.addresses import is_loopback
 from leaguekit.transport.base import CallerLate, CallFailed, NoAnswer, Peer, TimedOut
-from leaguekit.transport.eager import in_a_task
+from leaguekit.transport.eager import ensure_task
 from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
@@ -154,7 +160,7 @@ class Gateway:
         failures = 0
         while True:
             try:
-                self.league_id = await league_at(self._world.caller, self.manager_url)
+                self.league_id = await fetch_league_id(self._world.caller, self.manager_url)
                 break
             except (CallFailed, CallerLate) as failure:
                 if not failures:
@@ -197,7 +203,7 @@ class Gateway:
             if not self._are_seats_known and ping_id(body) is not None:
                 # The manager must not conclude that the seats can be called already.
                 raise NoAnswer
-            return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
+            return await answer(request, lambda call: self._answer(call, peer), player_refusal, MAX_TRUSTED_BYTES)
         try:
             if recipient not in self.relays and recipient not in self.seats:
                 with self._calls_to_unknown.one(address_block(peer.host)):
@@ -213,7 +219,7 @@ class Gateway:
         except WaitLimitReached:
             raise NoAnswer from None
         except TooManyUnknownCalls as error:
-            return await refuse_too_many(request, error.seconds, player_refusal, MAX_BYTES_FROM_ABOVE)
+            return await refuse_too_many(request, error.seconds, player_refusal, MAX_TRUSTED_BYTES)
 
     async def _wait_for(self, recipient: str) -> None:
         """Wait for an unknown recipient for a moment, if this run has just begun: it may still come back."""
@@ -231,7 +237,7 @@ class Gateway:
         seat = self.seats.get(recipient)
         return seat.agent.admits(beginning, peer) if seat is not None else not self._has_opened.is_set()
 
-    def caller(self, beginning: bytes, peer: Peer) -> Known | None:
+    def caller(self, beginning: bytes, peer: Peer) -> TokenOwner | None:
         """The caller, by the beginning of a body: the owner of a seat or relay, or an agent that one of these knows."""
         recipient = _recipient(peer)
         if recipient is None:
@@ -239,7 +245,7 @@ class Gateway:
             code = credentials.code or codes.shown_in(peer.query, "seat") or ""
             secret = credentials.secret
             own = endpoint_id("relay", secret) if self.relays.has_secret(secret) else code and _seat_id(code)
-            return Known("player", own) if own in self.seats or own in self.relays else None
+            return TokenOwner("player", own) if own in self.seats or own in self.relays else None
         if recipient in self.relays:
             known = self.relays.caller(recipient, beginning, peer.host)
         else:
@@ -259,7 +265,7 @@ class Gateway:
 
     async def _wait_for_seats(self, seconds: float = MAX_OPENING_SECONDS) -> None:
         if not self._has_opened.is_set():
-            await in_a_task()
+            await ensure_task()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._has_opened.wait()
@@ -422,7 +428,7 @@ class Gateway:
     # The file with the seats
 
     def _folder(self) -> Path:
-        return self._world.data_root / "agents" / safe_name(self.league_id or UNNAMED) / "gateway"
+        return self._world.data_root / "agents" / safe_name(self.league_id or UNNAMED_LEAGUE) / "gateway"
 
     def _file(self) -> Path:
         return self._folder() / "seats.json"
@@ -460,7 +466,7 @@ class Gateway:
                 self._saving_later = asyncio.create_task(self._save_later())
 
     async def _save_later(self) -> None:
-        await asyncio.sleep(WRITE_AGAIN_SECONDS)
+        await asyncio.sleep(WRITE_RETRY_SECONDS)
         self._saving_later = None
         await self._save()
 

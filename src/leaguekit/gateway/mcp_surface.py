@@ -17,8 +17,8 @@ from msgspec import Meta, Struct
 from leaguekit.gateway.gateway import Gateway, NotAllowed, PublicStandings, TooManyWaiting
 from leaguekit.gateway.seats import MoveRefused, Seat, SeatState
 from leaguekit.protocol.codes import shown_in
-from leaguekit.transport.mcp.surface import Prompt, Refused, Surface, Visit
-from leaguekit.transport.mcp.typed import Nothing, typed_tool
+from leaguekit.transport.mcp.surface import Prompt, Surface, ToolContext, ToolRefused
+from leaguekit.transport.mcp.typed import NoArguments, typed_tool
 
 WAIT_SECONDS = 20.0
 MAX_WAIT_SECONDS = 45.0
@@ -90,7 +90,7 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
                 JoinArguments,
                 Joined,
                 tools.join,
-                repeatable=True,
+                is_idempotent=True,
             ),
             typed_tool(
                 "wait_for_turn",
@@ -99,7 +99,7 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
                 WaitArguments,
                 SeatState,
                 tools.wait,
-                only_reads=True,
+                is_read_only=True,
             ),
             typed_tool(
                 "submit_move",
@@ -111,10 +111,10 @@ def gateway_mcp_surface(gateway: Gateway) -> Surface:
             typed_tool(
                 "get_standings",
                 "The league's current table. Needs no code.",
-                Nothing,
+                NoArguments,
                 PublicStandings,
                 tools.standings,
-                only_reads=True,
+                is_read_only=True,
             ),
         ],
         prompts=[
@@ -135,56 +135,56 @@ class _Tools:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
-    async def join(self, arguments: JoinArguments, visit: Visit) -> Struct:
+    async def join(self, arguments: JoinArguments, visit: ToolContext) -> Struct:
         try:
             code, seat = await self._gateway.join(_code(arguments.code, visit), arguments.name, visit.peer.host)
         except NotAllowed as refused:
-            raise Refused(str(refused)) from None
+            raise ToolRefused(str(refused)) from None
         return Joined(code=code, state=seat.state())
 
-    async def wait(self, arguments: WaitArguments, visit: Visit) -> Struct:
+    async def wait(self, arguments: WaitArguments, visit: ToolContext) -> Struct:
         seat = await self._seat(arguments.code, visit)
         try:
-            with self._gateway.counted_wait(seat, visit.peer.host, visit.line):
+            with self._gateway.counted_wait(seat, visit.peer.host, visit.connection):
                 return await self._wait(seat, arguments, visit)
         except TooManyWaiting as refused:
-            raise Refused(str(refused)) from None
+            raise ToolRefused(str(refused)) from None
 
-    async def _wait(self, seat: Seat, arguments: WaitArguments, visit: Visit) -> Struct:
+    async def _wait(self, seat: Seat, arguments: WaitArguments, visit: ToolContext) -> Struct:
         began = asyncio.get_running_loop().time()
         while (waited := asyncio.get_running_loop().time() - began) < arguments.seconds:
             state = await seat.wait(min(PROGRESS_SECONDS, arguments.seconds - waited))
-            if seat.has_changed() or (visit.line is not None and visit.line.has_gone()):
+            if seat.has_changed() or (visit.connection is not None and visit.connection.has_gone()):
                 return state
             waited = asyncio.get_running_loop().time() - began
             await visit.progress(min(waited, arguments.seconds), arguments.seconds, "No move is wanted yet.")
         return seat.state()
 
-    async def submit(self, arguments: MoveArguments, visit: Visit) -> Struct:
+    async def submit(self, arguments: MoveArguments, visit: ToolContext) -> Struct:
         seat = await self._seat(arguments.code, visit)
         try:
             move = seat.submit(arguments.turn, arguments.move)
         except MoveRefused as refused:
-            raise Refused(str(refused)) from None
+            raise ToolRefused(str(refused)) from None
         return Moved(move=move, say="Your move is made. Call wait_for_turn to hear of what follows.")
 
-    async def standings(self, _given: Nothing, visit: Visit) -> Struct:
+    async def standings(self, _given: NoArguments, visit: ToolContext) -> Struct:
         try:
             return await self._gateway.standings(visit.peer.host)
         except NotAllowed as refused:
-            raise Refused(str(refused)) from None
+            raise ToolRefused(str(refused)) from None
 
-    async def _seat(self, code: str | None, visit: Visit) -> Seat:
+    async def _seat(self, code: str | None, visit: ToolContext) -> Seat:
         seat_code = _code(code, visit)
         if seat_code is None:
-            raise Refused("Which seat? Give its code, which join_league returned.")
+            raise ToolRefused("Which seat? Give its code, which join_league returned.")
         try:
             return await self._gateway.seat(seat_code, visit.peer.host)
         except NotAllowed as refused:
-            raise Refused(str(refused)) from None
+            raise ToolRefused(str(refused)) from None
 
 
-def _code(code: str | None, visit: Visit) -> str | None:
+def _code(code: str | None, visit: ToolContext) -> str | None:
     """The code of a seat in a call, or else in the gateway's URL."""
     return code or shown_in(visit.peer.query, "seat")
 

@@ -25,7 +25,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.credentials import Known, credentials_in
+from leaguekit.agents.credentials import TokenOwner, credentials_in
 from leaguekit.player.caller_checks import CallerVerifier
 from leaguekit.player.relay import (
     SECRET_BYTES,
@@ -41,7 +41,7 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import request
 from leaguekit.transport.base import NoAnswer
-from leaguekit.transport.eager import in_a_task
+from leaguekit.transport.eager import ensure_task
 from leaguekit.transport.server.origin_headers import address_block
 from leaguekit.transport.server.pending_requests import FREE_BYTES
 from leaguekit.transport.token_buckets import TokenBuckets
@@ -119,7 +119,7 @@ class _Relay:
     pending_pong: asyncio.Future[bytes | None] | None = None
     last_pong: tuple[float, bytes | None] | None = None
 
-    def caller(self, beginning: bytes) -> Known | None:
+    def caller(self, beginning: bytes) -> TokenOwner | None:
         """The caller whose token is in the beginning of a body; None if the player does not know it."""
         return None if self.callers is None else self.callers.recognise(credentials_in(beginning))
 
@@ -163,7 +163,7 @@ class Relays:
 
     async def wait_for(self, recipient: str, seconds: float) -> None:
         """Wait until a recipient has a relay, for ``seconds`` at most."""
-        await in_a_task()
+        await ensure_task()
         arrived, waiting = asyncio.Event(), self._waiters.setdefault(recipient, set())
         waiting.add(arrived)
         try:
@@ -180,10 +180,10 @@ class Relays:
         relay = self._relays[recipient]
         return relay.takes_large or relay.caller(beginning) is not None
 
-    def caller(self, recipient: str, beginning: bytes, host: str) -> Known | None:
+    def caller(self, recipient: str, beginning: bytes, host: str) -> TokenOwner | None:
         """The caller whose token is in the beginning of a body. If the player knows no tokens, the caller's address."""
         relay = self._relays[recipient]
-        return Known("manager", address_block(host)) if relay.callers is None else relay.caller(beginning)
+        return TokenOwner("manager", address_block(host)) if relay.callers is None else relay.caller(beginning)
 
     async def forward(self, recipient: str, body: bytes) -> bytes | None:
         """The player's answer to a call. Raises NoAnswer if the player is not there, and TooManyUnknownCalls."""
@@ -245,7 +245,7 @@ class Relays:
     async def _forward(self, relay: _Relay, body: bytes) -> bytes | None:
         number, answer = self._add_call(relay, body)
         try:
-            await in_a_task()
+            await ensure_task()
             async with asyncio.timeout(MAX_CALL_SECONDS):
                 return await answer
         except TimeoutError:
@@ -288,7 +288,7 @@ class Relays:
             relay.pending_pong.add_done_callback(keep_pong)
         answer = relay.pending_pong
         try:
-            await in_a_task()
+            await ensure_task()
             async with asyncio.timeout(PONG_SECONDS):
                 return await asyncio.shield(answer)
         except TimeoutError:
@@ -309,7 +309,7 @@ class Relays:
         relay.changed.set()
         has = frozenset(request.has)
         try:
-            await in_a_task()
+            await ensure_task()
             async with asyncio.timeout(min(request.seconds, TAKE_SECONDS)):
                 while relay.poll is poll and not relay.calls.keys() - has:
                     relay.changed.clear()

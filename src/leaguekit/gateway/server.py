@@ -12,7 +12,7 @@ from leaguekit.gateway.gateway import MAX_CALLS, MAX_CALLS_TO_UNKNOWN, MAX_KNOWN
 from leaguekit.gateway.mcp_surface import gateway_mcp_surface
 from leaguekit.gateway.relays import GUARANTEED_CALLS, MAX_EXTRA_CALLS, MAX_RELAYS, MAX_UNKNOWN_CALLS
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.server.server import Limits, Server
 
@@ -32,7 +32,7 @@ def gateway_server(
     gateway: Gateway, served: socket.socket, *, names: Iterable[str] = (), proxies: Iterable[Network] = ()
 ) -> Server:
     """The server of a gateway. It answers to the host name of its endpoint, and to other ``names``."""
-    allowances, max_bytes = RateLimiter(recognise=gateway.caller), MAX_BYTES_FROM_ABOVE
+    allowances, max_bytes = RateLimiter(identify_body=gateway.caller), MAX_TRUSTED_BYTES
     return Server(
         allowances.limit(gateway.answer, player_refusal, max_bytes),
         sockets=[served],

@@ -25,12 +25,12 @@ from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.messages import Message
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, RpcRequest
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, RpcRequest
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, HttpAnswer, Peer
 
 Json = dict[str, Any]
 # The longest body that the kit accepts.
-MAX_BYTES = MAX_BYTES_FROM_ABOVE
+MAX_BYTES = MAX_TRUSTED_BYTES
 # The most requests that an inbox keeps. An agent with a fault may send requests without end.
 MAX_REQUESTS = 10_000
 # How often the person at the terminal reads that the agent has not come yet.

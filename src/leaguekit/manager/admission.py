@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
-from leaguekit.agents.calls import mark_of, reachable, shows_mark
-from leaguekit.agents.logs import about
+from leaguekit.agents.calls import has_registration_digest, ping, registration_digest
+from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
@@ -37,11 +37,11 @@ from leaguekit.transport.addresses import (
     MAX_THREADS_FOR_APPLICANTS,
     Resolver,
     addresses_of,
+    canonical_address,
     is_loopback,
-    plain_address,
 )
 from leaguekit.transport.base import Caller, CallerLate, CallFailed, Peer
-from leaguekit.transport.eager import in_a_task
+from leaguekit.transport.eager import ensure_task
 from leaguekit.transport.server.origin_headers import address_block, peer_address
 from leaguekit.transport.token_buckets import TokenBuckets
 from leaguekit.transport.wait_limits import WaitLimitReached, WaitLimits
@@ -93,7 +93,7 @@ class Admission:
         self._issued: dict[str, _IssuedToken] = {}
         # By referee, for those that show players their own token: the addresses from which that token is accepted.
         self._token_hosts: dict[str, frozenset[str]] = {}
-        self._resolver = Resolver(most=MAX_THREADS_FOR_APPLICANTS)
+        self._resolver = Resolver(max_threads=MAX_THREADS_FOR_APPLICANTS)
         # The checks of applicants without token and seat code, the oldest first: each time limit with its address.
         self._checks: dict[asyncio.Timeout, str] = {}
         # Players whose endpoints other applicants have named, too, and for which this was logged.
@@ -121,7 +121,7 @@ class Admission:
         """
         if not (isinstance(agent, Referee) and agent.shows_own_token):
             return True
-        return plain_address(peer.host) in self._token_hosts.get(agent.id, ())
+        return canonical_address(peer.host) in self._token_hosts.get(agent.id, ())
 
     async def register_player(self, request: m.LeagueRegisterRequest, peer: Peer) -> m.LeagueRegisterResponse:
         applicant = self._applicant(request, request.player_meta, peer)
@@ -138,7 +138,7 @@ class Admission:
             return m.LeagueRegisterResponse(**self._echo(request), **_rejection(rejected), player_id=None)
         token, proof = self._issue_token(player_id, applicant, request)
         self._ledger.record(commands.register_player(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=about(request))
+        log.info("%s registered as %s", request.player_meta.display_name, player_id, extra=log_fields(request))
         return m.LeagueRegisterResponse(**self._echo(request), **self._accepted(token), player_id=player_id)
 
     async def register_referee(self, request: m.RefereeRegisterRequest, peer: Peer) -> m.RefereeRegisterResponse:
@@ -158,9 +158,11 @@ class Admission:
         token, proof = self._issue_token(referee_id, applicant, request)
         self._token_hosts[referee_id] = hosts
         self._ledger.record(commands.register_referee(league, applicant, **proof, at=self._now()))
-        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=about(request))
+        log.info("%s registered as %s", request.referee_meta.display_name, referee_id, extra=log_fields(request))
         if self._ledger.league.referees[referee_id].shows_own_token:
-            log.warning("%s knows only the documents: it shows players its own token", referee_id, extra=about(request))
+            log.warning(
+                "%s knows only the documents: it shows players its own token", referee_id, extra=log_fields(request)
+            )
         return m.RefereeRegisterResponse(**self._echo(request), **self._accepted(token), referee_id=referee_id)
 
     def is_referee_code(self, code: str | None) -> bool:
@@ -233,7 +235,7 @@ class Admission:
 
         An endpoint that can be reached would have answered long before.
         """
-        await in_a_task()
+        await ensure_task()
         of_address = [limit for limit, other in self._checks.items() if other == address]
         if len(of_address) >= MAX_CHECKS_PER_ADDRESS:
             self._end_check(of_address[0])
@@ -267,10 +269,10 @@ class Admission:
             return
         # The URL at which the holder is called. The applicant's own URL may lead to another program.
         url = league.players[holder].meta.contact_endpoint
-        mark = mark_of(applicant.conversation_id, applicant.timestamp)
+        mark = registration_digest(applicant.conversation_id, applicant.timestamp)
         async with self._limit_checks(applicant, peer):
             try:
-                is_own_program = shows_mark(await reachable(self._caller(applicant), url, PING_SECONDS), mark)
+                is_own_program = has_registration_digest(await ping(self._caller(applicant), url, PING_SECONDS), mark)
             except (CallFailed, CallerLate):
                 is_own_program = False
         if commands.contested_owner(league, applicant, role, self._now()) != holder:

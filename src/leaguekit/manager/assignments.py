@@ -7,7 +7,7 @@ import logging
 
 from msgspec import UNSET
 
-from leaguekit.agents.calls import ask, cause_of, is_there, passes
+from leaguekit.agents.calls import answers_ping, ask, error_code_of, is_transient
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.league import commands, queries
@@ -78,7 +78,7 @@ class Assignments:
                 await asyncio.sleep(PING_PAUSE_SECONDS)
                 continue
             except (RpcRefusal, ProtocolError) as error:
-                if isinstance(error, RpcRefusal) and (passes(error) or cause_of(error) in ("E011", "E012")):
+                if isinstance(error, RpcRefusal) and (is_transient(error) or error_code_of(error) in ("E011", "E012")):
                     # The referee is starting again, and does not know its manager yet.
                     await asyncio.sleep(PING_PAUSE_SECONDS)
                     continue
@@ -121,7 +121,7 @@ class Assignments:
 
     async def _answers(self, referee_id: str) -> bool:
         recipient = self._find_recipient(referee_id)
-        return recipient is not None and await is_there(self._world.caller, recipient.url, referee_id, PING_SECONDS)
+        return recipient is not None and await answers_ping(self._world.caller, recipient.url, referee_id, PING_SECONDS)
 
     def _void_overdue(self) -> None:
         league = self._ledger.league

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leaguekit.agents.calls import MAX_OF_ANY, is_not_known, next_id, refuses_token
+from leaguekit.agents.calls import MAX_ANY_ANSWER_BYTES, is_caller_unknown, next_id, refuses_token
 from leaguekit.agents.world import World
 from leaguekit.protocol.decoding import encode
 from leaguekit.protocol.messages import Message, message_type
@@ -221,7 +221,7 @@ class Broadcasts:
                     return False
             else:
                 self._on_answer(agent_id, recipient, answer)
-                return recipient.has_left or not (last and is_not_known(answer.body))
+                return recipient.has_left or not (last and is_caller_unknown(answer.body))
             if retry < MAX_RETRIES:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
         return False
@@ -238,12 +238,12 @@ class Broadcasts:
         """
         token = None if agent_id in self._without_token else recipient.token
         body = _encode_request(message, recipient, token)
-        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_OF_ANY)
+        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
         if token is None or b'"error"' not in answer.body or not refuses_token(answer.body):
             return answer
         body = _encode_request(message, recipient, None)
-        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_OF_ANY)
-        if not (refuses_token(answer.body) or is_not_known(answer.body)):
+        answer = await self._world.caller.post(recipient.url, body, ANSWER_SECONDS, MAX_ANY_ANSWER_BYTES)
+        if not (refuses_token(answer.body) or is_caller_unknown(answer.body)):
             self._without_token.add(agent_id)
         return answer
 

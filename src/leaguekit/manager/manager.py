@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import UNSET, Raw, structs
 
-from leaguekit.agents.logs import about
+from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.endpoints import parse_endpoint
@@ -39,7 +39,7 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import MANAGER, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import manager_refusal
-from leaguekit.protocol.rpc import MAX_BYTES, Call, Refused, RpcError, RpcRequest, answer
+from leaguekit.protocol.rpc import MAX_BYTES, Call, InvalidCall, RpcError, RpcRequest, answer
 from leaguekit.store.base import EventLog
 from leaguekit.transport.base import Peer
 
@@ -167,7 +167,7 @@ class Manager:
         """Answer a request exactly as the documents say."""
         return await answer(request, lambda call: self._call(call, peer), self._refuse, MAX_BYTES)
 
-    def _refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
+    def _refuse(self, error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         self.metrics.count_refusal(call if isinstance(call, Call) else None, error.code)
         return self.refusal(error, call)
 
@@ -248,7 +248,9 @@ class Manager:
             events = commands.record_result(league, report, referee.id, self._now(), misunderstood=misunderstood)
             self.ledger.record(events)
         except ProtocolError as error:
-            log.warning("%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=about(report))
+            log.warning(
+                "%s's report of %s is refused: %s", referee.id, report.match_id, error, extra=log_fields(report)
+            )
             if error.code == "E054":
                 self.ledger.record(commands.flag_second_report(league, report, referee.id, self._now()))
                 await self._raise_when_written(error)

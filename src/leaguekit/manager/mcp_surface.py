@@ -23,8 +23,18 @@ from leaguekit.protocol.messages import MatchResult, ScheduledMatch, Standing
 from leaguekit.store.base import StoreError
 from leaguekit.transport.base import Handler
 from leaguekit.transport.mcp.methods import method_tools
-from leaguekit.transport.mcp.surface import Changes, Json, Prompt, Refused, Resource, Surface, Tool, Unknown, Visit
-from leaguekit.transport.mcp.typed import Nothing, typed_tool
+from leaguekit.transport.mcp.surface import (
+    ChangeNotifier,
+    Json,
+    Prompt,
+    Resource,
+    Surface,
+    Tool,
+    ToolContext,
+    ToolRefused,
+    UnknownResource,
+)
+from leaguekit.transport.mcp.typed import NoArguments, typed_tool
 
 # A schedule with more matches takes too long to make and to read. It can be queried only round by round.
 MAX_MATCHES = 300
@@ -87,7 +97,7 @@ class PublicMatch(Struct, kw_only=True):
     result: MatchResult | None
 
 
-def manager_surface(manager: Manager, handler: Handler, changes: Changes) -> Surface:
+def manager_surface(manager: Manager, handler: Handler, changes: ChangeNotifier) -> Surface:
     """The MCP surface of a manager. ``handler`` answers calls of its methods, as it does for plain JSON-RPC."""
     public = _PublicTools(manager)
     settings = manager.ledger.league.settings
@@ -124,26 +134,26 @@ class _PublicTools:
         self._ledger = manager.ledger
 
     def tools(self) -> list[Tool]:
-        async def get_standings(_arguments: Nothing, _visit: Visit) -> Struct:
+        async def get_standings(_arguments: NoArguments, _visit: ToolContext) -> Struct:
             return await self._when_written(self._standings())
 
-        async def get_schedule(arguments: RoundArguments, _visit: Visit) -> Struct:
+        async def get_schedule(arguments: RoundArguments, _visit: ToolContext) -> Struct:
             return await self._when_written(self._schedule(arguments.round_id))
 
-        async def get_match(arguments: MatchArguments, _visit: Visit) -> Struct:
+        async def get_match(arguments: MatchArguments, _visit: ToolContext) -> Struct:
             try:
                 return await self._when_written(self._match(arguments.match_id))
-            except Unknown as unknown:
-                raise Refused(str(unknown)) from None
+            except UnknownResource as unknown:
+                raise ToolRefused(str(unknown)) from None
 
         return [
             typed_tool(
                 "get_standings",
                 "The league's current table: ranks, points, wins, draws and losses. Needs no token.",
-                Nothing,
+                NoArguments,
                 Standings,
                 get_standings,
-                only_reads=True,
+                is_read_only=True,
             ),
             typed_tool(
                 "get_schedule",
@@ -151,7 +161,7 @@ class _PublicTools:
                 RoundArguments,
                 Schedule,
                 get_schedule,
-                only_reads=True,
+                is_read_only=True,
             ),
             typed_tool(
                 "get_match",
@@ -159,7 +169,7 @@ class _PublicTools:
                 MatchArguments,
                 PublicMatch,
                 get_match,
-                only_reads=True,
+                is_read_only=True,
             ),
         ]
 
@@ -209,7 +219,7 @@ class _PublicTools:
         league = self._ledger.league
         if round_id is None and len(league.matches) > MAX_MATCHES:
             many = f"This league has {len(league.matches):,} matches in {len(league.rounds)} rounds"
-            raise Refused(f"{many}: say which round, from round_id 1 to {len(league.rounds)}.")
+            raise ToolRefused(f"{many}: say which round, from round_id 1 to {len(league.rounds)}.")
         return Schedule(
             league_id=self._manager.league_id,
             state=league.state,
@@ -221,7 +231,7 @@ class _PublicTools:
         league = self._ledger.league
         match = league.matches.get(match_id)
         if match is None:
-            raise Unknown(f"There is no match {match_id[:50]!r} in this league; get_schedule lists them.")
+            raise UnknownResource(f"There is no match {match_id[:50]!r} in this league; get_schedule lists them.")
         progress = self._manager.runner.progress.get(match_id)
         sides = [
             Side(player_id=player, display_name=league.players[player].meta.display_name) for player in match.players
@@ -257,7 +267,7 @@ def _to_json(struct: Struct) -> Json:
 class ResourceNotifier:
     """Notifies MCP clients of changed resources, when the events that changed them are written."""
 
-    def __init__(self, manager: Manager, changes: Changes) -> None:
+    def __init__(self, manager: Manager, changes: ChangeNotifier) -> None:
         self._ledger = manager.ledger
         self._changes = changes
         self._changed: dict[str, None] = {}
@@ -289,5 +299,5 @@ class ResourceNotifier:
                 changed, self._changed = self._changed, {}
                 await self._ledger.wait_written()
                 for uri in changed:
-                    self._changes.tell(uri)
+                    self._changes.notify(uri)
         self._task = None

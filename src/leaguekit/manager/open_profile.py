@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from leaguekit.agents.calls import reachable
+from leaguekit.agents.calls import ping
 from leaguekit.agents.world import World
 from leaguekit.league import commands
 from leaguekit.league.records import Player, Referee
@@ -31,7 +31,7 @@ from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.base import CallerLate, CallFailed, Handler, HttpAnswer, Peer
 from leaguekit.transport.dialects import requests
 from leaguekit.transport.dialects.forms import Form
-from leaguekit.transport.dialects.repairs import Repaired, repaired
+from leaguekit.transport.dialects.repairs import Repaired, repair
 from leaguekit.transport.dialects.requests import Incoming
 from leaguekit.transport.dialects.responses import is_refusal
 
@@ -83,9 +83,9 @@ class OpenProfileAdapter:
             repaired_request = self._repair(incoming, agent)
         except ProtocolError:
             # The manager's own answer says what is wrong with the request.
-            answer = await self._answer_spec(RpcRequest(requests.standard(incoming)), peer)
-            return None if answer is None else requests.answered(incoming, answer)
-        answer = await self._answer_spec(RpcRequest(requests.standard(incoming, repaired_request.message)), peer)
+            answer = await self._answer_spec(RpcRequest(requests.encode_standard(incoming)), peer)
+            return None if answer is None else requests.encode_answer(incoming, answer)
+        answer = await self._answer_spec(RpcRequest(requests.encode_standard(incoming, repaired_request.message)), peer)
         if answer is None:
             return None
         if incoming.kind in _REGISTRATIONS:
@@ -93,7 +93,7 @@ class OpenProfileAdapter:
         if agent is not None:
             self._note_broken_rules(agent.id, [*incoming.broken, *repaired_request.broken])
             await self._ledger.wait_written()
-        return requests.answered(incoming, answer)
+        return requests.encode_answer(incoming, answer)
 
     def adapt_recipient(self, recipient: Recipient, player: Player) -> Recipient:
         """The same recipient, which gets requests in the form that the player understands."""
@@ -135,7 +135,7 @@ class OpenProfileAdapter:
         deadline = loop.time() + MAX_WAIT_SECONDS
         while True:
             try:
-                await reachable(self._world.caller, url, PING_SECONDS)
+                await ping(self._world.caller, url, PING_SECONDS)
             except CallFailed:
                 if loop.time() >= deadline:
                     return False
@@ -197,7 +197,7 @@ class OpenProfileAdapter:
         }
         by_token = agent if incoming.kind not in _REGISTRATIONS else None
         certain = {} if by_token is None else {"sender": sender_of(role, by_token.id)}
-        return repaired(incoming.message, incoming.kind, known | certain, certain)
+        return repair(incoming.message, incoming.kind, known | certain, certain)
 
 
 def _is_for_manager(incoming: Incoming) -> bool:

@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 
-from leaguekit.agents.calls import reachable
+from leaguekit.agents.calls import ping
 from leaguekit.league import events as e
 from leaguekit.league.outage import OutageDetector
 from leaguekit.manager.broadcasts import RecipientLookup
@@ -171,7 +171,7 @@ class Outages:
 
     async def _answers(self, url: str) -> bool:
         try:
-            await reachable(self._caller, url, PING_SECONDS)
+            await ping(self._caller, url, PING_SECONDS)
         except CallerLate:
             return True
         except CallFailed:
@@ -208,7 +208,7 @@ class Outages:
         if recipient is None:
             return None
         try:
-            await reachable(self._caller, recipient.url, PING_SECONDS)
+            await ping(self._caller, recipient.url, PING_SECONDS)
         except NoRoute:
             return False
         except CallerUnable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import lru_cache
 
-from leaguekit.agents.calls import reachable, said_to_be
+from leaguekit.agents.calls import claimed_identity, ping
 from leaguekit.league.endpoints import is_same_server, parse_endpoint
 from leaguekit.league.registration import Applicant, Rejected
 from leaguekit.league.state import League
@@ -13,13 +13,13 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import Role
 from leaguekit.protocol.messages import PlayerMeta
 from leaguekit.transport.addresses import (
-    NEVER,
+    NEVER_ALLOWED,
     AddressPolicy,
     Url,
-    is_in,
-    is_literal,
+    is_in_networks,
+    is_ip_address,
     is_loopback,
-    url_to_use,
+    suggest_url,
 )
 from leaguekit.transport.base import Caller, CallerLate, CallerUnable, CallFailed, NoRoute, Peer, TlsFailed, Unreachable
 from leaguekit.transport.descriptors import is_broadcast
@@ -34,15 +34,19 @@ _ASK = "Ask the operator for a seat code"
 def check_address(role: Role, url: str, peer: Peer) -> None:
     """Raises Rejected for an address that leads to its caller or to the manager, or is never called."""
     where = parse_endpoint(url)
-    if where is not None and is_literal(where.host) and (is_in(where.host, NEVER) or is_broadcast(where.host)):
+    if (
+        where is not None
+        and is_ip_address(where.host)
+        and (is_in_networks(where.host, NEVER_ALLOWED) or is_broadcast(where.host))
+    ):
         raise Rejected(role, "E048", f"no agent is called at {where.host}, which is reserved or not of one machine")
-    if (better := url_to_use(url, peer.host)) is not None:
+    if (better := suggest_url(url, peer.host)) is not None:
         detail = f"{url} leads everybody to their own machine; listen at 0.0.0.0 and register with {better}"
         raise Rejected(role, "E048", detail)
     if peer.host == UNKNOWN_HOST and is_loopback(_host(url)):
         detail = f"{url} leads everybody to their own machine; register with an address that others can reach"
         raise Rejected(role, "E048", detail)
-    if is_same_server(url, Url("http", *peer.server, "/").whole):
+    if is_same_server(url, Url("http", *peer.server, "/").full):
         raise Rejected(role, "E048", f"{url} leads to the manager itself; register with where the agent listens")
 
 
@@ -63,7 +67,7 @@ async def check_reachable(caller: Caller, role: Role, url: str, league_id: str) 
     Raises Rejected if nothing answers there or TLS fails. Raises ProtocolError if this machine cannot call now.
     """
     try:
-        claim = said_to_be(await reachable(caller, url, PING_SECONDS))
+        claim = claimed_identity(await ping(caller, url, PING_SECONDS))
     except NoRoute as unable:
         detail = f"The manager's machine has no way to {url} ({unable.why}). Check the address, and register again."
         raise ProtocolError("E060", detail) from unable

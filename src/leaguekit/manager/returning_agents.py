@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from functools import partial
 
-from leaguekit.agents.calls import is_there
+from leaguekit.agents.calls import answers_ping
 from leaguekit.manager.broadcasts import RecipientLookup
 from leaguekit.transport.base import Caller
 
@@ -58,6 +58,6 @@ class ReturningAgents:
             and (recipient := self._find_recipient(agent_id)) is not None
             and not recipient.has_left
         ):
-            if await is_there(self._caller, recipient.url, agent_id, PING_SECONDS):
+            if await answers_ping(self._caller, recipient.url, agent_id, PING_SECONDS):
                 return
             await asyncio.sleep(PING_PAUSE_SECONDS)

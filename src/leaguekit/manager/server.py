@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leaguekit.agents.credentials import Known, credentials_in, token_in
-from leaguekit.agents.rate_limits import RateLimiter, too_many
+from leaguekit.agents.credentials import TokenOwner, credentials_in, token_in
+from leaguekit.agents.rate_limits import RateLimiter, retry_sentence
 from leaguekit.agents.server import limited_mcp_app, names_of, too_large_answer
 from leaguekit.league.records import Player
 from leaguekit.manager.manager import Manager
@@ -27,8 +27,8 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.rpc import MAX_BYTES, RpcRequest
 from leaguekit.store.base import StoreError
 from leaguekit.transport.addresses import Network
-from leaguekit.transport.base import TOO_OFTEN, Handler, HttpAnswer, Peer, TooOften
-from leaguekit.transport.mcp.surface import Changes
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Handler, HttpAnswer, Peer, TooManyRequests
+from leaguekit.transport.mcp.surface import ChangeNotifier
 from leaguekit.transport.server.endpoint import PostRoutes
 from leaguekit.transport.server.server import Server
 
@@ -88,8 +88,8 @@ def manager_server(
 
     async def receive_transcript(match_id: str, request: RpcRequest, peer: Peer) -> HttpAnswer:
         body = request.body
-        if seconds := limiter.waits(token_in(body), Peer(peer.host), len(body)):
-            raise TooOften(msgspec.json.encode(_too_many_requests(seconds)), seconds)
+        if seconds := limiter.acquire_for_message(token_in(body), Peer(peer.host), len(body)):
+            raise TooManyRequests(msgspec.json.encode(_too_many_requests(seconds)), seconds)
         try:
             check_text(body)
             message = of_type(m.MatchTranscript, decode(body))
@@ -103,7 +103,7 @@ def manager_server(
     # Posted transcripts are answered by PostRoutes. Requests by other methods are refused, and need no rate limit.
     refusal = Route(f"{TRANSCRIPTS}{{match_id}}", _USE_POST)
     app = Router([refusal], redirect_slashes=False, default=_limit_rate(routes, limiter))
-    limited, changes = limiter.limit(handler or manager.answer, manager.refusal, MAX_BYTES), Changes()
+    limited, changes = limiter.limit(handler or manager.answer, manager.refusal, MAX_BYTES), ChangeNotifier()
     ResourceNotifier(manager, changes)
     return Server(
         limited,
@@ -121,12 +121,12 @@ def manager_server(
     )
 
 
-def _identify(manager: Manager, token: str) -> Known | None:
+def _identify(manager: Manager, token: str) -> TokenOwner | None:
     """The sender that a token belongs to, or None."""
     agent = manager.ledger.league.agent_with(tokens.verifier(token))
     if agent is None:
-        return Known("operator") if manager.is_operator(token) else None
-    return Known("player" if isinstance(agent, Player) else "referee", agent.id)
+        return TokenOwner("operator") if manager.is_operator(token) else None
+    return TokenOwner("player" if isinstance(agent, Player) else "referee", agent.id)
 
 
 class _LazyWeb:
@@ -155,18 +155,18 @@ def _limit_rate(app: ASGIApp, limiter: RateLimiter) -> ASGIApp:
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         peer = _peer(scope)
-        seconds = limiter.watches(peer) if scope["type"] == "http" else 0.0
+        seconds = limiter.acquire_for_page(peer) if scope["type"] == "http" else 0.0
         if seconds:
             headers = {"retry-after": str(math.ceil(seconds))}
-            await JSONResponse(_too_many_requests(seconds), TOO_OFTEN, headers)(scope, receive, send)
+            await JSONResponse(_too_many_requests(seconds), TOO_MANY_REQUESTS, headers)(scope, receive, send)
         else:
-            await app(scope, receive, limiter.charged(peer, send))
+            await app(scope, receive, limiter.charging_send(peer, send))
 
     return limited
 
 
 def _too_many_requests(seconds: float) -> dict[str, str]:
-    return {"error_code": "E059", "error": too_many(seconds)}
+    return {"error_code": "E059", "error": retry_sentence(seconds)}
 
 
 def _peer(scope: Scope) -> Peer:

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from leaguekit.agents.credentials import Known
-from leaguekit.agents.logs import about
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, text_of
+from leaguekit.agents.credentials import TokenOwner
+from leaguekit.agents.logs import log_fields
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.player.caller_checks import (
     CallerChecks,
@@ -41,7 +41,7 @@ from leaguekit.protocol.fields import PlayerState
 from leaguekit.protocol.ids import PROTOCOL, PROTOCOL_VERSION, sender_of
 from leaguekit.protocol.methods import BY_NAME, PING, read_call
 from leaguekit.protocol.refusals import player_refusal
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE, Call, RpcRequest, answer
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES, Call, RpcRequest, answer
 from leaguekit.transport.base import Peer
 
 PLAYER = Kind("player", m.LeagueRegisterRequest, m.LeagueRegisterResponse)
@@ -167,7 +167,7 @@ class PlayerAgent:
 
     async def answer(self, request: RpcRequest, peer: Peer) -> bytes | None:
         """Answer any request."""
-        return await answer(request, lambda call: self._call(call, peer), player_refusal, MAX_BYTES_FROM_ABOVE)
+        return await answer(request, lambda call: self._call(call, peer), player_refusal, MAX_TRUSTED_BYTES)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager or a referee may have sent it."""
@@ -176,7 +176,7 @@ class PlayerAgent:
             return identity is not None or not self.registrar.is_settled()
         return self._callers.identify(beginning) is not None
 
-    def caller(self, beginning: bytes, _peer: Peer) -> Known | None:
+    def caller(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
         """The owner of the token in the beginning of a body: the manager, or the referee of a match."""
         return self._callers.identify(beginning)
 
@@ -251,7 +251,7 @@ class PlayerAgent:
             points = f"{own.points} point{'' if own.points == 1 else 's'}"
             place = f"{self.player.name} is number {own.rank} with {points}"
         moves = f" Moves since it was started: {self.origins}." if self.origins.total else ""
-        log.info("The league is over%s.%s", place and f"; {place}", moves, extra=about(message))
+        log.info("The league is over%s.%s", place and f"; {place}", moves, extra=log_fields(message))
         if not self.finished.is_set():
             self._tell_end(place)
         self.finished.set()
@@ -270,9 +270,9 @@ class PlayerAgent:
             text = f"A caller that may not be the manager reports {message.error_code}."
         else:
             self._callers.check_manager(message, identity)
-            text = text_of(message)
+            text = describe_league_error(message)
         if identity is not None or not self._has_unproven_error:
-            log.info("%s", text, extra=about(message))
+            log.info("%s", text, extra=log_fields(message))
             self._tell(text)
         self._has_unproven_error = True
         return m.LeagueErrorAck(
@@ -340,7 +340,7 @@ class PlayerAgent:
         past = past_match(message, identity.agent_id, match)
         if is_ours and self._history.add(past):
             self._history.write(identity, self.league_id)
-            log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=about(message))
+            log.info("%s: %s. %s", past.match_id, past.result, past.reason, extra=log_fields(message))
         return m.GameOverAck(**self._answer_referee(message, message.match_id, match, identity), status="ACKNOWLEDGED")
 
     async def _receive_game_error(self, message: m.GameError) -> m.GameErrorAck:
@@ -350,7 +350,7 @@ class PlayerAgent:
         identity = self._identity
         match = self._callers.find_match(message, match_id, identity)
         error = (message.error_code, message.error_name or message.error_description, message.consequence or "")
-        log.warning("%s: the referee reports %s %s. %s", match_id, *error, extra=about(message))
+        log.warning("%s: the referee reports %s %s. %s", match_id, *error, extra=log_fields(message))
         return m.GameErrorAck(**self._answer_referee(message, match_id, match, identity), status="ACKNOWLEDGED")
 
     def _answer_referee(

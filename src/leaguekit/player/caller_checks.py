@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.credentials import Credentials, Known, credentials_in
+from leaguekit.agents.credentials import Credentials, TokenOwner, credentials_in
 from leaguekit.agents.registration import Identity, Registrar
 from leaguekit.player.context import OngoingMatch
 from leaguekit.protocol import messages as m
 from leaguekit.protocol import tokens
 from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.ids import PROTOCOL, sender_of
-from leaguekit.transport.addresses import Resolver, addresses_of, plain_address
+from leaguekit.transport.addresses import Resolver, addresses_of, canonical_address
 from leaguekit.transport.base import Peer
 
 # The attempts that are tried for a token of a match whose invitation the player does not know.
@@ -47,19 +47,19 @@ class CallerVerifier(Struct, frozen=True, kw_only=True):
     # The verifiers of referees that send their own tokens.
     verifiers: list[bytes] = []
 
-    def recognise(self, credentials: Credentials) -> Known | None:
+    def recognise(self, credentials: Credentials) -> TokenOwner | None:
         """The caller with these credentials, or None if the player would not accept its token."""
         token = credentials.auth_token
         if not token:
             return None
         if tokens.are_equal(token, tokens.manager_to_agent(self.key, self.league_id, self.player_id)):
-            return Known("manager", "the manager")
+            return TokenOwner("manager", "the manager")
         made_for, referee_id = (self.key, self.league_id, credentials.match_id), credentials.sender.partition(":")[2]
         is_referee = any(tokens.matches_verifier(token, verifier) for verifier in self.verifiers) or any(
             tokens.are_equal(token, tokens.referee_to_player(*made_for, attempt, referee_id))
             for attempt in range(1, MAX_ATTEMPTS + 1)
         )
-        return Known("referee", tokens.shorten_token(token)) if is_referee else None
+        return TokenOwner("referee", tokens.shorten_token(token)) if is_referee else None
 
 
 class CallerChecks:
@@ -83,7 +83,7 @@ class CallerChecks:
         if own is None or not message.auth_token or not tokens.matches_verifier(message.auth_token, own.verifier):
             return
         # A relay does not say from which host a call came.
-        if peer.host and plain_address(peer.host) not in own.hosts:
+        if peer.host and canonical_address(peer.host) not in own.hosts:
             raise self._unknown_caller()
 
     def find_match(self, message: RefereeMessage, match_id: str, identity: Identity) -> OngoingMatch:
@@ -93,17 +93,17 @@ class CallerChecks:
             raise self._unknown_caller()
         return match
 
-    def identify(self, beginning: bytes) -> Known | None:
+    def identify(self, beginning: bytes) -> TokenOwner | None:
         """The caller whose token is in the beginning of a body: the manager, or the referee of a match."""
         identity, credentials = self._registrar.identity, credentials_in(beginning)
         if identity is None or not identity.derived or not credentials.auth_token:
             return None
         if identity.may_be_manager(credentials.auth_token):
-            return Known("manager", "the manager")
+            return TokenOwner("manager", "the manager")
         if not self._is_from_referee(credentials, identity):
             return None
         # The token is the id. The sender's name is not proved for a referee that sends its own token.
-        return Known("referee", tokens.shorten_token(credentials.auth_token))
+        return TokenOwner("referee", tokens.shorten_token(credentials.auth_token))
 
     def verifier(self) -> CallerVerifier | None:
         """What a gateway needs to identify the callers. None while the player accepts every caller, or none."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leaguekit.agents.registration import UNNAMED, Identity
+from leaguekit.agents.registration import UNNAMED_LEAGUE, Identity
 from leaguekit.agents.world import World
 from leaguekit.player.context import PastMatch, UsageReporter, record_of
 from leaguekit.player.definition import PlayerDefinition
@@ -113,7 +113,7 @@ class MatchHistory:
         """Write ``history.json`` in the background."""
         if self._to_write != identity.agent_id:
             self._to_write = identity.agent_id
-            path = self._views.history(league_id or UNNAMED, identity.agent_id)
+            path = self._views.history(league_id or UNNAMED_LEAGUE, identity.agent_id)
             self._writer.renew(path, lambda: self._make_view(identity, league_id))
 
     async def close(self) -> None:

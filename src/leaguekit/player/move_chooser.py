@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from leaguekit.agents.logs import about
+from leaguekit.agents.logs import log_fields
 from leaguekit.agents.world import World
 from leaguekit.player.context import (
     Context,
@@ -103,7 +103,7 @@ class MoveChooser:
         if decision.fault is None:
             return
         values = (replaced.match_id, replaced.fault, replaced.move)
-        log.error("%s: %s; played %r instead.", *values, exc_info=replaced.error, extra=about(call))
+        log.error("%s: %s; played %r instead.", *values, exc_info=replaced.error, extra=log_fields(call))
         self._tell(str(replaced))
 
     def _context(self, call: MoveCall, match: OngoingMatch, facts: LeagueFacts, deadline: datetime | None) -> Context:

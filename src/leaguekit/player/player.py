@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 
-from leaguekit.agents.logs import restored
+from leaguekit.agents.logs import restored_logging
 from leaguekit.agents.registration import RegistrationRefused
 from leaguekit.agents.serving import endpoint_of, new_loop, serve
 from leaguekit.agents.world import World
@@ -105,7 +105,7 @@ class Player(PlayerDefinition):
                 finally:
                     await world.caller.close()
 
-        with restored() as package, asyncio.Runner(loop_factory=new_loop) as runner:
+        with restored_logging() as package, asyncio.Runner(loop_factory=new_loop) as runner:
             if not package.hasHandlers():
                 console = logging.StreamHandler()
                 console.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))

@@ -21,9 +21,9 @@ from typing import NoReturn, TypeVar
 import msgspec
 from msgspec import Struct
 
-from leaguekit.agents.calls import next_id, passes
+from leaguekit.agents.calls import is_transient, next_id
 from leaguekit.agents.registration import RegistrationRefused, pause_after
-from leaguekit.agents.serving import first, in_silence, play
+from leaguekit.agents.serving import ignore_progress, play, run_until_first
 from leaguekit.agents.world import World
 from leaguekit.player.agent import PlayerAgent
 from leaguekit.player.caller_checks import CallerVerifier
@@ -156,7 +156,7 @@ class RelayClient:
             except (CallFailed, CallerLate) as failure:
                 why: Exception = failure
             except RpcRefusal as refusal:
-                if not passes(refusal):
+                if not is_transient(refusal):
                     raise _not_a_gateway(self.gateway_url, str(refusal)) from None
                 why = refusal
             except ProtocolError as error:
@@ -207,12 +207,12 @@ async def serve_relayed(
     stop: asyncio.Event,
     *,
     stay: bool = False,
-    tell: Callable[[str], None] = in_silence,
+    tell: Callable[[str], None] = ignore_progress,
 ) -> bool:
     """The same as ``serving.serve``, for an agent that is called through an open relay client."""
     tell(f"{agent.registrar.name} is called through {client.gateway_url.partition('?')[0]}")
     try:
-        await first(client.serve(agent), play(agent, stop, stay=stay, tell=tell), stop.wait())
+        await run_until_first(client.serve(agent), play(agent, stop, stay=stay, tell=tell), stop.wait())
     finally:
         await client.close()
         await agent.close()

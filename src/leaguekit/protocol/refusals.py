@@ -16,10 +16,10 @@ from leaguekit.protocol.ids import MANAGER
 from leaguekit.protocol.messages import GameError, LeagueError, envelope, game_error, league_error
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.patterns import valid
-from leaguekit.protocol.rpc import Call, Refused, RpcError
+from leaguekit.protocol.rpc import Call, InvalidCall, RpcError
 
 _CONSEQUENCE = "This message does not count."
-Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
+Refuse = Callable[[ProtocolError, Call | InvalidCall], RpcError]
 
 
 class _RequestFields(msgspec.Struct):
@@ -37,7 +37,7 @@ def manager_refusal(
 ) -> Refuse:
     """Errors of a manager contain a LEAGUE_ERROR. It names the player with the token, or the player in the message."""
 
-    def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
+    def refuse(error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         known = _request_fields(call)
         token = _text(known.auth_token)
         player = None if token is None else player_with(token)
@@ -61,7 +61,7 @@ def manager_refusal(
 def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
     """Errors of a referee contain a GAME_ERROR."""
 
-    def refuse(error: ProtocolError, call: Call | Refused) -> RpcError:
+    def refuse(error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         known = _request_fields(call)
         message = game_error(
             envelope(sender, now(), _conversation(known)),
@@ -82,7 +82,7 @@ def referee_refusal(sender: str, now: Callable[[], datetime]) -> Refuse:
     return refuse
 
 
-def player_refusal(error: ProtocolError, call: Call | Refused) -> RpcError:
+def player_refusal(error: ProtocolError, call: Call | InvalidCall) -> RpcError:
     """Errors of a player contain only code, name and context: the documents give players no error message."""
     number, text = rpc_number(_method(call), error.code)
     context = {"detail": error.detail, "remedy": error.fault.remedy} | error.context
@@ -90,17 +90,17 @@ def player_refusal(error: ProtocolError, call: Call | Refused) -> RpcError:
     return RpcError(number, text, data)
 
 
-def _rpc_error(error: ProtocolError, call: Call | Refused, message: LeagueError | GameError) -> RpcError:
+def _rpc_error(error: ProtocolError, call: Call | InvalidCall, message: LeagueError | GameError) -> RpcError:
     number, text = rpc_number(_method(call), error.code)
     return RpcError(number, text, msgspec.to_builtins(message) | error.data)
 
 
-def _method(call: Call | Refused) -> str | None:
+def _method(call: Call | InvalidCall) -> str | None:
     method = BY_NAME.get(call.method or "")
     return None if method is None else method.name
 
 
-def _request_fields(call: Call | Refused) -> _RequestFields:
+def _request_fields(call: Call | InvalidCall) -> _RequestFields:
     try:
         return msgspec.json.decode(call.params, type=_RequestFields) if isinstance(call, Call) else _RequestFields()
     except msgspec.DecodeError:
@@ -123,5 +123,5 @@ def _conversation(known: _RequestFields) -> str:
     return _valid(known.conversation_id, ConversationId) or "conv-error"
 
 
-def _original(known: _RequestFields, call: Call | Refused) -> str:
+def _original(known: _RequestFields, call: Call | InvalidCall) -> str:
     return _valid(known.message_type, Name) or (call.method or "unknown")[:100]

@@ -24,11 +24,11 @@ from leaguekit.protocol.tokens import redact
 
 # What a player may send to a referee and anybody to the manager; from its manager or referee an agent takes more.
 MAX_BYTES = 10_240
-MAX_BYTES_FROM_ABOVE = 1_048_576
+MAX_TRUSTED_BYTES = 1_048_576
 MAX_IN_BATCH = 100
 # The answer to a batch is at most this many times as long as the batch, or this long.
-MAX_TIMES_AS_LONG = 10
-MAX_ANSWERED = 65_536
+MAX_BATCH_ANSWER_RATIO = 10
+MAX_BATCH_ANSWER_BYTES = 65_536
 # What the short refusal of a member takes beside its id, and what any other refusal takes at most.
 _SHORT, _LONG = 250, 16_384
 
@@ -57,7 +57,7 @@ class Call(msgspec.Struct):
         return Raw(self.text) if self.message is None else _request.decode(self.text).params
 
 
-class Refused(NamedTuple):
+class InvalidCall(NamedTuple):
     """A member of a body that is no valid request; it is answered with its id, or with null if that is unknown."""
 
     id: bytes
@@ -88,15 +88,15 @@ class RpcRequest:
     def parsed(self) -> Parsed:
         """The calls in the body. There is at least one."""
         if self._parsed is None:
-            call = read_plain(self.body, MAX_BYTES_FROM_ABOVE)
-            self._parsed = parse(self.body, MAX_BYTES_FROM_ABOVE) if call is None else Parsed([call], is_batch=False)
+            call = decode_valid_call(self.body, MAX_TRUSTED_BYTES)
+            self._parsed = parse(self.body, MAX_TRUSTED_BYTES) if call is None else Parsed([call], is_batch=False)
         return self._parsed
 
 
 class Parsed(NamedTuple):
     """A body taken apart, in the order in which its members came."""
 
-    calls: list[Call | Refused]
+    calls: list[Call | InvalidCall]
     is_batch: bool
 
 
@@ -131,7 +131,7 @@ _any = msgspec.json.Decoder(Raw)
 _NOT_PLAIN = (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read_plain(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
+def decode_valid_call(body: bytes, max_bytes: int = MAX_BYTES) -> Call | None:
     """The call in a body that is one request with one message, and right; None if it has to be taken apart."""
     if len(body) > max_bytes:
         return None
@@ -152,10 +152,10 @@ def is_batch(body: bytes | bytearray) -> bool:
 
 
 def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
-    """Take a body apart. Whatever is wrong with it becomes a ``Refused``; nothing is raised."""
+    """Take a body apart. Whatever is wrong with it becomes a ``InvalidCall``; nothing is raised."""
     if len(body) > max_bytes:
         too_large = ProtocolError("E046", f"The message has {len(body):,} bytes; at most {max_bytes:,} are taken.")
-        return Parsed([Refused(NULL, None, too_large)], is_batch=False)
+        return Parsed([InvalidCall(NULL, None, too_large)], is_batch=False)
     try:
         check_text(body)
         if not is_batch(body):
@@ -163,24 +163,24 @@ def parse(body: bytes, max_bytes: int = MAX_BYTES) -> Parsed:
         members = [raw for raw in msgspec.structs.astuple(_members.decode(body)) if bytes(raw)]
     except msgspec.DecodeError as error:
         malformed = ProtocolError("E040", f"The body is not JSON: {error}.")
-        return Parsed([Refused(NULL, None, malformed)], is_batch=False)
+        return Parsed([InvalidCall(NULL, None, malformed)], is_batch=False)
     except ProtocolError as error:
-        return Parsed([Refused(NULL, None, error)], is_batch=False)
+        return Parsed([InvalidCall(NULL, None, error)], is_batch=False)
     if not members:
-        return Parsed([Refused(NULL, None, ProtocolError("E041", "A batch must not be empty."))], is_batch=False)
+        return Parsed([InvalidCall(NULL, None, ProtocolError("E041", "A batch must not be empty."))], is_batch=False)
     if len(members) > MAX_IN_BATCH:
         too_many = ProtocolError("E041", f"A batch has at most {MAX_IN_BATCH} members; this one has more.")
-        return Parsed([Refused(NULL, None, too_many)], is_batch=False)
+        return Parsed([InvalidCall(NULL, None, too_many)], is_batch=False)
     return Parsed([_one(member) for member in members], is_batch=True)
 
 
-def _one(raw: bytes | Raw) -> Call | Refused:
+def _one(raw: bytes | Raw) -> Call | InvalidCall:
     try:
         request = _request.decode(raw)
     except msgspec.ValidationError:
         # The first value is no object; only now is it worth knowing whether the rest is JSON.
         _any.decode(raw)
-        return Refused(NULL, None, ProtocolError("E041", f"A request is an object, got {_shown(raw)}."))
+        return InvalidCall(NULL, None, ProtocolError("E041", f"A request is an object, got {_shown(raw)}."))
     call_id, valid_id = bytes(request.id) or None, not bytes(request.id).startswith(_NO_IDS)
     answer_to = call_id if valid_id else NULL
     method = _as_text(request.method)
@@ -195,7 +195,7 @@ def _one(raw: bytes | Raw) -> Call | Refused:
     else:
         return Call(answer_to, method, request.params)
     # What cannot be told from a request gets an answer; only a well-formed notification gets none.
-    return Refused(answer_to or NULL, method, ProtocolError("E041", wrong))
+    return InvalidCall(answer_to or NULL, method, ProtocolError("E041", wrong))
 
 
 def _as_text(raw: Raw) -> str | None:
@@ -218,7 +218,7 @@ def params_of(call: Call) -> Raw:
 
 
 _Handle = Callable[[Call], Awaitable[Any]]
-_Refuse = Callable[[ProtocolError, Call | Refused], RpcError]
+_Refuse = Callable[[ProtocolError, Call | InvalidCall], RpcError]
 
 
 async def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_bytes: int = MAX_BYTES) -> bytes | None:
@@ -230,18 +230,18 @@ async def answer(request: RpcRequest, handle: _Handle, refuse: _Refuse, max_byte
     size = len(request.body)
     if size > max_bytes:
         error = ProtocolError("E046", f"The message has {size:,} bytes; at most {max_bytes:,} are taken.")
-        return failure(NULL, refuse(error, Refused(NULL, None, error)))
+        return failure(NULL, refuse(error, InvalidCall(NULL, None, error)))
     if not request.is_batch:
         return await _answer_one(request.parsed.calls[0], handle, refuse)
     calls, is_batch = request.parsed
     if not is_batch:
         # The batch itself is wrong.
         return await _answer_one(calls[0], handle, refuse)
-    most = max(MAX_TIMES_AS_LONG * size, MAX_ANSWERED) - _SHORT * len(calls) - _LONG
+    most = max(MAX_BATCH_ANSWER_RATIO * size, MAX_BATCH_ANSWER_BYTES) - _SHORT * len(calls) - _LONG
     return await _answer_each(calls, handle, refuse, most)
 
 
-async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Refuse, most: int) -> bytes | None:
+async def _answer_each(calls: list[Call | InvalidCall], handle: _Handle, refuse: _Refuse, most: int) -> bytes | None:
     answers: list[bytes] = []
     size = 0
     for call in calls:
@@ -252,15 +252,15 @@ async def _answer_each(calls: list[Call | Refused], handle: _Handle, refuse: _Re
     return b"[%b]" % b",".join(answers) if answers else None
 
 
-def _not_carried_out(call: Call | Refused) -> bytes | None:
+def _not_carried_out(call: Call | InvalidCall) -> bytes | None:
     """For what comes in a batch after members whose answers are as long as all may be."""
     detail = "The answers to the members before it are too long: send it again in another batch."
     data = {"error_code": "E059", "context": {"detail": detail}}
     return None if call.id is None else failure(call.id, RpcError(*rpc_number(None, "E059"), data))
 
 
-async def _answer_one(call: Call | Refused, handle: _Handle, refuse: _Refuse) -> bytes | None:
-    if isinstance(call, Refused):
+async def _answer_one(call: Call | InvalidCall, handle: _Handle, refuse: _Refuse) -> bytes | None:
+    if isinstance(call, InvalidCall):
         return failure(call.id, refuse(call.error, call))
     try:
         result = _encode(await handle(call))

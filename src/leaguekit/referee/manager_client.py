@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET, structs
 
-from leaguekit.agents.calls import ask, cause_of, deliver, passes, reachable
-from leaguekit.agents.logs import about
+from leaguekit.agents.calls import ask, deliver, error_code_of, is_transient, ping
+from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Identity, Registrar, RegistrationRefused
 from leaguekit.agents.world import World
 from leaguekit.protocol import messages as m
@@ -28,7 +28,7 @@ from leaguekit.protocol.methods import BY_REQUEST
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.referee.match_runner import MatchRunner
 from leaguekit.referee.transcripts import WrittenTranscript
-from leaguekit.transport.base import TOO_OFTEN, CallerLate, CallFailed
+from leaguekit.transport.base import TOO_MANY_REQUESTS, CallerLate, CallFailed
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +74,9 @@ class ManagerClient:
                 if _is_about_token(refusal) and not await self._renew_token(token):
                     return False
             except (CallFailed, CallerLate, ProtocolError) as failure:
-                log.warning("%s is not reported yet: %s", report.match_id, failure, extra=about(report))
+                log.warning("%s is not reported yet: %s", report.match_id, failure, extra=log_fields(report))
             else:
-                log.info("%s is reported: %s", report.match_id, _outcome(report), extra=about(report))
+                log.info("%s is reported: %s", report.match_id, _outcome(report), extra=log_fields(report))
                 return True
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -130,7 +130,7 @@ class ManagerClient:
                 log.debug("the transcript of %s is not delivered: %s", transcript.match_id, failure)
                 tries += self.league_is_over or await self._is_manager_reachable()
             else:
-                if answer.status < 500 and answer.status != TOO_OFTEN:
+                if answer.status < 500 and answer.status != TOO_MANY_REQUESTS:
                     return
                 tries += 1
             await asyncio.sleep(RETRY_SECONDS)
@@ -141,7 +141,7 @@ class ManagerClient:
 
     async def _is_manager_reachable(self) -> bool:
         try:
-            await reachable(self._world.caller, self._manager_url, RETRY_SECONDS)
+            await ping(self._world.caller, self._manager_url, RETRY_SECONDS)
         except (CallFailed, CallerLate):
             return False
         return True
@@ -173,19 +173,19 @@ def _outcome(report: Report) -> str:
 
 
 def _is_about_token(refusal: RpcRefusal) -> bool:
-    return refusal.error.code in _INVALID_TOKENS or cause_of(refusal) in ("E011", "E012")
+    return refusal.error.code in _INVALID_TOKENS or error_code_of(refusal) in ("E011", "E012")
 
 
 def _is_final(refusal: RpcRefusal, report: Report) -> bool:
     """Whether the manager has the report already, or will never accept it."""
-    if refusal.error.code == _DUPLICATE or cause_of(refusal) == "E054":
-        log.info("the manager had %s already", report.match_id, extra=about(report))
+    if refusal.error.code == _DUPLICATE or error_code_of(refusal) == "E054":
+        log.info("the manager had %s already", report.match_id, extra=log_fields(report))
         return True
-    if _is_about_token(refusal) or passes(refusal) or cause_of(refusal) == _TOO_EARLY:
-        log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=about(report))
+    if _is_about_token(refusal) or is_transient(refusal) or error_code_of(refusal) == _TOO_EARLY:
+        log.warning("%s is not reported yet: %s", report.match_id, refusal, extra=log_fields(report))
         return False
     data = refusal.error.data
     context = data.get("context") if isinstance(data, dict) else None
     detail = context.get("detail", "") if isinstance(context, dict) else ""
-    log.error("the manager does not take %s: %s. %s", report.match_id, refusal, detail, extra=about(report))
+    log.error("the manager does not take %s: %s. %s", report.match_id, refusal, detail, extra=log_fields(report))
     return True

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct
 
-from leaguekit.agents.calls import cause_of
+from leaguekit.agents.calls import error_code_of
 from leaguekit.agents.world import World
 from leaguekit.games import game
 from leaguekit.games.base import SIDES, Side
@@ -303,7 +303,7 @@ class MatchRunner:
         except RpcRefusal as refusal:
             detail = f"{m.message_type(kind)} was expected, and an error came: {refusal}"
             self.transcript.add("received", seat.player_id, note=detail)
-            if cause_of(refusal) == "E005":
+            if error_code_of(refusal) == "E005":
                 # The player was restarted and has not registered yet. It is asked again, as if it were unreachable.
                 return s.NoAnswer(side, ask.ask, "E009")
             return s.InvalidAnswer(side, ask.ask, "E045", detail)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from leaguekit.agents.logs import about
+from leaguekit.agents.logs import log_fields
 from leaguekit.agents.registration import Before, Identity, Registrar
 from leaguekit.agents.world import World
 from leaguekit.match.rulings import Verdict
@@ -126,7 +126,7 @@ class MatchSupervisor:
         self._on_start()
         self._attempts[match_id] = attempt
         self.in_play[match_id] = runner
-        log.info("%s begins", match_id, extra=about(assignment))
+        log.info("%s begins", match_id, extra=log_fields(assignment))
         self._start_task(self._run(runner, void))
         return None
 
@@ -209,7 +209,7 @@ class MatchSupervisor:
         try:
             await self.journal.write(msgspec.json.encode(ruling))
         except StoreError:
-            log.exception("%s cannot be written down", ruling.match_id, extra=about(ruling.report))
+            log.exception("%s cannot be written down", ruling.match_id, extra=log_fields(ruling.report))
             return Void("The referee could not write its ruling down.", {})
         return end.verdict, ruling
 

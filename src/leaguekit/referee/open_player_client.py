@@ -28,12 +28,19 @@ from leaguekit.protocol.rpc import MAX_BYTES, RpcError, RpcRefusal
 from leaguekit.referee.player_client import PlayerMessage, PlayerObservations
 from leaguekit.referee.seats import Seats
 from leaguekit.referee.transcripts import Transcript
-from leaguekit.transport.base import TOO_OFTEN, Caller, CallerLate, TimedOut, Unreachable
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Caller, CallerLate, TimedOut, Unreachable
 from leaguekit.transport.client.deadlines import LATE_SECONDS, MAX_EXTENSIONS
 from leaguekit.transport.dialects.forms import Json
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule
-from leaguekit.transport.dialects.requests import Written, method_rule, written
-from leaguekit.transport.dialects.responses import Acknowledged, Found, Later, Nothing, find, is_refusal
+from leaguekit.transport.dialects.requests import EncodedRequest, encode_in_forms, method_rule
+from leaguekit.transport.dialects.responses import (
+    Acknowledged,
+    AnswerOutcome,
+    Deferred,
+    NoUsableAnswer,
+    find_answer,
+    is_refusal,
+)
 
 # The broken rules of one player in a report, and the characters of each text. A report must stay small.
 MAX_RULES = 12
@@ -70,7 +77,7 @@ class _Tries:
     failed_forms: list[str] = field(default_factory=list)
     # The first mere acknowledgement, and the request that it answers.
     acknowledged: Acknowledged | None = None
-    acknowledged_request: Written | None = None
+    acknowledged_request: EncodedRequest | None = None
     unreachable: Unreachable | None = None
 
 
@@ -101,7 +108,7 @@ class OpenPlayerClient:
         known_form, tries = self._form(side), _Tries()
         if kind is m.GameJoinAck:
             self._memory.add_invitation(self._assignment.match_id, seat.player_id)
-        for made in written(request, seat.player_id, known_form):
+        for made in encode_in_forms(request, seat.player_id, known_form):
             try:
                 found = await self._try_form(side, made, request, kind, deadline)
             except Unreachable as error:
@@ -110,7 +117,7 @@ class OpenPlayerClient:
                     raise
                 tries.unreachable = error
                 continue
-            if isinstance(found, Repaired | Later):
+            if isinstance(found, Repaired | Deferred):
                 self._remember_form(side, made, request, tries)
                 self.note_broken_rules(side, found.broken)
                 if isinstance(found, Repaired):
@@ -123,7 +130,9 @@ class OpenPlayerClient:
             self._transcript.add("received", seat.player_id, note=note)
         return self._conclude(side, request, kind, tries)
 
-    def _is_join(self, found: Found, kind: type[PlayerMessage], made: Written, tries: _Tries, player_id: str) -> bool:
+    def _is_join(
+        self, found: AnswerOutcome, kind: type[PlayerMessage], made: EncodedRequest, tries: _Tries, player_id: str
+    ) -> bool:
         """Whether a mere acknowledgement counts as a join at once. It does, if every form was tried before."""
         if not isinstance(found, Acknowledged) or kind is not m.GameJoinAck:
             return False
@@ -146,16 +155,16 @@ class OpenPlayerClient:
         )
 
     async def _try_form(
-        self, side: Side, made: Written, request: m.Request, kind: type[PlayerMessage], deadline: float
-    ) -> Found:
+        self, side: Side, made: EncodedRequest, request: m.Request, kind: type[PlayerMessage], deadline: float
+    ) -> AnswerOutcome:
         seconds = deadline - self._loop.time()
         if seconds <= 0:
             raise TimedOut("the time was over before every form of request had been tried", connected=True)
         call_id, url = next_id(), self._seats[side].endpoint
         answer = await self._caller.post(url, made.body(call_id), seconds, MAX_BYTES)
-        if answer.status == TOO_OFTEN:
+        if answer.status == TOO_MANY_REQUESTS:
             raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
-        return find(answer.body, call_id, kind, self.known_fields(side, request), self.certain_fields(side))
+        return find_answer(answer.body, call_id, kind, self.known_fields(side, request), self.certain_fields(side))
 
     async def _wait_for_post(self, deadline: float) -> NoReturn:
         """Wait until the deadline of a message that the player promised to post. The post itself ends this task."""
@@ -237,7 +246,7 @@ class OpenPlayerClient:
         seat = self._seats[side]
         return self._memory.forms.get(seat.player_id) or seat.form or None
 
-    def _remember_form(self, side: Side, made: Written, request: m.Request, tries: _Tries) -> None:
+    def _remember_form(self, side: Side, made: EncodedRequest, request: m.Request, tries: _Tries) -> None:
         """Remember the form that a player understood.
 
         A form that no document defines breaks a rule. So does another method than the request's own, if other forms
@@ -249,8 +258,8 @@ class OpenPlayerClient:
             self.note_broken_rules(side, [method_rule(type(request), f"understood only as {made.method}")])
 
 
-def _why(found: Found) -> str:
-    return found.why if isinstance(found, Nothing) else found.broken[0].came
+def _why(found: AnswerOutcome) -> str:
+    return found.why if isinstance(found, NoUsableAnswer) else found.broken[0].came
 
 
 async def notify_player(
@@ -261,7 +270,7 @@ async def notify_player(
     GAME_OVER is sent in every form until one is accepted, because some players cannot leave a match without it.
     """
     deadline = asyncio.get_running_loop().time() + seconds
-    for made in islice(written(message, *form), None if isinstance(message, m.GameOver) else 1):
+    for made in islice(encode_in_forms(message, *form), None if isinstance(message, m.GameOver) else 1):
         remaining = max(0.001, deadline - asyncio.get_running_loop().time())
         answer = await caller.post(url, made.body(next_id()), remaining)
         if not is_refusal(answer.status, answer.body):

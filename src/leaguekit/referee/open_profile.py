@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import get_args
 
-from leaguekit.agents.calls import cause_in
+from leaguekit.agents.calls import read_error_code
 from leaguekit.agents.world import World
 from leaguekit.games.base import SIDES, Side
 from leaguekit.protocol import messages as m
@@ -23,7 +23,7 @@ from leaguekit.transport.base import CallerLate, CallFailed, Handler, Peer
 from leaguekit.transport.dialects import requests
 from leaguekit.transport.dialects.forms import Json
 from leaguekit.transport.dialects.requests import Incoming
-from leaguekit.transport.dialects.responses import word_in
+from leaguekit.transport.dialects.responses import find_message
 
 log = logging.getLogger(__name__)
 
@@ -65,22 +65,22 @@ class OpenProfileHandler:
         if incoming is None or incoming.kind not in _PLAYER_MESSAGES:
             return await self._inner(request, peer)
         answer = await self._forward(incoming) or await self._inner(RpcRequest(self._standard_request(incoming)), peer)
-        return None if answer is None else requests.answered(incoming, answer)
+        return None if answer is None else requests.encode_answer(incoming, answer)
 
     def _standard_request(self, incoming: Incoming) -> bytes:
         """A posted message as a request of document 001, repaired if its sender is known."""
         client, side = self._find_sender(incoming.message) or (None, "A")
         kind = next((kind for kind in _PLAYER_MESSAGES if kind is incoming.kind), None)
         if not isinstance(client, OpenPlayerClient) or kind is None:
-            return requests.standard(incoming)
+            return requests.encode_standard(incoming)
         try:
-            repaired = word_in(incoming.message, kind, client.known_fields(side), client.certain_fields(side))
+            repaired = find_message(incoming.message, kind, client.known_fields(side), client.certain_fields(side))
         except ProtocolError:
             repaired = None
         if repaired is None:
-            return requests.standard(incoming)
+            return requests.encode_standard(incoming)
         client.note_broken_rules(side, incoming.broken)
-        return requests.standard(incoming, client.accept_posted(side, repaired))
+        return requests.encode_standard(incoming, client.accept_posted(side, repaired))
 
     def _find_sender(self, message: Json) -> tuple[PlayerClient, Side] | None:
         """The player that has posted a message. Only its token identifies it."""
@@ -98,7 +98,7 @@ class OpenProfileHandler:
         match_id = str(incoming.message.get("match_id"))
         if match_id in self._runners or match_id not in self._referees or FORWARDED_FIELD in incoming.message:
             return None
-        body = requests.standard(incoming._replace(message=incoming.message | {FORWARDED_FIELD: True}))
+        body = requests.encode_standard(incoming._replace(message=incoming.message | {FORWARDED_FIELD: True}))
         if len(body) > MAX_BYTES:
             return None
         # The announced referee is asked first. The match may have been given to another one since.
@@ -109,6 +109,6 @@ class OpenProfileHandler:
             except (CallFailed, CallerLate) as failure:
                 log.debug("what was posted for %s is not passed on: %s", match_id, failure)
                 continue
-            if cause_in(answer.body) != NO_SUCH_MATCH:
+            if read_error_code(answer.body) != NO_SUCH_MATCH:
                 return answer.body
         return None

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
-from leaguekit.agents.credentials import Known, credentials_in
-from leaguekit.agents.logs import about
-from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, text_of
+from leaguekit.agents.credentials import TokenOwner, credentials_in
+from leaguekit.agents.logs import log_fields
+from leaguekit.agents.registration import Before, Identity, Kind, Registrar, RegistrationRefused, describe_league_error
 from leaguekit.agents.world import World
 from leaguekit.games import GAMES
 from leaguekit.games.base import SIDES
@@ -27,7 +27,7 @@ from leaguekit.protocol.fields import AgentState
 from leaguekit.protocol.ids import PROTOCOL_VERSION, read_sender, sender_of
 from leaguekit.protocol.methods import PING, read_call
 from leaguekit.protocol.refusals import referee_refusal
-from leaguekit.protocol.rpc import MAX_BYTES, MAX_BYTES_FROM_ABOVE, Call, Refused, RpcError, RpcRequest, answer
+from leaguekit.protocol.rpc import MAX_BYTES, MAX_TRUSTED_BYTES, Call, InvalidCall, RpcError, RpcRequest, answer
 from leaguekit.protocol.tokens import SCHEME
 from leaguekit.referee import announced_matches
 from leaguekit.referee.manager_client import ManagerClient
@@ -137,7 +137,7 @@ class RefereeAgent:
     async def _answer_spec(self, request: RpcRequest, _peer: Peer) -> bytes | None:
         """Answer any request by the rules of the spec profile."""
         call = partial(self._call, size=len(request.body))
-        return await answer(request, call, self.refuse, MAX_BYTES_FROM_ABOVE)
+        return await answer(request, call, self.refuse, MAX_TRUSTED_BYTES)
 
     def admits(self, beginning: bytes, _peer: Peer) -> bool:
         """Whether the rest of a large body is read. It is, if the manager may have sent it."""
@@ -146,22 +146,22 @@ class RefereeAgent:
             return identity is not None or not self.registrar.is_settled()
         return identity.may_be_manager(credentials_in(beginning).auth_token)
 
-    def caller(self, beginning: bytes, _peer: Peer) -> Known | None:
+    def caller(self, beginning: bytes, _peer: Peer) -> TokenOwner | None:
         """The owner of the token in the beginning of a body: the manager, or a player of a match."""
         identity, credentials = self.registrar.identity, credentials_in(beginning)
         if identity is None or not credentials.auth_token:
             return None
         if identity.derived and identity.may_be_manager(credentials.auth_token):
-            return Known("manager", "the manager")
+            return TokenOwner("manager", "the manager")
         runners = self.matches.remembered
         named = runners.get(credentials.match_id)
         for runner in runners.values() if named is None else (named,):
             for side in SIDES:
                 if runner.seats.is_token_of(side, credentials.auth_token):
-                    return Known("player", runner.seats[side].player_id)
+                    return TokenOwner("player", runner.seats[side].player_id)
         return None
 
-    def refuse(self, error: ProtocolError, call: Call | Refused) -> RpcError:
+    def refuse(self, error: ProtocolError, call: Call | InvalidCall) -> RpcError:
         """The JSON-RPC error for a refusal of this referee."""
         return referee_refusal(sender_of("referee", self.referee_id or "unregistered"), self._world.now)(error, call)
 
@@ -207,7 +207,7 @@ class RefereeAgent:
         identity = await self.registrar.settled()
         if identity is not None:
             self._check_sender(message, identity)
-            log.warning("%s", text_of(message), extra=about(message))
+            log.warning("%s", describe_league_error(message), extra=log_fields(message))
         return m.LeagueErrorAck(
             **m.envelope(self.registrar.sender, self._world.now(), message.conversation_id),
             status="ACKNOWLEDGED",
@@ -235,7 +235,7 @@ class RefereeAgent:
     def _assign_match(self, assignment: m.MatchAssignment, identity: Identity) -> m.MatchAssignmentAck:
         reason = self.matches.start(assignment, identity)
         if reason is not None:
-            log.warning("%s is not taken: %s", assignment.match_id, reason, extra=about(assignment))
+            log.warning("%s is not taken: %s", assignment.match_id, reason, extra=log_fields(assignment))
         return m.MatchAssignmentAck(
             **self._answer_fields(assignment, identity),
             status="ACCEPTED" if reason is None else "REJECTED",
@@ -253,15 +253,15 @@ class RefereeAgent:
             matches = announced_matches.own_matches(message, self.registrar.endpoint, identity.agent_id)
             if matches:
                 self.matches.start_announced(message, matches, identity)
-        log.info("round %d is announced", message.round_id, extra=about(message))
+        log.info("round %d is announced", message.round_id, extra=log_fields(message))
         return m.RoundAnnouncementAck(**self._ack_fields(message, identity), round_id=message.round_id)
 
     def _complete_round(self, message: m.RoundCompleted, identity: Identity) -> m.RoundCompletedAck:
-        log.info("round %d is over", message.round_id, extra=about(message))
+        log.info("round %d is over", message.round_id, extra=log_fields(message))
         return m.RoundCompletedAck(**self._ack_fields(message, identity), round_id=message.round_id)
 
     def _complete_league(self, message: m.LeagueCompleted, identity: Identity) -> m.LeagueCompletedAck:
-        log.info("the league is over", extra=about(message))
+        log.info("the league is over", extra=log_fields(message))
         self.state = "SHUTDOWN"
         self._manager_client.league_is_over = True
         if self._finishing is None:

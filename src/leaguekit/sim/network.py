@@ -24,7 +24,7 @@ from leaguekit.transport.base import (
     TimedOut,
     Unreachable,
 )
-from leaguekit.transport.memory import NOT_FOUND, Address, address_of, answered
+from leaguekit.transport.memory import NOT_FOUND, Address, address_of, run_handler
 
 NetworkFault = Literal["lost", "refused", "unable", "no route", "reset", "mute", "twice"]
 # Answers requests to paths other than /mcp: (path, body) → answer.
@@ -179,7 +179,7 @@ class Network:
         work: Any
         exchange.handled_by = exchange.connected_to = listener.process
         if url.path in ("/mcp", "/mcp/"):
-            work = answered(listener.handler, exchange.body, Peer("127.0.0.1", url.query, url.address))
+            work = run_handler(listener.handler, exchange.body, Peer("127.0.0.1", url.query, url.address))
         elif listener.path_handler is not None:
             work = listener.path_handler(url.path, exchange.body)
         else:

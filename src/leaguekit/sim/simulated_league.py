@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from leaguekit.agents.registration import RegistrationRefused
-from leaguekit.agents.serving import Agent, until
+from leaguekit.agents.serving import Agent, run_until
 from leaguekit.agents.world import World
 from leaguekit.league.settings import Settings
 from leaguekit.manager.manager import Manager
@@ -292,7 +292,7 @@ class SimulatedLeague:
             self.network.listen(MANAGER_URL, process, manager.handle, partial(_store_transcript, manager))
             await manager.run()
             self._league_over.set()
-            await until(self._closing, manager.serve_forever())
+            await run_until(self._closing, manager.serve_forever())
         finally:
             await self._stop(MANAGER_URL, process)
             await manager.close()
@@ -327,8 +327,8 @@ class SimulatedLeague:
     async def _stop(self, url: str, process: Process) -> None:
         """Stop listening, and wait for the running handlers, as a server does."""
         self.network.close(url)
-        until = self._loop.time() + STOPPING_SECONDS
-        while self.network.is_answering(process) and self._loop.time() < until:  # noqa: ASYNC110 - virtual time costs nothing
+        run_until = self._loop.time() + STOPPING_SECONDS
+        while self.network.is_answering(process) and self._loop.time() < run_until:  # noqa: ASYNC110 - virtual time costs nothing
             await asyncio.sleep(0.1)
 
     def _inspect_message(self, sender: str, receiver: str, body: bytes) -> None:

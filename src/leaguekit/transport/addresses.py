@@ -34,7 +34,7 @@ LOOPBACK: Final[tuple[Network, ...]] = (ip_network("127.0.0.0/8"), ip_network(":
 LOCALHOST = "localhost"
 LOCALHOST_ADDRESSES = ("127.0.0.1", "::1")
 # Whatever the operator allows, no agent lives here; some are where clouds hand out credentials.
-NEVER: Final[tuple[Network, ...]] = tuple(
+NEVER_ALLOWED: Final[tuple[Network, ...]] = tuple(
     ip_network(text)
     for text in (
         "0.0.0.0/8",  # "this host": a call to it reaches loopback
@@ -109,8 +109,8 @@ class AddressPolicy:
             found = ip_address(ip)
         except ValueError:
             return False
-        address = meant(found)
-        if any(address in network for network in NEVER) or _is_compatible(address):
+        address = effective_address(found)
+        if any(address in network for network in NEVER_ALLOWED) or _is_compatible(address):
             return False
         if (host, port) in self._places:
             return True
@@ -119,7 +119,7 @@ class AddressPolicy:
             return self._everywhere and address.is_global
         if is_loopback(address):
             # Only as itself: a name may lead elsewhere when it is registered, and here when it is called.
-            by_name = host is not None and host != LOCALHOST and not is_literal(host)
+            by_name = host is not None and host != LOCALHOST and not is_ip_address(host)
             is_listed = any(address in network for network in self._networks if network.is_loopback)
             return is_listed and (self._names_reach_loopback or not by_name)
         return any(address in network for network in self._networks) or (self._everywhere and _is_public(address))
@@ -131,10 +131,10 @@ class AddressPolicy:
         """
         _, host, port, _ = read_url(url)
         named = LOCALHOST_ADDRESSES if host == LOCALHOST else (host,)
-        return (host == LOCALHOST or is_literal(host)) and not any(self.allows(ip, host, port) for ip in named)
+        return (host == LOCALHOST or is_ip_address(host)) and not any(self.allows(ip, host, port) for ip in named)
 
 
-def meant(address: Address) -> Address:
+def effective_address(address: Address) -> Address:
     """The address that packets go to: IPv6 can wrap IPv4."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
@@ -155,10 +155,10 @@ def _is_public(address: Address) -> bool:
 
 def is_loopback(host: str | Address) -> bool:
     """Whether a host is this machine, to itself: a loopback address, or its name."""
-    return host == LOCALHOST or is_in(host, LOOPBACK)
+    return host == LOCALHOST or is_in_networks(host, LOOPBACK)
 
 
-def is_passed_on(url: str, addresses: Iterable[tuple[str, int]]) -> bool:
+def is_behind_proxy(url: str, addresses: Iterable[tuple[str, int]]) -> bool:
     """Whether a server that listens at these addresses is reached at a URL only through a proxy."""
     try:
         to = read_url(url)
@@ -168,20 +168,20 @@ def is_passed_on(url: str, addresses: Iterable[tuple[str, int]]) -> bool:
     return to.scheme == "https" or not listening or (all(map(is_loopback, listening)) and not is_loopback(to.host))
 
 
-def is_in(host: str | Address, networks: Iterable[Network]) -> bool:
+def is_in_networks(host: str | Address, networks: Iterable[Network]) -> bool:
     """Whether a host is an address in one of these networks."""
     try:
-        address = meant(ip_address(host))
+        address = effective_address(ip_address(host))
     except ValueError:
         return False
     return any(address in network for network in networks)
 
 
-def url_to_use(url: str, peer: str) -> str | None:
+def suggest_url(url: str, peer: str) -> str | None:
     """What a peer on another machine has to give instead of a URL that leads everybody to themselves."""
     try:
         to = read_url(url)
-        address = meant(ip_address(peer))
+        address = effective_address(ip_address(peer))
     except (Unreachable, ValueError):
         return None
     if not is_loopback(to.host) or is_loopback(address):
@@ -189,7 +189,7 @@ def url_to_use(url: str, peer: str) -> str | None:
     return to._replace(host=str(address)).whole
 
 
-def is_literal(host: str) -> bool:
+def is_ip_address(host: str) -> bool:
     """Whether a host is an address already, so that there is nothing to look up."""
     try:
         ip_address(host)
@@ -222,7 +222,7 @@ class Resolver:
 
         ``begun`` is called when the look-up has a thread. Literal addresses and localhost need none.
         """
-        if host == LOCALHOST or is_literal(host):
+        if host == LOCALHOST or is_ip_address(host):
             if begun is not None:
                 begun()
             return list(LOCALHOST_ADDRESSES) if host == LOCALHOST else [host]
@@ -324,7 +324,7 @@ def read_url(url: str) -> Url:
         raise Unreachable(f"{shown} is no URL: something stands between its address and its port")
     if "@" in parts.netloc:
         raise Unreachable(f"{shown} is not called with a user name or password in the URL")
-    if port == 0 or not host or not (is_literal(host) or all(char.isalnum() or char in "-._" for char in host)):
+    if port == 0 or not host or not (is_ip_address(host) or all(char.isalnum() or char in "-._" for char in host)):
         raise Unreachable(f"{shown} is no URL: its host or port is missing or not valid")
     if _is_odd_number(host):
         raise Unreachable(f"{shown} is not called: an IPv4 address is four decimal numbers with dots between them")
@@ -337,7 +337,7 @@ def read_url(url: str) -> Url:
 def _is_odd_number(host: str) -> bool:
     """Whether systems would take a host for an IPv4 address that is written in an odd way: 127.1, 0x7f000001, 017…"""
     last = host.rstrip(".").rpartition(".")[2]
-    return (last.isdigit() or last.startswith("0x")) and not is_literal(host)
+    return (last.isdigit() or last.startswith("0x")) and not is_ip_address(host)
 
 
 async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:
@@ -345,13 +345,13 @@ async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:
     try:
         _, host, port, _ = read_url(url)
         found = [host] if is_loopback(host) else await resolver.resolve(host, port)
-        return frozenset(map(plain_address, found))
+        return frozenset(map(canonical_address, found))
     except (Unreachable, OSError, ValueError):
         return frozenset()
 
 
-def plain_address(host: str) -> str:
+def canonical_address(host: str) -> str:
     """An address in the form in which two of one machine are equal: every loopback address is the same one."""
     if is_loopback(host):
         return "127.0.0.1"
-    return str(meant(ip_address(host))) if is_literal(host) else host
+    return str(effective_address(ip_address(host))) if is_ip_address(host) else host

@@ -35,7 +35,7 @@ Handler = Callable[[RpcRequest, Peer], Coroutine[Any, Any, bytes | None]]
 BodyHandler = Callable[[bytes, Peer], Coroutine[Any, Any, bytes | None]]
 
 
-class TooOften(Exception):
+class TooManyRequests(Exception):
     """What a handler raises to take nothing more of a peer for some seconds; the body is the answer to this request."""
 
     def __init__(self, body: bytes, seconds: float) -> None:
@@ -45,7 +45,7 @@ class TooOften(Exception):
 
 
 # The status of such an answer, and of one on a connection too many.
-TOO_OFTEN = 429
+TOO_MANY_REQUESTS = 429
 
 
 class NoAnswer(Exception):

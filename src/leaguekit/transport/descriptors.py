@@ -20,15 +20,15 @@ ROUTE_ERRORS = frozenset(
     )
 )
 # Others of connect and its like are the peer's: refused, reset, timed out, no route to that one host.
-OWN_ERRORS = ROUTE_ERRORS | {
+LOCAL_ERRORS = ROUTE_ERRORS | {
     errno.EMFILE,  # this program has no descriptors left
     errno.ENFILE,  # the system has none
     errno.ENOBUFS,
     errno.ENOMEM,
 }
 # Of the descriptors of this program, the share that its servers' connections may take, and with its calls all may.
-SERVERS_SHARE = 0.75
-SHARE = 0.9
+MAX_SERVER_SHARE = 0.75
+MAX_SHARE = 0.9
 
 
 def is_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
@@ -39,7 +39,7 @@ def is_scarce(transport: asyncio.BaseTransport, share: float) -> bool:
 
 def backlog(most: int) -> int:
     """How many connections may wait to be accepted: all that do are accepted at once."""
-    return int(min(most, max_descriptors() * (SHARE - SERVERS_SHARE)))
+    return int(min(most, max_descriptors() * (MAX_SHARE - MAX_SERVER_SHARE)))
 
 
 def max_descriptors() -> float:
@@ -52,15 +52,15 @@ def max_descriptors() -> float:
     return math.inf if most == resource.RLIM_INFINITY else most
 
 
-def own_fault(error: BaseException | None) -> str | None:
+def local_fault(error: BaseException | None) -> str | None:
     """Why an error is this machine's own fault, in words; None if it is the peer's or cannot be told."""
     # Look-ups and TLS have numbers of their own.
     if isinstance(error, OSError) and not isinstance(error, socket.gaierror | ssl.SSLError):
-        return os.strerror(error.errno).lower() if error.errno in OWN_ERRORS else None
+        return os.strerror(error.errno).lower() if error.errno in LOCAL_ERRORS else None
     return None
 
 
-def is_of_route(error: Exception) -> bool:
+def is_route_error(error: Exception) -> bool:
     """Whether an error of this machine may concern one address only."""
     return isinstance(error, OSError) and error.errno in ROUTE_ERRORS
 
@@ -90,12 +90,12 @@ def _route_error(address: str) -> int | None:
     return None
 
 
-def own_look_up_fault(error: Exception) -> str | None:
+def local_look_up_fault(error: Exception) -> str | None:
     """The same of the look-up of a name."""
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_MEMORY:
         return os.strerror(errno.ENOMEM).lower()
     # Without a descriptor it cannot read its configuration, and fails in some other way.
-    return own_fault(error) or _shortage()
+    return local_fault(error) or _shortage()
 
 
 def _shortage() -> str | None:
@@ -103,5 +103,5 @@ def _shortage() -> str | None:
     try:
         socket.socket().close()
     except OSError as error:
-        return own_fault(error)
+        return local_fault(error)
     return None

@@ -2,7 +2,7 @@
 
 Most requests can be answered without waiting for anything, and then a task for each costs more than to read it. The
 price: what a handler does before it first waits is done in no task, and there it can set no time limit
-(``asyncio.timeout``), form no group of tasks, and use nothing that does (anyio, httpx): see ``in_a_task``.
+(``asyncio.timeout``), form no group of tasks, and use nothing that does (anyio, httpx): see ``ensure_task``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 ResultT = TypeVar("ResultT")
 
 
-async def in_a_task() -> None:
+async def ensure_task() -> None:
     """Go on in a task, whether this was begun in one or not."""
     if asyncio.current_task() is None:
         await asyncio.sleep(0)

@@ -25,7 +25,7 @@ Address = tuple[str, int]
 AnyHandler = BodyHandler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
 
 
-class Times(NamedTuple):
+class ExchangeTimes(NamedTuple):
     """When a request was sent and when its fate was known, in the loop's time."""
 
     sent: float
@@ -33,7 +33,7 @@ class Times(NamedTuple):
 
 
 # Sees every exchange: the caller, the URL, the request, what came of it (b"" where there is no answer), and when.
-Tap = Callable[["MemoryCaller", str, bytes, bytes | BaseException, Times], None]
+Tap = Callable[["MemoryCaller", str, bytes, bytes | BaseException, ExchangeTimes], None]
 
 
 class MemoryNetwork:
@@ -64,7 +64,7 @@ class MemoryNetwork:
             raise Unreachable(f"nobody listens at {address[0]}:{address[1]}")
         if parts.path not in ("/mcp", "/mcp/"):
             return None
-        task = asyncio.ensure_future(answered(handler, body, Peer(host, parts.query, address)))
+        task = asyncio.ensure_future(run_handler(handler, body, Peer(host, parts.query, address)))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
         return task
@@ -90,7 +90,7 @@ class MemoryCaller:
             raise
         finally:
             if self._network.tap is not None:
-                self._network.tap(self, url, body, seen, Times(sent, loop.time()))
+                self._network.tap(self, url, body, seen, ExchangeTimes(sent, loop.time()))
         return answer
 
     async def _post(self, url: str, body: bytes, deadline: float, max_bytes: int) -> HttpAnswer:
@@ -118,7 +118,7 @@ class MemoryCaller:
         """There are no connections to close."""
 
 
-async def answered(handler: AnyHandler, body: bytes, peer: Peer) -> bytes | HttpAnswer | None:
+async def run_handler(handler: AnyHandler, body: bytes, peer: Peer) -> bytes | HttpAnswer | None:
     """What a handler answers; a fault of its own is an internal error, as with a real server."""
     try:
         return await handler(body, peer)

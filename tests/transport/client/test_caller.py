@@ -24,7 +24,7 @@ from leaguekit.transport.base import CallerLate, CallerUnable, CallFailed, HttpA
 from leaguekit.transport.client import caller as caller_module
 from leaguekit.transport.client.caller import HttpCaller
 from leaguekit.transport.client.connections import IDLE_SECONDS, MAX_HEAD_BYTES
-from leaguekit.transport.client.deadlines import Deadlines
+from leaguekit.transport.client.deadlines import DeadlineTimer
 from tests.certificates import make_certificate, server_side
 from tests.zoo import bad_servers as zoo
 from tests.zoo.bad_servers import ANSWER, BODY, Kind, serving
@@ -617,7 +617,7 @@ async def test_a_limit_is_never_extended_by_more_than_itself() -> None:
 @on_both_loops
 async def test_time_that_is_up_just_as_one_wait_ends_is_up_for_the_next() -> None:
     loop = asyncio.get_running_loop()
-    deadline = Deadlines(loop).begin(loop.time(), 0.01, "http://127.0.0.1/mcp")
+    deadline = DeadlineTimer(loop).begin(loop.time(), 0.01, "http://127.0.0.1/mcp")
     turn: asyncio.Future[None] = loop.create_future()
     deadline.watch(turn)
     turn.set_result(None)

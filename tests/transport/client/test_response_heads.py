@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from leaguekit.transport.base import HttpAnswer, Unreachable
 from leaguekit.transport.client import connections
-from leaguekit.transport.client.connections import Connection, Head, Host
+from leaguekit.transport.client.connections import Connection, Head, HostPool
 
 MAX_BYTES = 60
 BODY = b'{"jsonrpc":"2.0","result":{},"id":1}'
@@ -71,7 +71,7 @@ class Calls:
         """What comes of the answer, whether it is kept and closed, and how often the parser was fed."""
         connection = self._connection
         if connection is None:
-            connection = Connection(Host("http", "127.0.0.1", 1), self._loop)
+            connection = Connection(HostPool("http", "127.0.0.1", 1), self._loop)
             connection.connection_made(Transport(self._pair[0]))  # type: ignore[arg-type]
             self._parsing = Parsing(connection.parser)
             connection.parser = self._parsing  # type: ignore[assignment]
@@ -124,7 +124,7 @@ def test_what_is_remembered_is_bounded(calls: Calls, monkeypatch: pytest.MonkeyP
     for number in range(20):
         calls.call([answer(head=b"x: %d\r\n" % number)])
         assert 0 < len(connections._known_heads) <= 5
-    for size, fed in ((connections.MAX_KNOWN_BYTES, 0), (connections.MAX_KNOWN_BYTES + 1, 1)):
+    for size, fed in ((connections.MAX_KNOWN_HEAD_BYTES, 0), (connections.MAX_KNOWN_HEAD_BYTES + 1, 1)):
         filler = b"x" * (size - len(answer(head=b"x: \r\n")) + len(BODY))
         calls.call([answer(head=b"x: %b\r\n" % filler)])
         assert calls.call([answer(head=b"x: %b\r\n" % filler)])[3] == fed

@@ -15,7 +15,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from starlette.responses import Response
 
-from leaguekit.agents.calls import ask, deliver, reachable
+from leaguekit.agents.calls import ask, deliver, ping
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.rpc import RpcRefusal
 from leaguekit.transport.addresses import AddressPolicy
@@ -25,7 +25,7 @@ from leaguekit.transport.mcp.calling import McpCaller, is_mcp_server
 from leaguekit.transport.mcp.client import McpClient
 from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from tests.samples import SAMPLES
-from tests.transport.mcp.houses import House, mcp_server, registration
+from tests.transport.mcp.served_league import ServedLeague, mcp_server, registration
 from tests.transport.running import Run, serving
 
 STRICT = {"type": "object", "properties": {"match_id": {"type": "string"}}, "additionalProperties": False}
@@ -76,7 +76,7 @@ def test_a_player_of_one_function_is_asked_like_every_other(run: Run, way: Mode)
                 assert chosen.conversation_id == CALL.conversation_id
             # What it has no function for it need not hear.
             await deliver(caller, url, sample(m.GameOver), 5.0)
-            await reachable(caller, url, 5.0)
+            await ping(caller, url, 5.0)
             with pytest.raises(RpcRefusal, match="There is no tool choose_move here; there are parity_choose"):
                 await ask(caller, url, MOVE_CALL, m.GameMoveResponse)
 
@@ -320,7 +320,7 @@ def test_plain_mcp_players_and_ordinary_ones_finish_a_league_together(run: Run, 
         async with (
             mcp_server(chooser()) as with_sessions,
             mcp_server(chooser(), stateless_http=True) as without,
-            House(tmp_path, players=4, profile=profile) as house,
+            ServedLeague(tmp_path, players=4, profile=profile) as house,
             Client(house.url) as client,
         ):
             await house.player("Eve")

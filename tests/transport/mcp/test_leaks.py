@@ -13,7 +13,7 @@ import psutil
 import pytest
 from mcp import Client
 
-from tests.transport.mcp.houses import House
+from tests.transport.mcp.served_league import ServedLeague
 from tests.transport.running import post
 
 pytestmark = pytest.mark.long
@@ -47,7 +47,7 @@ INITIALIZE = post(
 )  # fmt: skip
 
 
-async def come_and_go(house: House, number: int) -> None:
+async def come_and_go(house: ServedLeague, number: int) -> None:
     """One client: every other listens; some hang up, some reset, some do not wait for the answer."""
     # Each from an address of its own, or they would be told that they come too often.
     source = f"127.0.{1 + number // 200}.{1 + number % 200}"
@@ -67,7 +67,7 @@ async def come_and_go(house: House, number: int) -> None:
             await writer.wait_closed()
 
 
-async def at_rest(house: House) -> int:
+async def at_rest(house: ServedLeague) -> int:
     """How many tasks there are once the server has noticed who has gone."""
     for _ in range(200):
         if not house.server._state.connections:
@@ -82,7 +82,7 @@ async def at_rest(house: House) -> int:
 def test_a_thousand_clients_leave_neither_tasks_nor_memory_behind(run: Any, tmp_path: Path) -> None:
     async def main() -> None:
         process = psutil.Process()
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             before = len(asyncio.all_tasks())
             tasks, memory = [], []
             for start in range(0, 1_400, BATCH):
@@ -103,7 +103,7 @@ def test_a_thousand_clients_leave_neither_tasks_nor_memory_behind(run: Any, tmp_
 
 def test_official_clients_that_are_cut_off_while_they_listen_leave_nothing_behind(run: Any, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
 
             async def listening(mode: Any) -> None:
                 async with Client(house.url, mode=mode) as client:
@@ -127,7 +127,7 @@ def test_official_clients_that_are_cut_off_while_they_listen_leave_nothing_behin
 
 def test_a_server_with_listeners_stops_at_once_and_takes_leave_of_them(run: Any, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
             writer.write(LISTEN)
             await reader.readuntil(b"acknowledged")

@@ -13,14 +13,14 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from leaguekit.transport.base import HttpAnswer, Peer
-from tests.transport.mcp.houses import LEAGUE, House, registration
+from tests.transport.mcp.served_league import LEAGUE, ServedLeague, registration
 from tests.transport.running import Run
 
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
 PLAIN_PING = b'{"jsonrpc":"2.0","method":"ping","params":{},"id":3}'
 
 
-async def plain(house: House, body: bytes, **more: Any) -> HttpAnswer:
+async def plain(house: ServedLeague, body: bytes, **more: Any) -> HttpAnswer:
     return await house.caller.post(house.url, body, 5.0, **more)
 
 
@@ -28,7 +28,7 @@ async def plain(house: House, body: bytes, **more: Any) -> HttpAnswer:
 @MODES
 def test_the_official_client_lists_and_calls_tools_and_reads_resources(run: Run, tmp_path: Path, mode: Any) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house, Client(house.url, mode=mode) as client:
+        async with ServedLeague(tmp_path) as house, Client(house.url, mode=mode) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert list(tools)[:4] == ["get_standings", "get_schedule", "get_match", "register_referee"]
             assert tools["get_standings"].annotations.read_only_hint
@@ -55,7 +55,7 @@ def test_the_official_client_lists_and_calls_tools_and_reads_resources(run: Run,
 @MODES
 def test_what_is_not_there_is_said_with_what_there_is(run: Run, tmp_path: Path, mode: Any) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house, Client(house.url, mode=mode) as client:
+        async with ServedLeague(tmp_path) as house, Client(house.url, mode=mode) as client:
             with pytest.raises(MCPError, match="There is no tool 'win' here; there are get_standings, "):
                 await client.call_tool("win", {})
             with pytest.raises(MCPError, match="There is no resource 'league://secrets' here"):
@@ -82,7 +82,7 @@ def test_tools_want_the_same_tokens_as_messages(run: Run, tmp_path: Path) -> Non
             "league_id": LEAGUE,
             "query_type": "GET_STATUS",
         }
-        async with House(tmp_path) as house, Client(house.url) as client:
+        async with ServedLeague(tmp_path) as house, Client(house.url) as client:
             for token in ({}, {"auth_token": "tok-p01-wrong"}):
                 by_tool = await client.call_tool("league_query", query | token)
                 body = {"jsonrpc": "2.0", "method": "league_query", "params": query | token, "id": 1}
@@ -97,7 +97,7 @@ def test_tools_want_the_same_tokens_as_messages(run: Run, tmp_path: Path) -> Non
 
 def test_seat_codes_in_the_url_reach_the_manager_by_mcp_too(run: Run, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path, require_seat=True) as house:
+        async with ServedLeague(tmp_path, require_seat=True) as house:
             async with Client(f"{house.url}?seat=WRONG") as client:
                 given = await client.call_tool("register_player", registration(house.url))
             assert given.structured_content["status"] == "REJECTED"
@@ -108,7 +108,7 @@ def test_seat_codes_in_the_url_reach_the_manager_by_mcp_too(run: Run, tmp_path: 
 
 def test_whoever_listens_hears_of_what_has_changed_and_of_nothing_else(run: Run, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house, Client(house.url) as client:
+        async with ServedLeague(tmp_path) as house, Client(house.url) as client:
             wanted = ["league://standings", "league://matches/R1M1"]
             async with client.listen(resource_subscriptions=wanted) as heard:
                 await house.player("Ada")
@@ -131,7 +131,7 @@ def test_whoever_listens_hears_of_what_has_changed_and_of_nothing_else(run: Run,
 
 def test_no_secret_is_told_to_whoever_asks_without_a_token(run: Run, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house, Client(house.url) as client:
+        async with ServedLeague(tmp_path) as house, Client(house.url) as client:
             for name in ("Ada", "Bob"):
                 await house.player(name)
             await house.referee()
@@ -149,7 +149,7 @@ def test_no_secret_is_told_to_whoever_asks_without_a_token(run: Run, tmp_path: P
 
 def test_plain_json_rpc_and_mcp_share_one_connection(run: Run, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             assert (await plain(house, PLAIN_PING)).body.startswith(b'{"jsonrpc":"2.0","result":{"status":"ok"')
             accept = (("accept", "application/json, text/event-stream"),)
             listed = await plain(house, b'{"jsonrpc":"2.0","method":"tools/list","id":4}', headers=accept)
@@ -172,7 +172,7 @@ def test_mcp_is_refused_to_other_sites_and_names_like_everything_else(
     run: Run, tmp_path: Path, headers: Any, status: int
 ) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
             body = b'{"jsonrpc":"2.0","method":"tools/list","id":4}'
             lines = {"host": "127.0.0.1", "accept": "application/json, text/event-stream"} | dict(headers)
@@ -187,7 +187,7 @@ def test_mcp_is_refused_to_other_sites_and_names_like_everything_else(
 
 def test_a_stranger_may_ask_by_mcp_only_so_often(run: Run, tmp_path: Path) -> None:
     async def main() -> None:
-        async with House(tmp_path) as house:
+        async with ServedLeague(tmp_path) as house:
             visits = house.server._mcp._admit
             # Its time stands still: a busy machine would else let the stranger in again before it asks.
             visits.__self__._visitors._clock = lambda: 0.0

@@ -11,13 +11,13 @@ import pytest
 
 from leaguekit.protocol.methods import METHODS
 from leaguekit.protocol.rpc import RpcRequest
-from leaguekit.transport.base import Peer, TooOften
+from leaguekit.transport.base import Peer, TooManyRequests
 from leaguekit.transport.mcp.methods import method_tools
-from leaguekit.transport.mcp.surface import Changes, Refused, Resource, Visit
+from leaguekit.transport.mcp.surface import ChangeNotifier, Resource, ToolContext, ToolRefused
 from leaguekit.transport.mcp.typed import typed_tool
 from tests.transport.running import echo
 
-VISIT = Visit(Peer("127.0.0.1"))
+VISIT = ToolContext(Peer("127.0.0.1"))
 
 
 async def read(_names: Any) -> dict[str, Any]:
@@ -42,14 +42,14 @@ def test_a_plain_uri_fits_only_itself() -> None:
 
 
 def test_whoever_listens_is_told_until_it_stops() -> None:
-    changes, heard = Changes(), []
+    changes, heard = ChangeNotifier(), []
     assert not changes
-    stop = changes.listen(heard.append)
+    stop = changes.subscribe(heard.append)
     assert changes
-    changes.tell("league://standings")
+    changes.notify("league://standings")
     stop()
     stop()
-    changes.tell("league://standings")
+    changes.notify("league://standings")
     assert heard == ["league://standings"]
     assert not changes
 
@@ -63,18 +63,18 @@ class Gives(msgspec.Struct):
     inner: list[Takes]
 
 
-async def double(taken: Takes, _visit: Visit) -> Gives:
+async def double(taken: Takes, _visit: ToolContext) -> Gives:
     return Gives(2 * taken.number, [taken])
 
 
 def test_a_typed_tool_takes_and_gives_what_its_structs_say() -> None:
-    tool = typed_tool("double_it", "Doubles.", Takes, Gives, double, only_reads=True)
+    tool = typed_tool("double_it", "Doubles.", Takes, Gives, double, is_read_only=True)
     given = asyncio.run(tool.call({"number": 4}, VISIT))
     assert given == {"twice": 8, "inner": [{"number": 4}]}
     assert tool.title == "Double it"
     assert tool.input["type"] == tool.output["type"] == "object"
     jsonschema_rs.validator_for(tool.output).validate(given)
-    with pytest.raises(Refused, match=r"double_it are wrong: Expected `int`, got `str` - at `\$\.number`"):
+    with pytest.raises(ToolRefused, match=r"double_it are wrong: Expected `int`, got `str` - at `\$\.number`"):
         asyncio.run(tool.call({"number": "4"}, VISIT))
 
 
@@ -98,7 +98,7 @@ def test_a_methods_tool_asks_the_same_handler_as_plain_json_rpc() -> None:
         return b'{"jsonrpc":"2.0","result":{"status":"ok"},"id":1}'
 
     [tool] = [one for one in method_tools("league_manager", handler) if one.name == "league_query"]
-    assert tool.only_reads
+    assert tool.is_read_only
     assert asyncio.run(tool.call({"query_type": "é"}, VISIT)) == {"status": "ok"}
     assert asked == [({"jsonrpc": "2.0", "method": "league_query", "params": {"query_type": "é"}, "id": 1}, VISIT.peer)]
 
@@ -108,8 +108,8 @@ def test_what_the_handler_refuses_the_tool_refuses_with_the_same_error() -> None
         return b'{"jsonrpc":"2.0","error":{"code":6001,"message":"no","data":{"error_code":"E012"}},"id":1}'
 
     async def tired(_request: RpcRequest, _peer: Peer) -> bytes:
-        raise TooOften(b"{}", 2.5)
+        raise TooManyRequests(b"{}", 2.5)
 
     for handler, words in ((refusing, '"code":6001,"message":"no"'), (tired, r"the next in 2\.5 s")):
-        with pytest.raises(Refused, match=words):
+        with pytest.raises(ToolRefused, match=words):
             asyncio.run(method_tools("player", handler)[0].call({}, VISIT))

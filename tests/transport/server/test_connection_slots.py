@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import Peer
-from leaguekit.transport.server.connection import LINE
+from leaguekit.transport.server.connection import CONNECTION_EXTENSION
 from leaguekit.transport.server.server import Limits
 from tests.transport.running import Client, Run, Running, post, serving
 
@@ -40,7 +40,7 @@ def test_whoever_only_holds_a_connection_loses_it_to_a_new_one_in_the_order_of_t
     run: Run, start: bytes
 ) -> None:
     async def main() -> None:
-        for limits in (Limits(connections=3), Limits(connections_an_address=3)):
+        for limits in (Limits(connections=3), Limits(connections_per_address=3)):
             async with serving(limits=limits) as running:
                 holding = [await running.say(start) for _ in range(3)]
                 for held in holding:
@@ -100,7 +100,7 @@ def test_beyond_the_most_requests_none_that_is_being_answered_gives_way(run: Run
 
 def test_an_address_gives_way_to_itself_and_to_others_only_when_all_is_full(run: Run) -> None:
     async def main() -> None:
-        async with serving(limits=Limits(connections=4, connections_an_address=2)) as running:
+        async with serving(limits=Limits(connections=4, connections_per_address=2)) as running:
             early = await running.connect(source=THERE)
             mine = [await running.connect(source=HERE) for _ in range(2)]
             third = await running.connect(source=HERE)
@@ -115,7 +115,7 @@ def test_an_address_gives_way_to_itself_and_to_others_only_when_all_is_full(run:
 
 def test_what_has_gone_leaves_room(run: Run) -> None:
     async def main() -> None:
-        async with serving(limits=Limits(connections=3, connections_an_address=3)) as running:
+        async with serving(limits=Limits(connections=3, connections_per_address=3)) as running:
             stays = await running.connect()
             for _ in range(20):
                 leaves = await running.say(post(b"x", b"connection: close"))
@@ -152,7 +152,7 @@ async def until_held(running: Running, size: int) -> None:
 
 def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) -> None:
     async def main() -> None:
-        limits = Limits(body_bytes=2_000_000, body_bytes_an_address=1_000_000)
+        limits = Limits(body_bytes=2_000_000, body_bytes_per_address=1_000_000)
         async with serving(limits=limits, max_bytes=1_000_000) as running:
             honest = await running.connect(source=ELSEWHERE)
             for source in (HERE, THERE, "127.0.0.4"):
@@ -169,7 +169,7 @@ def test_bodies_that_never_end_hold_no_more_than_the_servers_budget(run: Run) ->
 
 def test_of_one_address_the_body_gives_way_that_began_first_and_other_addresses_keep_theirs(run: Run) -> None:
     async def main() -> None:
-        limits = Limits(body_bytes=10_000_000, body_bytes_an_address=250_000)
+        limits = Limits(body_bytes=10_000_000, body_bytes_per_address=250_000)
         async with serving(limits=limits, max_bytes=1_000_000) as running:
             other = await running.say(begun(200_000), THERE)
             await until_held(running, 200_000)
@@ -224,7 +224,7 @@ class Waiting:
             if message["type"] == "http.disconnect":
                 return
             if self._releases:
-                scope["extensions"][LINE][LINE].release()
+                scope["extensions"][CONNECTION_EXTENSION][CONNECTION_EXTENSION].release()
             self.begun.release()
             await self.go.wait()
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
@@ -237,7 +237,7 @@ PAGE = b"GET /page HTTP/1.1\r\nhost: localhost\r\n\r\n"
 @pytest.mark.parametrize("kind", ["message", "page that waits for news"])
 def test_a_request_that_waits_gives_its_place_to_others_and_is_answered_all_the_same(run: Run, kind: str) -> None:
     async def main() -> None:
-        for limits in (Limits(connections=3), Limits(connections_an_address=3)):
+        for limits in (Limits(connections=3), Limits(connections_per_address=3)):
             waiting = Waiting(releases=True)
             async with serving(waiting.handle, app=waiting.app, limits=limits) as running:
                 held = []
@@ -278,7 +278,7 @@ def test_pages_cannot_hold_all_places(run: Run) -> None:
 def test_pages_of_one_address_cannot_hold_all_of_its_places(run: Run) -> None:
     async def main() -> None:
         waiting = Waiting()
-        async with serving(waiting.handle, app=waiting.app, limits=Limits(connections_an_address=5)) as running:
+        async with serving(waiting.handle, app=waiting.app, limits=Limits(connections_per_address=5)) as running:
             held = [await running.say(PAGE) for _ in range(4)]
             for _ in held:
                 await waiting.begun.acquire()
@@ -357,7 +357,7 @@ def test_connections_of_a_proxy_are_counted_by_the_address_that_it_speaks_for(ru
         def of(address: bytes) -> bytes:
             return post(b"x", b"x-forwarded-for: 192.0.2.7, " + address)
 
-        async with serving(limits=Limits(connections=20, connections_an_address=3), proxies=LOOPBACK) as running:
+        async with serving(limits=Limits(connections=20, connections_per_address=3), proxies=LOOPBACK) as running:
             honest = await running.say(of(b"198.51.100.1"))
             assert (await honest.answer())[0] == 200
             greedy = []
@@ -382,7 +382,7 @@ def test_a_proxy_is_refused_what_an_address_has_too_many_of(run: Run) -> None:
     async def main() -> None:
         waiting = Waiting()
         by_proxy = post(b"wait", b"x-forwarded-for: 203.0.113.9")
-        limits = Limits(connections=20, connections_an_address=2, requests=0)
+        limits = Limits(connections=20, connections_per_address=2, requests=0)
         async with serving(waiting.handle, limits=limits, proxies=LOOPBACK) as running:
             held = [await running.say(by_proxy) for _ in range(2)]
             for _ in held:

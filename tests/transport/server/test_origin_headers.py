@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.transport.addresses import LOOPBACK, is_passed_on
+from leaguekit.transport.addresses import LOOPBACK, is_behind_proxy
 from leaguekit.transport.base import Peer
 from leaguekit.transport.server.origin_headers import PAGE_POLICY, UNKNOWN_HOST, address_block, read_origin_headers
 from leaguekit.transport.server.server import Server, listen
@@ -260,7 +260,7 @@ def test_a_program_on_this_machine_that_is_not_known_as_a_proxy_is_not_believed(
 def test_a_server_is_behind_a_proxy_if_its_endpoint_is_not_where_it_listens(
     url: str, addresses: list[tuple[str, int]], is_so: bool
 ) -> None:
-    assert is_passed_on(url, addresses) == is_so
+    assert is_behind_proxy(url, addresses) == is_so
 
 
 @pytest.mark.parametrize(("host", "counts_as"), [

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leaguekit.transport.addresses import LOOPBACK
-from leaguekit.transport.base import NoAnswer, Peer, TooOften
+from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import connection as connections
 from leaguekit.transport.server import server as transport_server
 from leaguekit.transport.server.request_heads import MAX_HEAD, Head, plain_head
@@ -143,7 +143,7 @@ class Wire:
     def resume_reading(self) -> None: ...
 
 
-RAISED = {b"often": TooOften(b"later", 1.0), b"fault": ValueError(), b"nobody": NoAnswer()}
+RAISED = {b"often": TooManyRequests(b"later", 1.0), b"fault": ValueError(), b"nobody": NoAnswer()}
 
 
 async def application(_scope: Any, _receive: Any, send: Any) -> None:

@@ -19,7 +19,7 @@ from leaguekit.transport.mcp.lazy_app import LazyMcpApp, Served
 from leaguekit.transport.server import request_queue
 from leaguekit.transport.server.request_queue import (
     MAX_WAITING,
-    MAX_WAITING_AN_ADDRESS,
+    MAX_WAITING_PER_ADDRESS,
     TURNS_BETWEEN,
     RequestQueue,
     SharedTurns,
@@ -89,7 +89,7 @@ def test_a_new_connection_is_served_before_the_batches_that_came_earlier(run: Ru
 def test_of_more_mcp_requests_than_may_wait_the_last_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # None is begun meanwhile.
     monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1_000_000)
-    monkeypatch.setattr(request_queue, "MAX_WAITING_AN_ADDRESS", 3)
+    monkeypatch.setattr(request_queue, "MAX_WAITING_PER_ADDRESS", 3)
 
     async def main() -> None:
         house = House()
@@ -165,7 +165,7 @@ def test_so_many_wait_in_all_and_of_each_address(run: Run) -> None:
         for address in "abcd":
             while waiting.has_room(address):
                 add(address)
-        assert set(added.values()) == {MAX_WAITING_AN_ADDRESS}
+        assert set(added.values()) == {MAX_WAITING_PER_ADDRESS}
         assert added.total() == MAX_WAITING
         assert not gave_way
         # For another address, the newest of those that have most give way, until all have as many as it.
@@ -227,7 +227,7 @@ def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monke
 def test_in_shared_turns_the_addresses_take_turns_and_a_fault_stops_nobody(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_queue, "SECONDS_A_TURN", 0.0)
+    monkeypatch.setattr(request_queue, "SECONDS_PER_TURN", 0.0)
     done: list[str] = []
 
     def fail() -> None:

@@ -26,7 +26,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from leaguekit.protocol.rpc import RpcRequest
-from leaguekit.transport.base import HttpAnswer, Peer, TooOften
+from leaguekit.transport.base import HttpAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import request_queue
 from leaguekit.transport.server.connection import HttpConnection, connection_of
 from leaguekit.transport.server.endpoint import PostRoutes
@@ -194,7 +194,7 @@ def test_of_many_pipelined_requests_few_are_read_at_a_time_and_others_have_their
 def test_many_connections_that_pipeline_requests_keep_no_other_waiting(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_queue, "SECONDS_A_TURN", 0.0)
+    monkeypatch.setattr(request_queue, "SECONDS_PER_TURN", 0.0)
     answered = 0
 
     async def count(body: bytes, peer: Peer) -> bytes:
@@ -246,7 +246,7 @@ def test_a_body_in_tiny_chunks_is_read_when_it_is_its_turn(run: Run, monkeypatch
 def test_an_application_that_wants_a_body_does_not_make_more_of_it_wait_in_memory(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_queue, "SECONDS_A_TURN", 0.0)
+    monkeypatch.setattr(request_queue, "SECONDS_PER_TURN", 0.0)
     longest = 0
     received = HttpConnection.data_received
 
@@ -986,7 +986,7 @@ def test_what_is_posted_below_another_path_has_its_own_handler_and_limit(
         if len(body) % 2:
             await asyncio.sleep(0)
         if body == b"often":
-            raise TooOften(b"later", 1.5)
+            raise TooManyRequests(b"later", 1.5)
         if body == b"fault":
             raise ValueError(name)
         taken.append((name, body, peer))

@@ -22,7 +22,7 @@ from leaguekit.kit.rpc_checks import SECONDS, STRING_ID, answers_batch, answers_
 from leaguekit.protocol import messages as m
 from leaguekit.protocol.decoding import violations
 from leaguekit.protocol.methods import BY_REQUEST
-from leaguekit.protocol.rpc import MAX_BYTES_FROM_ABOVE
+from leaguekit.protocol.rpc import MAX_TRUSTED_BYTES
 
 FORGED_AUTH = "drv-made-by-nobody"
 NOTIFY_ROUND = BY_REQUEST[m.RoundAnnouncement].name
@@ -156,7 +156,7 @@ async def no_error(harness: PlayerHarness) -> Evidence:
 )
 async def megabyte(harness: PlayerHarness) -> Evidence:
     message = msgspec.to_builtins(harness.standings_update()) | {"from_a_later_version": ""}
-    room = MAX_BYTES_FROM_ABOVE - len(encode_request("update_standings", message, 1_000_000))
+    room = MAX_TRUSTED_BYTES - len(encode_request("update_standings", message, 1_000_000))
     message["from_a_later_version"] = "x" * room
     exchange = await harness.client.call(harness.url, "update_standings", message, SECONDS)
     if exchange.error is not None:

@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 from leaguekit.transport.addresses import MAX_THREADS, AddressPolicy, LookUp, Resolver, read_url, system_look_up
 from leaguekit.transport.base import CallerUnable, Headers, HttpAnswer, NoRoute, TimedOut, TlsFailed, Unreachable
-from leaguekit.transport.client.connections import CLOSED, IDLE_SECONDS, Connection, Host
-from leaguekit.transport.client.deadlines import Deadline, Deadlines
+from leaguekit.transport.client.connections import CLOSED, IDLE_SECONDS, Connection, HostPool
+from leaguekit.transport.client.deadlines import Deadline, DeadlineTimer
 from leaguekit.transport.descriptors import (
-    SHARE,
+    MAX_SHARE,
     has_route,
     is_broadcast,
-    is_of_route,
+    is_route_error,
     is_scarce,
     is_unreachable,
-    own_fault,
-    own_look_up_fault,
+    local_fault,
+    local_look_up_fault,
 )
 
 MAX_CONNECTIONS = 32  # to one host and port
@@ -58,10 +58,10 @@ class HttpCaller:
         self._tls = tls
         self._targets: dict[tuple[str, Headers], _Target] = {}
         self._origins: dict[tuple[str, Headers], _Origin] = {}
-        self._hosts: dict[tuple[str, str, int], Host] = {}
+        self._hosts: dict[tuple[str, str, int], HostPool] = {}
         self._openings: set[asyncio.Task[Connection]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
-        self._deadlines: Deadlines | None = None
+        self._deadlines: DeadlineTimer | None = None
         self._closed = False
 
     async def post(
@@ -79,7 +79,7 @@ class HttpCaller:
         loop = asyncio.get_running_loop()
         deadlines = self._deadlines
         if deadlines is None or deadlines.loop is not loop:
-            deadlines = self._deadlines = Deadlines(loop)
+            deadlines = self._deadlines = DeadlineTimer(loop)
         now = loop.time()
         deadline = deadlines.begin(now, seconds, target.shown)
         try:
@@ -130,7 +130,7 @@ class HttpCaller:
             self._origins.clear()
             self._hosts = {key: host for key, host in self._hosts.items() if host.busy or host.connections}
         to = read_url(url)
-        host = self._hosts.setdefault((to.scheme, to.host, to.port), Host(to.scheme, to.host, to.port))
+        host = self._hosts.setdefault((to.scheme, to.host, to.port), HostPool(to.scheme, to.host, to.port))
         lines = "".join(f"{name}: {value}\r\n" for name, value in (_HEADERS | dict(headers)).items())
         head = f" HTTP/1.1\r\nhost: {to.authority}\r\n{lines}content-length: ".encode("ascii")
         if plain is not None:
@@ -139,7 +139,7 @@ class HttpCaller:
         target = self._targets[url, headers] = _Target(host, b"POST %b%b" % (asked, head), to.shown)
         return target
 
-    async def _opened(self, host: Host, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> Connection:
+    async def _opened(self, host: HostPool, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> Connection:
         """A new connection. A task does it, so that the deadline has one future to cut here too."""
         if self._closed:
             raise Unreachable(f"{deadline.shown} {CLOSED}")
@@ -159,12 +159,12 @@ class HttpCaller:
             raise Unreachable(f"{deadline.shown} {CLOSED}")
         return opening.result()
 
-    async def _open(self, host: Host, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> Connection:
+    async def _open(self, host: HostPool, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> Connection:
         deadline.hold("too many names are being looked up")
         try:
             found = await self._resolver.resolve(host.name, host.port, deadline.go_on)
         except (OSError, ValueError) as error:
-            if (own := own_look_up_fault(error)) is not None:
+            if (own := local_look_up_fault(error)) is not None:
                 raise CallerUnable(deadline.shown, own) from error
             raise Unreachable(f"{deadline.shown} has a name that leads nowhere: {_told(error)}") from error
         allowed = [address for address in found if self._policy.allows(address, host.name, host.port)]
@@ -191,7 +191,7 @@ class HttpCaller:
                 # Not any earlier: of one whose opening is cancelled, uvloop never says that it is lost.
                 if not connection.gone.done():
                     host.connections.add(connection)
-                if is_scarce(connection.transport, SHARE) and not self._drop_idle():
+                if is_scarce(connection.transport, MAX_SHARE) and not self._drop_idle():
                     connection.abort()
                     raise CallerUnable(deadline.shown, "nearly all descriptors of this program are in use")
                 return connection
@@ -235,7 +235,7 @@ class HttpCaller:
 class _Origin(NamedTuple):
     """What the URLs of one scheme, host and port share: to take one apart takes 21 µs, another path 2."""
 
-    host: Host
+    host: HostPool
     head: bytes
     shown: str
 
@@ -243,12 +243,12 @@ class _Origin(NamedTuple):
 class _Target(NamedTuple):
     """A URL, taken apart once."""
 
-    host: Host
+    host: HostPool
     head: bytes
     shown: str
 
 
-async def _turn(host: Host, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> None:
+async def _turn(host: HostPool, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> None:
     waiter: asyncio.Future[None] = loop.create_future()
     deadline.watch(waiter)
     # It is our own limit that is waited for, and perhaps other players at the same gateway.
@@ -283,12 +283,12 @@ def _unreachable(shown: str, failures: list[Exception]) -> Unreachable:
 def _failure(shown: str, addresses: list[str], failures: list[Exception]) -> Unreachable | CallerUnable:
     """Why none of some addresses could be connected to."""
     # One address may be of a kind that this machine has no way to; what another shows is the peer's.
-    theirs = [error for error in failures if own_fault(error) is None]
-    if theirs or (own := own_fault(failures[-1])) is None:
+    theirs = [error for error in failures if local_fault(error) is None]
+    if theirs or (own := local_fault(failures[-1])) is None:
         return _unreachable(shown, theirs)
     if all(map(is_broadcast, addresses)):
         return Unreachable(f"{shown} leads to a broadcast address, where nobody can be called")
-    if not all(map(is_of_route, failures)):
+    if not all(map(is_route_error, failures)):
         return CallerUnable(shown, own)
     # A message of another machine, which may be the peer's own firewall, gives the same error as a missing route.
     is_theirs = is_unreachable(failures[-1]) and all(map(has_route, addresses))

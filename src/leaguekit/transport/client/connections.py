@@ -14,19 +14,19 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 
 from leaguekit.transport.base import CallerUnable, HttpAnswer, Unreachable
-from leaguekit.transport.descriptors import own_fault
+from leaguekit.transport.descriptors import local_fault
 
 MAX_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
 # Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
-WIRE_BYTES_A_BODY_BYTE = 8
+WIRE_BYTES_PER_BODY_BYTE = 8
 # The maximum number of pieces of an answer, and the bytes that allow one more. To read a piece takes 3 µs.
-MAX_PIECES, BYTES_A_PIECE = 64, 256
+MAX_PIECES, BYTES_PER_PIECE = 64, 256
 # The bytes that are parsed before the next look at whether the answer has failed.
 _PARSED_AT_ONCE = 4_096
 CLOSED = "was cut off: this caller is closed"
 MAX_KNOWN_HEADS = 1_024
-MAX_KNOWN_BYTES = 512
+MAX_KNOWN_HEAD_BYTES = 512
 _END_OF_HEAD = b"\r\n\r\n"
 
 
@@ -45,7 +45,7 @@ class Head(Struct, frozen=True, gc=False):
 _known_heads: dict[bytes, Head] = {}
 
 
-class Host:
+class HostPool:
     """What is shared by the calls to one scheme, host and port: turns, and the connections that are kept."""
 
     __slots__ = ("busy", "connections", "idle", "name", "port", "scheme", "waiting")
@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, host: HostPool, loop: asyncio.AbstractEventLoop) -> None:
         self.host = host
         self.gone: asyncio.Future[None] = loop.create_future()
         self.parser = HttpResponseParser(self)
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
         size = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
         fields = data[:size].lower()
         if (
-            size <= MAX_KNOWN_BYTES
+            size <= MAX_KNOWN_HEAD_BYTES
             and len(data) == self.arrived == size + self.length
             and len(answer.body) == self.length  # some have none, whatever they announce
             and fields.count(b"content-length") == 1
@@ -204,7 +204,7 @@ class Connection(asyncio.Protocol):
                     self.parser.feed_data(data[start : start + _PARSED_AT_ONCE])
         except (HttpParserError, HttpParserUpgrade) as error:
             self.fail(f"sent something that is not HTTP/1.1: {error}")
-        if self.arrived > MAX_HEAD_BYTES + WIRE_BYTES_A_BODY_BYTE * self.max_bytes:
+        if self.arrived > MAX_HEAD_BYTES + WIRE_BYTES_PER_BODY_BYTE * self.max_bytes:
             self.fail(f"sent {self.arrived:,} bytes, and its answer was still not complete")
 
     def eof_received(self) -> None:
@@ -218,7 +218,7 @@ class Connection(asyncio.Protocol):
         if self in self.host.idle:
             self.host.idle.remove(self)
         if self.waiter is not None:
-            how, own = "closed" if exc is None else "reset", own_fault(exc)
+            how, own = "closed" if exc is None else "reset", local_fault(exc)
             if self.arrived:
                 self.fail(f"{how} the connection in the middle of its answer", own)
             elif self.used:
@@ -275,7 +275,7 @@ class Connection(asyncio.Protocol):
             if self.size > self.max_bytes:
                 self.parts = []
                 self.fail(f"sent more than {self.max_bytes:,} bytes")
-            elif len(self.parts) > MAX_PIECES + self.max_bytes // BYTES_A_PIECE:
+            elif len(self.parts) > MAX_PIECES + self.max_bytes // BYTES_PER_PIECE:
                 self.fail(f"sent its answer in more than {len(self.parts) - 1:,} pieces")
 
     def on_message_complete(self) -> None:

@@ -17,14 +17,14 @@ MAX_LOOKS = 64
 ROUNDING_SECONDS = 0.0005
 
 
-class Arriving(Protocol):
+class AnswerProgress(Protocol):
     """What an answer arrives on."""
 
     # Bytes so far.
     arrived: int
 
 
-class Deadlines:
+class DeadlineTimer:
     """The limits of all calls under way, and one timer for the first of them.
 
     Nearly every call is answered long before its time, so that a timer of its own would be set and cancelled for
@@ -75,14 +75,14 @@ class Deadline(Struct, eq=False):
     that much more time (but never more than the limit itself), at most three times; after that nothing can be ruled.
     """
 
-    deadlines: Deadlines
+    deadlines: DeadlineTimer
     ends: float
     seconds: float
     shown: str
     # The time is up, and only what has arrived is still looked at.
     passed: bool = False
     waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None] | None = None
-    connection: Arriving | None = None
+    connection: AnswerProgress | None = None
     failure: Exception | None = None
     extensions: int = 0
     late: float = 0.0
@@ -103,7 +103,7 @@ class Deadline(Struct, eq=False):
             self.ends += waited
 
     def watch(
-        self, waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None], connection: Arriving | None = None
+        self, waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None], connection: AnswerProgress | None = None
     ) -> None:
         """This is what the call waits for now. Raises if the time was up as the last wait ended."""
         if self.failure is not None:

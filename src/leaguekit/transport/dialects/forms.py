@@ -42,12 +42,12 @@ class Form(NamedTuple):
     answer: Callable[[Json], Json]
 
 
-def message_in(value: Json) -> Json | None:
+def unwrap_message(value: Json) -> Json | None:
     """The message that is wrapped in another object, in any of the ways that are known."""
-    return next((inner for _, inner in wrapped(value)), None)
+    return next((inner for _, inner in unwrapped_messages(value)), None)
 
 
-def wrapped(value: Json) -> Iterator[tuple[str, Json]]:
+def unwrapped_messages(value: Json) -> Iterator[tuple[str, Json]]:
     """The messages that an object may be wrapped around, each with where it is."""
     if isinstance(value.get("structuredContent"), dict):
         yield "structuredContent", value["structuredContent"]
@@ -136,7 +136,7 @@ FORMS: dict[str, Form] = {
         Form(
             "ENVELOPE",
             lambda message: ("league.handle", _enveloped(message)),
-            lambda _, params: message_in(params) if "envelope" in params else None,
+            lambda _, params: unwrap_message(params) if "envelope" in params else None,
             lambda message: message | _enveloped(message),
         ),
     )
@@ -145,7 +145,7 @@ FORMS: dict[str, Form] = {
 _RECOGNISED = ("TOOLS", "ENVELOPE", "MESSAGE", "TYPE", "RPC")
 
 
-def recognised(method: str, params: Json) -> tuple[Form, Json]:
+def recognise_form(method: str, params: Json) -> tuple[Form, Json]:
     """The form of a request, and the message in it."""
     found = ((FORMS[name], FORMS[name].read(method, params)) for name in _RECOGNISED)
     return next((form, message) for form, message in found if message is not None)

@@ -36,7 +36,7 @@ def broken_rule(rule: str, came: str, expected: str) -> BrokenRule:
     return BrokenRule(rule=rule, came=sanitize_line(came)[:MAX_TEXT], expected=expected[:MAX_TEXT])
 
 
-def repaired(
+def repair(
     value: Json,
     kind: type[Message],
     known: Mapping[str, Any],

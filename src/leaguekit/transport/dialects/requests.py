@@ -20,7 +20,7 @@ from leaguekit.protocol.messages import (
 )
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.rpc import NULL, request, success
-from leaguekit.transport.dialects.forms import FORMS, Form, Json, recognised
+from leaguekit.transport.dialects.forms import FORMS, Form, Json, recognise_form
 from leaguekit.transport.dialects.repairs import broken_rule
 
 # The form of the manager's name that everybody takes.
@@ -53,7 +53,7 @@ def method_rule(kind: type[Message], came: str) -> BrokenRule:
     return broken_rule(_METHOD_RULES.get(name, "decision 1"), came, f"{BY_NAME[name].name}, with flat params")
 
 
-class Written(NamedTuple):
+class EncodedRequest(NamedTuple):
     """A request in a form, ready to be sent under an id."""
 
     form: str
@@ -64,7 +64,7 @@ class Written(NamedTuple):
         return request(self.method, self.params, call_id)
 
 
-def dressed(message: Message | Json, player_id: str) -> Json:
+def add_expected_fields(message: Message | Json, player_id: str) -> Json:
     """A message to a player with every field that anybody wants."""
     value: Json = msgspec.to_builtins(message) if isinstance(message, Message) else dict(message)
     value.setdefault("player_id", player_id)
@@ -75,15 +75,15 @@ def dressed(message: Message | Json, player_id: str) -> Json:
     return value
 
 
-def written(message: Message | Json, player_id: str, first: str | None) -> Iterator[Written]:
+def encode_in_forms(message: Message | Json, player_id: str, first: str | None) -> Iterator[EncodedRequest]:
     """A message in every form, each once: the first form, and then the others in their order.
 
     Each is written when its turn comes: mostly the first is understood.
     """
-    value, made_before = dressed(message, player_id), set()
+    value, made_before = add_expected_fields(message, player_id), set()
     for form in dict.fromkeys([_known(first), *FORMS.values()]):
         method, params = form.write(value)
-        made = Written(form.name, method, _encode(params))
+        made = EncodedRequest(form.name, method, _encode(params))
         if made[1:] not in made_before:
             made_before.add(made[1:])
             yield made
@@ -91,7 +91,7 @@ def written(message: Message | Json, player_id: str, first: str | None) -> Itera
 
 def broadcast(params: bytes, player_id: str, form: str | None, call_id: int) -> bytes:
     """A message that is encoded already, in the form that its receiver understands."""
-    method, dressed_up = _known(form).write(dressed(msgspec.json.decode(params), player_id))
+    method, dressed_up = _known(form).write(add_expected_fields(msgspec.json.decode(params), player_id))
     return request(method, _encode(dressed_up), call_id)
 
 
@@ -135,7 +135,7 @@ def read_request(body: bytes) -> Incoming | None:
 
 
 def _called(method: str, params: Json, call_id: bytes | None) -> Incoming:
-    form, message = recognised(method, params)
+    form, message = recognise_form(method, params)
     named = str(params.get("name")) if form.name == "TOOLS" else method
     kind = _kind(message, named)
     broken = []
@@ -159,7 +159,7 @@ def _kind(message: Json, method: str) -> type[Message] | None:
 _BY_FIELD: dict[str, type[Message]] = {"player_meta": LeagueRegisterRequest, "referee_meta": RefereeRegisterRequest}
 
 
-def standard(incoming: Incoming, message: Message | None = None) -> bytes:
+def encode_standard(incoming: Incoming, message: Message | None = None) -> bytes:
     """The same request as document 001 has it, with its message as it came or as it was repaired."""
     method = incoming.method if incoming.kind is None else BY_NAME[message_type(incoming.kind)].name
     params = _encode(incoming.message) if message is None else encode(message)
@@ -173,7 +173,7 @@ class _Answer(Struct):
     error: Json | None = None
 
 
-def answered(incoming: Incoming, answer: bytes) -> bytes:
+def encode_answer(incoming: Incoming, answer: bytes) -> bytes:
     """An answer in the form of its request, from the manager by the name that everybody takes."""
     given = msgspec.json.decode(answer, type=_Answer)
     if given.result is None:

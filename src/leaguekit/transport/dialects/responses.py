@@ -15,16 +15,16 @@ from leaguekit.protocol import messages as m
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.decoding import check_text, shorten_json
 from leaguekit.protocol.errors import ProtocolError
-from leaguekit.transport.dialects.forms import Json, wrapped
-from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repaired
+from leaguekit.transport.dialects.forms import Json, unwrapped_messages
+from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repair
 
 # The number of faults after which no further place is looked at. To describe a fault takes long.
 MAX_FAULTS = 3
 
-Word: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
+PlayerAnswer: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 
 
-class Later(NamedTuple):
+class Deferred(NamedTuple):
     """The agent has the request, and will post its answer."""
 
     broken: list[m.BrokenRule]
@@ -36,13 +36,13 @@ class Acknowledged(NamedTuple):
     broken: list[m.BrokenRule]
 
 
-class Nothing(NamedTuple):
+class NoUsableAnswer(NamedTuple):
     """There is nothing of use in the answer."""
 
     why: str
 
 
-Found: TypeAlias = Repaired | Later | Acknowledged | Nothing
+AnswerOutcome: TypeAlias = Repaired | Deferred | Acknowledged | NoUsableAnswer
 
 _JOINED, _DECLINED = ("ACCEPTED", "ACCEPT", "JOINED"), ("REJECTED", "REJECT", "DECLINED", "REFUSED")
 _LATER = ("RECEIVED", "PENDING", "PROCESSING", "QUEUED")
@@ -60,20 +60,22 @@ class _Place(NamedTuple):
     broken: list[m.BrokenRule]
 
 
-def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any], certain: Mapping[str, str]) -> Found:
+def find_answer(
+    body: bytes, call_id: int, wanted: type[PlayerAnswer], known: Mapping[str, Any], certain: Mapping[str, str]
+) -> AnswerOutcome:
     """What an answer amounts to; ``known`` and ``certain`` as for ``repairs``."""
     try:
         check_text(body)
         value = msgspec.json.decode(body)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
-        return Nothing(f"no JSON: {shorten_json(body[:100].decode(errors='replace'))}")
+        return NoUsableAnswer(f"no JSON: {shorten_json(body[:100].decode(errors='replace'))}")
     if not isinstance(value, dict):
-        return Nothing(f"no object: {shorten_json(value)}")
+        return NoUsableAnswer(f"no object: {shorten_json(value)}")
     places = list(_places(value, call_id))
     faults: list[ProtocolError] = []
     for place in places:
         try:
-            if (found := word_in(place.value, wanted, known, certain)) is not None:
+            if (found := find_message(place.value, wanted, known, certain)) is not None:
                 return Repaired(found.message, [*place.broken, *found.broken])
         except ProtocolError as error:
             faults.append(error)
@@ -84,10 +86,10 @@ def find(body: bytes, call_id: int, wanted: type[Word], known: Mapping[str, Any]
     statuses = [str(place.value["status"]).upper() for place in places if isinstance(place.value.get("status"), str)]
     said = [broken_rule("001-L0044", f"only {shorten_json(value)}", f"a {m.message_type(wanted)} in result")]
     if any(status in _LATER for status in statuses):
-        return Later(said)
+        return Deferred(said)
     if any(status in _WELL for status in statuses):
         return Acknowledged(said)
-    return Nothing(shorten_json(value))
+    return NoUsableAnswer(shorten_json(value))
 
 
 def is_refusal(status: int, body: bytes) -> bool:
@@ -104,23 +106,25 @@ def is_refusal(status: int, body: bytes) -> bool:
     return value.get("error") is not None or any(str(one).lower() in _NOT_UNDERSTOOD for one in said)
 
 
-def word_in(value: Json, wanted: type[Word], known: Mapping[str, Any], certain: Mapping[str, str]) -> Repaired | None:
+def find_message(
+    value: Json, wanted: type[PlayerAnswer], known: Mapping[str, Any], certain: Mapping[str, str]
+) -> Repaired | None:
     """The wanted word, if it is in this object. Raises ProtocolError if it cannot be repaired."""
     if wanted is m.GameJoinAck:
         return _join_in(value, known, certain)
     field, *others = _CHOICES[wanted]
     if field in value:
-        return repaired(value, wanted, known, certain)
+        return repair(value, wanted, known, certain)
     other = next((name for name in others if name in value), None)
     if other is None:
         return None
     instead = {field: f"{other}: got {shorten_json(value[other])}"}
-    return repaired(value, wanted, {**known, field: value[other]}, certain, instead)
+    return repair(value, wanted, {**known, field: value[other]}, certain, instead)
 
 
 def _join_in(value: Json, known: Mapping[str, Any], certain: Mapping[str, str]) -> Repaired | None:
     if value.get("accept") is not None:
-        return repaired(value, m.GameJoinAck, known, certain)
+        return repair(value, m.GameJoinAck, known, certain)
     says, status = value.get("message_type") == "GAME_JOIN_ACK", value.get("status")
     word = str(status).upper()
     if word in _DECLINED:
@@ -130,7 +134,7 @@ def _join_in(value: Json, known: Mapping[str, Any], certain: Mapping[str, str]) 
     else:
         return None
     instead = {} if status is None else {"accept": f"status: got {shorten_json(status)}"}
-    return repaired(value, m.GameJoinAck, {**known, "accept": accepts}, certain, instead)
+    return repair(value, m.GameJoinAck, {**known, "accept": accepts}, certain, instead)
 
 
 def _places(body: Json, call_id: int) -> Iterator[_Place]:
@@ -139,13 +143,13 @@ def _places(body: Json, call_id: int) -> Iterator[_Place]:
     if isinstance(result, dict):
         around = list(_around(body, call_id))
         yield _Place(result, around)
-        for where, inner in wrapped(result):
+        for where, inner in unwrapped_messages(result):
             yield _Place(inner, [*around, _elsewhere(f"the message in result.{where}")])
     elif isinstance(body.get("params"), dict) and "method" in body:
-        for where, inner in [("params", body["params"]), *wrapped(body["params"])]:
+        for where, inner in [("params", body["params"]), *unwrapped_messages(body["params"])]:
             yield _Place(inner, [_elsewhere(f"a request with the message in {where}")])
     else:
-        for where, inner in [("", body), *wrapped(body)]:
+        for where, inner in [("", body), *unwrapped_messages(body)]:
             in_there = f"the message in {where}" if where else "the message with no JSON-RPC around it"
             yield _Place(inner, [_elsewhere(in_there)])
 

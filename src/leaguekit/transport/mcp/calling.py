@@ -26,7 +26,7 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import BY_NAME, Method
 from leaguekit.protocol.rpc import NULL, RpcError, RpcRefusal, failure, success
 from leaguekit.transport.base import Headers, HttpAnswer, TimedOut
-from leaguekit.transport.mcp.client import MAX_SERVERS, HeaderCaller, McpClient, ToolGave
+from leaguekit.transport.mcp.client import MAX_SERVERS, HeaderCaller, McpClient, ToolResult
 from leaguekit.transport.mcp.surface import Json
 
 DOUBT_SECONDS = 30.0
@@ -125,7 +125,9 @@ class McpCaller:
             return HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, detail, None)))
         return HttpAnswer(200, success(call.id, _encode(self._completed(call, gave.value))))
 
-    async def _given(self, url: str, call: _Call, tools: Mapping[str, Any], seconds: float, max_bytes: int) -> ToolGave:
+    async def _given(
+        self, url: str, call: _Call, tools: Mapping[str, Any], seconds: float, max_bytes: int
+    ) -> ToolResult:
         names = [name for name in call.method.names if name.islower()]
         tool = next((name for name in names if name in tools), None)
         if tool is not None:
@@ -133,7 +135,7 @@ class McpCaller:
         if call.method.answer in (m.ChooseParityResponse, m.GameMoveResponse):
             detail = f"There is no tool {names[0]} here; there are {', '.join(tools) or 'none'}."
             raise RpcRefusal(RpcError(_METHOD_NOT_FOUND, detail[:500], None))
-        return ToolGave({}, is_error=False)
+        return ToolResult({}, is_error=False)
 
     def _completed(self, call: _Call, value: Any) -> Json:
         """An answer with all that is known of it."""

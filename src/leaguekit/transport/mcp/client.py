@@ -43,7 +43,7 @@ class HeaderCaller(Caller, Protocol):
     ) -> HttpAnswer: ...
 
 
-class ToolGave(NamedTuple):
+class ToolResult(NamedTuple):
     """What a tool gave: an object, some other value, or text; or, if it failed, why."""
 
     value: Any
@@ -73,7 +73,9 @@ class McpClient:
         """The tools of a server, with the schemas of what they take. Raises as ``call`` does."""
         return (await self._meet(url, _Until(seconds))).tools
 
-    async def call(self, url: str, tool: str, arguments: Json, seconds: float, max_bytes: int = 1_048_576) -> ToolGave:
+    async def call(
+        self, url: str, tool: str, arguments: Json, seconds: float, max_bytes: int = 1_048_576
+    ) -> ToolResult:
         """Call a tool, within so many seconds in all.
 
         Raises CallFailed (no answer), CallerLate (our own fault), RpcRefusal (the server refused), ProtocolError (what
@@ -222,7 +224,7 @@ def _taken(arguments: Json, schema: Json) -> Json:
     return arguments
 
 
-def _given(result: Json) -> ToolGave:
+def _given(result: Json) -> ToolResult:
     content = result.get("content")
     texts = [
         part["text"]
@@ -230,14 +232,14 @@ def _given(result: Json) -> ToolGave:
         if isinstance(part, dict) and isinstance(part.get("text"), str)
     ]
     if result.get("isError"):
-        return ToolGave(" ".join(texts)[:500], is_error=True)
+        return ToolResult(" ".join(texts)[:500], is_error=True)
     value = result.get("structuredContent")
     if value is None:
         value = _read("".join(texts))
     # So the SDKs wrap what is no object.
     if isinstance(value, dict) and value.keys() == {"result"}:
         value = value["result"]
-    return ToolGave(value, is_error=False)
+    return ToolResult(value, is_error=False)
 
 
 def _read(text: str) -> Any:

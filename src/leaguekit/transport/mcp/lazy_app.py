@@ -22,12 +22,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leaguekit.protocol.decode_errors import DECODE_ERRORS
 from leaguekit.protocol.errors import rpc_number
 from leaguekit.protocol.rpc import NULL, RpcError, failure
-from leaguekit.transport.base import TOO_OFTEN, Peer
+from leaguekit.transport.base import TOO_MANY_REQUESTS, Peer
 from leaguekit.transport.mcp.surface import Surface
 
 log = logging.getLogger(__name__)
 
-MISSING = "This server does not speak MCP, only league.v2 by JSON-RPC: it runs without pip install 'leaguekit[mcp]'."
+SDK_MISSING = (
+    "This server does not speak MCP, only league.v2 by JSON-RPC: it runs without pip install 'leaguekit[mcp]'."
+)
 # How long all hear of a failure until it is tried again.
 RETRY_SECONDS = 5.0
 _METHOD_NOT_FOUND = -32601
@@ -38,7 +40,7 @@ _ONLY_POST = 405
 Admit = Callable[[Peer, bytes], float]
 
 
-class Missing(Exception):
+class SdkMissing(Exception):
     """The SDK is not installed, or is another than we know."""
 
 
@@ -101,7 +103,7 @@ class LazyMcpApp:
             return
         try:
             app = (await self._open()).app
-        except Missing as missing:
+        except SdkMissing as missing:
             await _refusal(missing, first["body"])(scope, replayed, send)
             return
         await app(scope, replayed, send)
@@ -151,14 +153,14 @@ def lazy_mcp_app(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit
             sdk: Any = importlib.import_module("leaguekit.transport.mcp.sdk")
         except ImportError as error:
             log.warning("MCP is not served: %s", error)
-            raise Missing(MISSING) from error
+            raise SdkMissing(SDK_MISSING) from error
         running: Running = sdk.served(surface(), max_bytes)
         return running
 
     return LazyMcpApp(load, admit=admit, only_post=True)
 
 
-def _refusal(missing: Missing, body: bytes) -> Response:
+def _refusal(missing: SdkMissing, body: bytes) -> Response:
     try:
         call_id = bytes(msgspec.json.decode(body, type=_WithId).id)
     except DECODE_ERRORS:
@@ -169,4 +171,4 @@ def _refusal(missing: Missing, body: bytes) -> Response:
 
 def _too_often(seconds: float) -> Response:
     body = failure(NULL, RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
-    return Response(body, TOO_OFTEN, {"retry-after": str(math.ceil(seconds))}, "application/json")
+    return Response(body, TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(seconds))}, "application/json")

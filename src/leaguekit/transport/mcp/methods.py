@@ -11,8 +11,8 @@ from leaguekit.protocol.messages import Message, message_type
 from leaguekit.protocol.methods import METHODS, Method
 from leaguekit.protocol.rpc import RpcRefusal, RpcRequest, read_answer, request
 from leaguekit.protocol.schemas import message_schemas
-from leaguekit.transport.base import Handler, TooOften
-from leaguekit.transport.mcp.surface import Json, Refused, Tool, Visit
+from leaguekit.transport.base import Handler, TooManyRequests
+from leaguekit.transport.mcp.surface import Json, Tool, ToolContext, ToolRefused
 from leaguekit.transport.mcp.typed import slim
 
 _encode = msgspec.json.Encoder().encode
@@ -28,15 +28,15 @@ def method_tools(role: AgentRole, handler: Handler) -> list[Tool]:
 
 
 def _tool(method: Method, handler: Handler) -> Tool:
-    async def call(arguments: Json, visit: Visit) -> Json:
+    async def call(arguments: Json, visit: ToolContext) -> Json:
         try:
             asked = RpcRequest(request(method.name, _encode(arguments), _CALL_ID))
             body = await handler(asked, visit.peer)
             answer: Json = msgspec.json.decode(read_answer(body or b"", _CALL_ID))
-        except TooOften as refused:
-            raise Refused(str(refused)) from None
+        except TooManyRequests as refused:
+            raise ToolRefused(str(refused)) from None
         except RpcRefusal as refusal:
-            raise Refused(_encode(refusal.error._asdict()).decode()) from None
+            raise ToolRefused(_encode(refusal.error._asdict()).decode()) from None
         return answer
 
     taken, given = message_type(method.request), message_type(method.answer)
@@ -47,8 +47,8 @@ def _tool(method: Method, handler: Handler) -> Tool:
         input=_schema(method.request),
         output=_schema(method.answer),
         call=call,
-        only_reads=method.name in _ONLY_READ,
-        repeatable=method.name in _ONLY_READ or method.name.startswith(_REPEATABLE),
+        is_read_only=method.name in _ONLY_READ,
+        is_idempotent=method.name in _ONLY_READ or method.name.startswith(_REPEATABLE),
     )
 
 

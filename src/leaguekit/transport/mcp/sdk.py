@@ -23,14 +23,23 @@ from mcp.shared.exceptions import MCPError
 from leaguekit import __version__
 from leaguekit.transport.base import Peer
 from leaguekit.transport.mcp.lazy_app import Served
-from leaguekit.transport.mcp.surface import Changes, Json, Refused, Resource, Surface, Tool, Unknown, Visit
+from leaguekit.transport.mcp.surface import (
+    ChangeNotifier,
+    Json,
+    Resource,
+    Surface,
+    Tool,
+    ToolContext,
+    ToolRefused,
+    UnknownResource,
+)
 from leaguekit.transport.server.connection import connection_of
 from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.origin_headers import address_block
 
 # A stream needs no place among the connections of its server.
 MAX_STREAMS = 200
-MAX_STREAMS_A_PEER = 50
+MAX_STREAMS_PER_PEER = 50
 # Word of a change says only that there is something new to read.
 MAX_WAITING = 100
 _JSON = "application/json"
@@ -63,10 +72,10 @@ def _server(surface: Surface, streams: _Streams | None) -> Server[Any]:
         tool = tools.get(params.name)
         if tool is None:
             raise _unknown("tool", params.name, tools)
-        visit = Visit(_peer(context), context.session.report_progress, _line(context))
+        visit = ToolContext(_peer(context), context.session.report_progress, _line(context))
         try:
             given = await tool.call(params.arguments or {}, visit)
-        except Refused as refused:
+        except ToolRefused as refused:
             return t.CallToolResult(content=[_text(str(refused))], is_error=True)
         if isinstance(given, str):
             return t.CallToolResult(content=[_text(given)])
@@ -107,7 +116,7 @@ def _resources(surface: Surface) -> dict[str, Any]:
             if (names := resource.fits(uri)) is not None:
                 try:
                     text = _encoded(await resource.read(names))
-                except Unknown as unknown:
+                except UnknownResource as unknown:
                     raise MCPError(t.INVALID_PARAMS, str(unknown), {"uri": uri}) from None
                 return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
         raise _unknown("resource", uri, [resource.uri for resource in surface.resources], {"uri": uri})
@@ -147,7 +156,7 @@ def _prompts(surface: Surface) -> dict[str, Any]:
 class _Streams:
     """Streams of word of what changes, so many in all and of each peer."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeNotifier) -> None:
         self._handler = ListenHandler(_Bus(changes), max_subscriptions=MAX_STREAMS, max_buffered_events=MAX_WAITING)
         self._held: Counter[str] = Counter()
 
@@ -155,8 +164,8 @@ class _Streams:
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
         host = address_block(_peer(context).host)
-        if self._held[host] >= MAX_STREAMS_A_PEER:
-            raise MCPError(t.INTERNAL_ERROR, f"At most {MAX_STREAMS_A_PEER} streams are open to one address.")
+        if self._held[host] >= MAX_STREAMS_PER_PEER:
+            raise MCPError(t.INTERNAL_ERROR, f"At most {MAX_STREAMS_PER_PEER} streams are open to one address.")
         self._held[host] += 1
         if (line := _line(context)) is not None:
             line.release()
@@ -175,7 +184,7 @@ class _Streams:
 class _Bus:
     """Word of changes as the SDK takes it."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeNotifier) -> None:
         self._changes = changes
 
     async def publish(self, event: ServerEvent) -> None:
@@ -210,9 +219,9 @@ def _shown_tool(tool: Tool) -> t.Tool:
         output_schema=tool.output,
         annotations=t.ToolAnnotations(
             title=tool.title,
-            read_only_hint=tool.only_reads,
+            read_only_hint=tool.is_read_only,
             destructive_hint=False,
-            idempotent_hint=tool.only_reads or tool.repeatable,
+            idempotent_hint=tool.is_read_only or tool.is_idempotent,
             open_world_hint=False,
         ),
     )

@@ -22,18 +22,18 @@ from leaguekit.transport.server.connection_slots import ConnectionControl
 Json = dict[str, Any]
 
 
-class Refused(Exception):
+class ToolRefused(Exception):
     """The tool does not do what it was asked; the text says why, and is read by the model that asked."""
 
 
-class Unknown(Exception):
+class UnknownResource(Exception):
     """There is nothing to read under that URI."""
 
 
 async def _untold(_done: float, _of: float | None, _text: str | None) -> None: ...
 
 
-class Visit(NamedTuple):
+class ToolContext(NamedTuple):
     """One call of a tool. ``progress`` (done, of how much, in words) reaches clients that asked for it.
 
     ``line`` is its connection, if it came by one.
@@ -53,12 +53,12 @@ class Tool:
     title: str
     description: str
     input: Json
-    call: Callable[[Json, Visit], Awaitable[Json | str]]
+    call: Callable[[Json, ToolContext], Awaitable[Json | str]]
     output: Json | None = None
     # Clients may call it without asking anybody.
-    only_reads: bool = False
+    is_read_only: bool = False
     # To call it twice does no more than to call it once.
-    repeatable: bool = False
+    is_idempotent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Prompt:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-class Changes:
+class ChangeNotifier:
     """Word of resources that have changed, to whoever listens."""
 
     def __init__(self) -> None:
@@ -129,4 +129,4 @@ class Surface:
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
     # Only a server whose resources change has it.
-    changes: Changes | None = None
+    changes: ChangeNotifier | None = None

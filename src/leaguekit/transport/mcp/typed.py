@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from leaguekit.transport.mcp.surface import Json, Refused, Tool, Visit
+from leaguekit.transport.mcp.surface import Json, Tool, ToolContext, ToolRefused
 
 TakesT = TypeVar("TakesT", bound=msgspec.Struct)
 # That of a timestamp says in 800 characters what its example says in twenty.
 _LONG_PATTERN = 200
 
 
-class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+class NoArguments(msgspec.Struct, forbid_unknown_fields=True):
     """No arguments."""
 
 
@@ -23,18 +23,18 @@ def typed_tool(
     description: str,
     takes: type[TakesT],
     gives: type[msgspec.Struct],
-    call: Callable[[TakesT, Visit], Awaitable[msgspec.Struct]],
+    call: Callable[[TakesT, ToolContext], Awaitable[msgspec.Struct]],
     *,
-    only_reads: bool = False,
-    repeatable: bool = False,
+    is_read_only: bool = False,
+    is_idempotent: bool = False,
 ) -> Tool:
     """A tool whose ``call`` gets a Struct and gives one."""
 
-    async def called(arguments: Json, visit: Visit) -> Json:
+    async def called(arguments: Json, visit: ToolContext) -> Json:
         try:
             taken = msgspec.convert(arguments, takes)
         except msgspec.ValidationError as error:
-            raise Refused(f"The arguments of {name} are wrong: {error}.") from None
+            raise ToolRefused(f"The arguments of {name} are wrong: {error}.") from None
         given: Json = msgspec.to_builtins(await call(taken, visit))
         return given
 
@@ -45,8 +45,8 @@ def typed_tool(
         input=object_schema(takes),
         output=object_schema(gives),
         call=called,
-        only_reads=only_reads,
-        repeatable=repeatable,
+        is_read_only=is_read_only,
+        is_idempotent=is_idempotent,
     )
 
 

@@ -25,12 +25,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from leaguekit.protocol.rpc import RpcRequest
-from leaguekit.transport.addresses import is_in, is_loopback
-from leaguekit.transport.base import NoAnswer, Peer, TooOften
-from leaguekit.transport.descriptors import SERVERS_SHARE, is_scarce
+from leaguekit.transport.addresses import is_in_networks, is_loopback
+from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
+from leaguekit.transport.descriptors import MAX_SERVER_SHARE, is_scarce
 from leaguekit.transport.server import responses as answers
 from leaguekit.transport.server.connection_slots import ConnectionControl
-from leaguekit.transport.server.endpoint import Endpoint, Work, begin, written
+from leaguekit.transport.server.endpoint import Endpoint, Work, encode_response, start_handler
 from leaguekit.transport.server.mcp_detection import is_mcp
 from leaguekit.transport.server.origin_headers import UNKNOWN_HOST, address_block, peer_address, read_origin_headers
 from leaguekit.transport.server.pending_requests import (
@@ -47,7 +47,7 @@ from leaguekit.transport.server.request_heads import Head, plain_head
 log = logging.getLogger(__name__)
 
 # Under this name an ASGI application finds its connection among its scope's extensions: that of this name has it.
-LINE = "leaguekit.line"
+CONNECTION_EXTENSION = "leaguekit.line"
 
 # Data goes to the parser in pieces, so that a limit is noticed at most two pieces late.
 _PIECE = 4_096
@@ -141,9 +141,9 @@ class HttpConnection(HttpToolsProtocol):
         host = self.client[0] if self.client else ""
         name, port = self.server or ("", 0)
         self._peer = Peer(peer_address(host), "", (name, port or 0))
-        self._is_proxy = is_in(host, self._endpoint.proxies)
+        self._is_proxy = is_in_networks(host, self._endpoint.proxies)
         address = address_block(host)
-        scarce = is_scarce(transport, SERVERS_SHARE)
+        scarce = is_scarce(transport, MAX_SERVER_SHARE)
         if not self._endpoint.slots.acquire(self, address, scarce=scarce):
             self.close_for_other(at_once=scarce)
             return
@@ -166,7 +166,7 @@ class HttpConnection(HttpToolsProtocol):
         if isinstance(turn, AsgiRequest):
             # The body of its request does not come.
             _disconnect(turn.cycle)
-        self.transport.write(answers.TOO_MANY)
+        self.transport.write(answers.TOO_MANY_CONNECTIONS)
         self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -308,7 +308,7 @@ class HttpConnection(HttpToolsProtocol):
                 and not request.is_batch
                 and (endpoint.mcp is None or not is_mcp(request, has_mcp_header=False))
             ):
-                came = begin(endpoint.place, request, head.peer)
+                came = start_handler(endpoint.place, request, head.peer)
                 if isinstance(came, bytes):
                     self._wait_for_peer(self._limits.idle_seconds)
                     self.transport.write(came)
@@ -513,7 +513,7 @@ class HttpConnection(HttpToolsProtocol):
         slots = self._endpoint.slots
         slots.free(self, self._address)
         self._address = address if slots.acquire(self, address) else None
-        return answers.TOO_MANY if self._address is None else None
+        return answers.TOO_MANY_CONNECTIONS if self._address is None else None
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -672,16 +672,18 @@ class HttpConnection(HttpToolsProtocol):
         if self._address is not None and not self._endpoint.slots.can_make_page(self._address):
             self._refuse_waiting(other.cycle)
             return
-        other.cycle.scope["extensions"] = {LINE: {LINE: self}}
-        begin = partial(super()._start_asgi_task, other.cycle, other.app)
+        other.cycle.scope["extensions"] = {CONNECTION_EXTENSION: {CONNECTION_EXTENSION: self}}
+        start_handler = partial(super()._start_asgi_task, other.cycle, other.app)
         if queue_for is not None:
-            self._queue(queue_for, begin, other.cycle)
+            self._queue(queue_for, start_handler, other.cycle)
             return
         self._answering = True
         self._is_busy()
-        begin()
+        start_handler()
 
-    def _queue(self, address: str, begin: Callable[[], None], cycle: RequestResponseCycle | None = None) -> None:
+    def _queue(
+        self, address: str, start_handler: Callable[[], None], cycle: RequestResponseCycle | None = None
+    ) -> None:
         """Begin to answer a request when it is the turn of its address, if one more may wait."""
         queue = self._endpoint.queue
         if not queue.has_room(address):
@@ -690,7 +692,7 @@ class HttpConnection(HttpToolsProtocol):
         self._answering = True
         self._is_busy()
         self._queued_for = address
-        queue.add(address, self, begin, partial(self._refuse_waiting, cycle))
+        queue.add(address, self, start_handler, partial(self._refuse_waiting, cycle))
 
     def _refuse_waiting(self, cycle: RequestResponseCycle | None = None) -> None:
         """Refuse a request that has not begun, because too many wait."""
@@ -700,7 +702,7 @@ class HttpConnection(HttpToolsProtocol):
             _disconnect(cycle)
         if not self.transport.is_closing():
             self._wait_for_peer(self._limits.linger_seconds)
-            self._send_and_close(answers.TOO_MANY)
+            self._send_and_close(answers.TOO_MANY_CONNECTIONS)
 
     def _answer_to(self, post: PostRequest, *, at_once: bool) -> bytes | None:
         """The answer; None if a task will give it."""
@@ -722,7 +724,7 @@ class HttpConnection(HttpToolsProtocol):
         if not at_once:
             self._finish(post, post.place.handler(request, post.peer))
             return None
-        came = begin(post.place, request, post.peer)
+        came = start_handler(post.place, request, post.peer)
         if isinstance(came, bytes):
             return came
         self._finish(post, came)
@@ -755,9 +757,9 @@ class HttpConnection(HttpToolsProtocol):
 
     async def _answer(self, post: PostRequest, work: Work) -> None:
         try:
-            answer = written(await work)
-        except TooOften as refused:
-            answer = answers.too_often(refused.body, refused.seconds)
+            answer = encode_response(await work)
+        except TooManyRequests as refused:
+            answer = answers.too_many_requests(refused.body, refused.seconds)
         except NoAnswer:
             self.transport.abort()
             return
@@ -778,7 +780,7 @@ class HttpConnection(HttpToolsProtocol):
     def _failed(self, post: PostRequest, error: BaseException) -> bytes:
         log.error("internal error while answering %s", post.peer.host, exc_info=error)
         # JSON-RPC says so in the body.
-        return answers.of_status(200 if post.place is self._endpoint.place else 500, answers.INTERNAL_ERROR)
+        return answers.with_status(200 if post.place is self._endpoint.place else 500, answers.INTERNAL_ERROR)
 
     def on_response_complete(self) -> None:
         self._answering = self._waits_for_news = False
@@ -800,7 +802,7 @@ class HttpConnection(HttpToolsProtocol):
         if post.keep_alive and not self._stopping:
             self.transport.write(answer)
         else:
-            self.transport.write(answer.replace(b"\r\n", answers.LAST, 1))
+            self.transport.write(answer.replace(b"\r\n", answers.CONNECTION_CLOSE, 1))
             self._close()
         if self._held:
             self._count_held()
@@ -846,7 +848,7 @@ class HttpConnection(HttpToolsProtocol):
 
 def connection_of(scope: Scope) -> ConnectionControl | None:
     """The connection that an application's request came by."""
-    line: ConnectionControl | None = scope.get("extensions", {}).get(LINE, {}).get(LINE)
+    line: ConnectionControl | None = scope.get("extensions", {}).get(CONNECTION_EXTENSION, {}).get(CONNECTION_EXTENSION)
     return line
 
 

@@ -24,10 +24,10 @@ class Limits:
     linger_seconds: float = 1.0
     # Those of requests to /mcp that are being answered are not among them, nor those that wait for news.
     connections: int = 1_000
-    connections_an_address: int = 500
+    connections_per_address: int = 500
     # Of bodies that are arriving, or are large and being answered.
     body_bytes: int = 134_217_728
-    body_bytes_an_address: int = 67_108_864
+    body_bytes_per_address: int = 67_108_864
     # Requests to /mcp that are being answered at once. Beyond that number they keep their places as connections.
     requests: int = 2_000
 
@@ -38,7 +38,7 @@ class Limits:
 
 
 # The most connections of one agent that are kept for it.
-RESERVED_AN_AGENT = 20
+RESERVED_PER_AGENT = 20
 
 
 class SlotHolder(Protocol):
@@ -116,7 +116,7 @@ class ConnectionSlots:
         If that is too much for its address, or for all, those give way that have held some for longest.
         """
         self._count_bytes(guest, address, size)
-        while self._bytes_of[address] > self._limits.body_bytes_an_address and self._give_way(address):
+        while self._bytes_of[address] > self._limits.body_bytes_per_address and self._give_way(address):
             pass
         while self._bytes > self._limits.body_bytes and self._give_way(None):
             pass
@@ -175,7 +175,7 @@ class ConnectionSlots:
     def can_make_page(self, address: str) -> bool:
         """Whether another page may be made."""
         limits, pages = self._limits, self._pages.values()
-        most = limits.connections_an_address - limits.connections_an_address // 5
+        most = limits.connections_per_address - limits.connections_per_address // 5
         if len(pages) >= limits.connections - limits.reserved:
             return False
         return len(pages) < most or sum(one == address for one in pages) < most
@@ -203,7 +203,7 @@ class ConnectionSlots:
                 # It is not refused: there are at most as many too many as there are requests.
                 if (
                     self._count >= self._limits.connections
-                    or self._held[address] >= self._limits.connections_an_address
+                    or self._held[address] >= self._limits.connections_per_address
                 ):
                     self._free_slot(address)
                 self._count += 1
@@ -212,14 +212,14 @@ class ConnectionSlots:
 
     def set_known(self, guest: SlotHolder, name: str) -> None:
         """Keep a connection of a known agent before those of others."""
-        has_room = len(self._known) < self._limits.reserved and self._known_of[name] < RESERVED_AN_AGENT
+        has_room = len(self._known) < self._limits.reserved and self._known_of[name] < RESERVED_PER_AGENT
         if has_room and guest not in self._known:
             self._known[guest] = name
             self._known_of[name] += 1
 
     def _free_slot(self, address: str) -> bool:
         """Whether there is a place, perhaps because a connection gives way."""
-        if self._held[address] >= self._limits.connections_an_address:
+        if self._held[address] >= self._limits.connections_per_address:
             gives_way = self._longest_resting(address)
         elif self._count >= self._limits.connections:
             gives_way = self._longest_resting()

@@ -18,8 +18,8 @@ from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.eager import remainder_of
 from leaguekit.transport.server import responses as answers
 from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
-from leaguekit.transport.server.origin_headers import Names
-from leaguekit.transport.server.pending_requests import Admits, PostRequest, PostRoute, TooLarge, path_and_query
+from leaguekit.transport.server.origin_headers import HostNames
+from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostRequest, PostRoute, TooLarge, path_and_query
 from leaguekit.transport.server.request_queue import RequestQueue, SharedTurns
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class PostRoutes(NamedTuple):
     handler: Callable[[str, RpcRequest, Peer], Coroutine[Any, Any, HttpAnswer]]
     max_bytes: int
     too_large: TooLarge
-    admits: Admits | None = None
+    admits: AdmitLargeBody | None = None
 
     def place(self, url: bytes) -> PostRoute | None:
         """The place that a URL means, if it means one."""
@@ -56,7 +56,7 @@ class Endpoint:
     # What /mcp is.
     place: PostRoute
     limits: Limits
-    names: Names
+    names: HostNames
     # Proxies that are believed where a request comes from.
     proxies: tuple[Network, ...]
     slots: ConnectionSlots
@@ -84,24 +84,24 @@ class Endpoint:
             )
 
 
-def begin(place: PostRoute, request: RpcRequest, peer: Peer) -> bytes | Work:
+def start_handler(place: PostRoute, request: RpcRequest, peer: Peer) -> bytes | Work:
     """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
     work = place.handler(request, peer)
     try:
         try:
             awaited = work.send(None)
         except StopIteration as end:
-            return written(end.value)
+            return encode_response(end.value)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
         return _raised(error)
     return remainder_of(work, awaited)
 
 
-def written(answer: bytes | HttpAnswer | None) -> bytes:
+def encode_response(answer: bytes | HttpAnswer | None) -> bytes:
     """An answer as it goes out."""
     if isinstance(answer, bytes):
         return answers.OK % (len(answer), answer)
-    return answers.NOTHING if answer is None else answers.of_status(answer.status, answer.body)
+    return answers.NO_CONTENT if answer is None else answers.with_status(answer.status, answer.body)
 
 
 async def _raised(error: BaseException) -> NoReturn:

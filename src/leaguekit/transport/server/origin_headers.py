@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
-from leaguekit.transport.addresses import LOCALHOST, PORTS, is_literal, meant, read_url
+from leaguekit.transport.addresses import LOCALHOST, PORTS, effective_address, is_ip_address, read_url
 from leaguekit.transport.base import Unreachable
 from leaguekit.transport.server import responses as answers
 
@@ -23,7 +23,7 @@ PAGE_POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 # With every answer of an application: a browser must not take one kind of content for another.
-HEADERS = [
+SECURITY_HEADERS = [
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
     ("content-security-policy", PAGE_POLICY),
@@ -72,7 +72,7 @@ def read_origin_headers(headers: Sequence[tuple[bytes, bytes]]) -> OriginHeaders
     return OriginHeaders(host, origin, forwarded, is_ambiguous, is_mcp, is_cross_site and not is_visit)
 
 
-class Names:
+class HostNames:
     """The names under which a server is known, beside every address: an address cannot be made to lead elsewhere.
 
     ``endpoint`` is the URL at which others reach it.
@@ -111,9 +111,9 @@ class Names:
     def _is_ours(self, authority: bytes) -> bool:
         text = authority.decode("latin-1").lower()
         if found := _BRACKETED.fullmatch(text):
-            return is_literal(found[1])
+            return is_ip_address(found[1])
         host, _, port = text.partition(":")
-        return (port.isdecimal() or not port) and (is_literal(host) or host.rstrip(".") in self._names)
+        return (port.isdecimal() or not port) and (is_ip_address(host) or host.rstrip(".") in self._names)
 
 
 def _misdirected(authority: bytes) -> bytes:
@@ -140,7 +140,7 @@ def peer_address(text: str) -> str:
     A zone is left out: in a header it may be any text.
     """
     try:
-        return str(meant(ip_address(_without_port(text).partition("%")[0])))
+        return str(effective_address(ip_address(_without_port(text).partition("%")[0])))
     except ValueError:
         return ""
 
@@ -156,7 +156,7 @@ def _without_port(text: str) -> str:
 def address_block(host: str) -> str:
     """What counts as one address: of IPv6, whoever has one has 2**64 of them."""
     try:
-        address = meant(ip_address(host))
+        address = effective_address(ip_address(host))
     except ValueError:
         return host
     if isinstance(address, IPv6Address):

@@ -18,7 +18,7 @@ TooLarge = bytes | Callable[[], bytes]
 # So many bytes are read of any body; more only of one whose beginning the server admits.
 FREE_BYTES = 10_240
 # The first FREE_BYTES of a body and its sender → whether the rest of it is read.
-Admits = Callable[[bytes, Peer], bool]
+AdmitLargeBody = Callable[[bytes, Peer], bool]
 
 
 class PostRoute(NamedTuple):
@@ -28,7 +28,7 @@ class PostRoute(NamedTuple):
     max_bytes: int
     # The body of the answer to a larger one, or what makes it when it is sent.
     too_large: TooLarge
-    admits: Admits | None = None
+    admits: AdmitLargeBody | None = None
 
     @property
     def free_bytes(self) -> int:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 TURNS_BETWEEN = 64
 # Requests that wait, in all and of one address.
 MAX_WAITING = 400
-MAX_WAITING_AN_ADDRESS = 100
+MAX_WAITING_PER_ADDRESS = 100
 # The time in each turn of the loop for all connections that have sent more than one request.
-SECONDS_A_TURN = 0.0005
+SECONDS_PER_TURN = 0.0005
 
 
 class _Request(NamedTuple):
@@ -39,7 +39,7 @@ class RequestQueue:
     def has_room(self, address: str) -> bool:
         """Whether one more may wait, perhaps because one of another address gives way."""
         waiting = len(self._waiting.get(address, ()))
-        if waiting >= MAX_WAITING_AN_ADDRESS:
+        if waiting >= MAX_WAITING_PER_ADDRESS:
             return False
         # Afterwards the other address must not have fewer than this one.
         return self._count < MAX_WAITING or len(self._waiting[self._busiest()]) > waiting + 1
@@ -115,7 +115,7 @@ class SharedTurns:
         self._count += 1
 
     def _run(self) -> None:
-        until = perf_counter() + SECONDS_A_TURN
+        until = perf_counter() + SECONDS_PER_TURN
         try:
             # What is added meanwhile waits for the next turn.
             for _ in range(self._count):

@@ -9,10 +9,10 @@ from leaguekit.protocol.rpc import NULL, RpcError, failure
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
 _ANY = b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
-NOTHING = b"HTTP/1.1 204 No Content\r\n\r\n"
+NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Put in place of the status line's end, it makes an answer the last one.
-LAST = b"\r\nconnection: close\r\n"
+CONNECTION_CLOSE = b"\r\nconnection: close\r\n"
 INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
 
 _TOO_OFTEN = (
@@ -21,11 +21,11 @@ _TOO_OFTEN = (
 )
 
 
-def of_status(status: int, body: bytes) -> bytes:
+def with_status(status: int, body: bytes) -> bytes:
     return _ANY % (status, HTTPStatus(status).phrase.encode(), len(body), body)
 
 
-def too_often(body: bytes, seconds: float) -> bytes:
+def too_many_requests(body: bytes, seconds: float) -> bytes:
     """Not a refusal of the connection: the next request on it may be in order."""
     return _TOO_OFTEN % (math.ceil(seconds), len(body), body)
 
@@ -38,7 +38,7 @@ def refusal(status: bytes, body: bytes, more: bytes = b"") -> bytes:
 BAD_REQUEST = refusal(b"400 Bad Request", b'{"error":"This is not a valid HTTP/1.1 request."}')
 TOO_SLOW = refusal(b"408 Request Timeout", b'{"error":"The request did not arrive in time."}')
 HEAD_TOO_LARGE = refusal(b"431 Request Header Fields Too Large", b'{"error":"The headers are too large."}')
-TOO_MANY = refusal(
+TOO_MANY_CONNECTIONS = refusal(
     b"429 Too Many Requests",
     b'{"error":"Too many connections. Use fewer, and use them again."}',
     b"retry-after: 1\r\n",

@@ -20,13 +20,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn._types import ASGI3Application
 from uvicorn.server import ServerState
 
-from leaguekit.transport.addresses import LOOPBACK, Network, is_passed_on
+from leaguekit.transport.addresses import LOOPBACK, Network, is_behind_proxy
 from leaguekit.transport.descriptors import backlog
 from leaguekit.transport.server.connection import HttpConnection
 from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
 from leaguekit.transport.server.endpoint import Endpoint, Identify, PostRoutes
-from leaguekit.transport.server.origin_headers import HEADERS, Names
-from leaguekit.transport.server.pending_requests import Admits, PostHandler, PostRoute, TooLarge
+from leaguekit.transport.server.origin_headers import SECURITY_HEADERS, HostNames
+from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostHandler, PostRoute, TooLarge
 
 __all__ = ["CannotListen", "Limits", "Server", "listen"]
 
@@ -112,7 +112,7 @@ class Server:
         sockets: Sequence[socket.socket],
         max_bytes: int,
         too_large: TooLarge,
-        admits: Admits | None = None,
+        admits: AdmitLargeBody | None = None,
         app: ASGIApp | None = None,
         mcp: McpApp | None = None,
         routes: PostRoutes | None = None,
@@ -130,8 +130,8 @@ class Server:
         place = PostRoute(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
-        own = LOOPBACK if is_passed_on(endpoint, self._addresses) else ()
-        known = Names(names, endpoint)
+        own = LOOPBACK if is_behind_proxy(endpoint, self._addresses) else ()
+        known = HostNames(names, endpoint)
         self._endpoint = Endpoint(
             place, limits, known, (*own, *proxies), ConnectionSlots(limits), mcp_app, routes, identify
         )
@@ -147,7 +147,7 @@ class Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            headers=HEADERS,
+            headers=SECURITY_HEADERS,
             workers=1,
         )
         self._config.load()
