@@ -303,7 +303,7 @@ class Hall:
         self.running = asyncio.create_task(self.manager.run())
 
     async def crash(self) -> None:
-        """End the manager without a word; what is not committed is lost, and nobody listens at its address."""
+        """Stop the manager as in a crash: what is not committed is lost, and its address is closed."""
         assert self.running is not None
         self.network.close(MANAGER_URL)
         self.running.cancel()

@@ -1,7 +1,7 @@
-"""A referee among scripted people: a manager and players that do as a test tells them, on a network in memory.
+"""A referee with a scripted manager and scripted players, on a network in memory.
 
-Times are those of the virtual loop, from 0. Everything that goes over the wire is recorded, twice: by arrival (the
-order in which the receivers got it), and as whole exchanges.
+Times are those of the virtual loop, from 0. Every message is recorded twice: in the order of arrival, and as a complete
+exchange.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ HERE = Peer("127.0.0.1", "", ("127.0.0.1", 8101))
 PING = b'{"jsonrpc":"2.0","method":"ping","id":1}'
 
 
-def limit_strangers(network: MemoryNetwork, url: str, handle: Handler, recognise: IdentifyBody, refuse: Refuse) -> None:
-    """Let nobody in at an address who is not known there."""
-    made = RateLimiter(identify_body=recognise)
+def refuse_unknown(network: MemoryNetwork, url: str, handle: Handler, identify: IdentifyBody, refuse: Refuse) -> None:
+    """Refuse all callers at an address that are not known there."""
+    made = RateLimiter(identify_body=identify)
     made._addresses = TokenBuckets(1e-9, 1e-9)
     limited_handler = made.limit(of_requests(handle), refuse, MAX_TRUSTED_BYTES)
 
@@ -63,7 +63,7 @@ async def test_no_429_of_a_referee_to_strangers_costs_a_player_at_their_address_
     player = scene.player("P01", PARITY, game_invitation=silent, choose_parity_call=silent)
     scene.player("P02", OTHER)
     referee = await scene.start()
-    limit_strangers(scene.network, REFEREE_URL, referee.handle, referee.caller, referee.refuse)
+    refuse_unknown(scene.network, REFEREE_URL, referee.handle, referee.caller, referee.refuse)
     assert (await scene.assign())["status"] == "ACCEPTED"
     assert await status_of_ping(scene.network, REFEREE_URL) == 429
     await asyncio.sleep(3)
@@ -82,10 +82,10 @@ async def test_a_league_is_played_while_strangers_at_everybodys_address_are_refu
         await hall.fill("random", "random", "random", referees=2)
         for player in hall.players:
             url = player.registrar.endpoint
-            limit_strangers(hall.network, url, player.handle, player.caller, player_refusal)
+            refuse_unknown(hall.network, url, player.handle, player.caller, player_refusal)
             assert await status_of_ping(hall.network, url) == 429
         for referee in hall.referees:
-            limit_strangers(hall.network, referee.registrar.endpoint, referee.handle, referee.caller, referee.refuse)
+            refuse_unknown(hall.network, referee.registrar.endpoint, referee.handle, referee.caller, referee.refuse)
         await hall.operate("start")
         await hall.end()
         assert technical_losses(hall) == 0
@@ -103,7 +103,7 @@ async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_
         assert gateway.caller(b'{"code":"AAAA-BBBB-CCCC-DDDD"}', HERE) is None
         relayed = RelayedPlayer(hall, "Bob")
         await relayed.start()
-        limit_strangers(hall.network, GATEWAY_URL, gateway.handle, gateway.caller, player_refusal)
+        refuse_unknown(hall.network, GATEWAY_URL, gateway.handle, gateway.caller, player_refusal)
         assert await status_of_ping(hall.network, GATEWAY_URL) == 429
         sitting = asyncio.create_task(play_in_seat(seat))
         await hall.operate("start")
@@ -113,11 +113,11 @@ async def test_seats_and_relays_are_played_while_strangers_at_their_address_are_
 
 
 def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_address() -> None:
-    def recognise(beginning: bytes, _peer: Peer) -> TokenOwner | None:
+    def identify(beginning: bytes, _peer: Peer) -> TokenOwner | None:
         return TokenOwner("player", "P01") if b"good" in beginning else None
 
-    made = RateLimiter(identify_body=recognise)
-    for buckets in (made._addresses, made._players, made._visitors, made._known_visitors):
+    made = RateLimiter(identify_body=identify)
+    for buckets in (made._addresses, made._players, made._mcp_addresses, made._mcp_agents):
         buckets._clock = lambda: 1.0
 
     async def answer(_request: RpcRequest, _peer: Peer) -> bytes:
@@ -136,26 +136,26 @@ def test_long_answers_are_charged_to_whoever_shows_a_token_and_not_to_its_addres
     for buckets in (made._addresses, made._players):
         buckets._clock = lambda: 11.0
     assert is_taken(b'{"auth_token":"good"}')
-    assert made._debtors == {}
+    assert made._over_limit == {}
 
 
 def test_a_visitor_by_mcp_that_shows_a_token_is_counted_by_itself() -> None:
     tokens = {"good": TokenOwner("player", "P01")}
     made = RateLimiter(tokens.get)
-    for buckets in (made._visitors, made._known_visitors):
+    for buckets in (made._mcp_addresses, made._mcp_agents):
         buckets._clock = lambda: 1.0
-    while not made.visits(HERE, b"{}"):
+    while not made.acquire_for_mcp(HERE, b"{}"):
         pass
     shown = json.dumps({"params": {"arguments": {"auth_token": "good"}}}).encode()
-    assert made.visits(HERE, shown) == 0
-    assert made.visits(HERE, shown.replace(b"good", b"bad")) > 0
-    assert made.visits(HERE, shown + b" " * 2_048_000) == 0
-    assert made.visits(HERE, shown) > 0
+    assert made.acquire_for_mcp(HERE, shown) == 0
+    assert made.acquire_for_mcp(HERE, shown.replace(b"good", b"bad")) > 0
+    assert made.acquire_for_mcp(HERE, shown + b" " * 2_048_000) == 0
+    assert made.acquire_for_mcp(HERE, shown) > 0
 
 
 def test_whoever_looks_at_pages_pays_for_long_ones_and_not_for_short_ones() -> None:
     made = RateLimiter()
-    made._spectators._clock = lambda: 1.0
+    made._pages._clock = lambda: 1.0
     sent = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -166,8 +166,8 @@ def test_whoever_looks_at_pages_pays_for_long_ones_and_not_for_short_ones() -> N
         await made.charging_send(HERE, send)({"type": "http.response.body", "body": b"x" * size})
 
     asyncio.run(main(60_000))
-    assert made._spectators._full_at == {}
+    assert made._pages._full_at == {}
     for _ in range(6):
         asyncio.run(main(65_536_000))
     assert len(sent) == 14
-    assert made.watches(HERE) > 0
+    assert made.acquire_for_page(HERE) > 0

@@ -1,4 +1,4 @@
-"""When a line of the log is in its file, and that none is lost for what it says."""
+"""When a line of the log is written, and that no line is lost because of its content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leaguekit.agents.logs import MAX_WAITING, WAITING_SECONDS, log_to
+from leaguekit.agents.logs import FLUSH_SECONDS, MAX_BUFFERED, log_to
 from tests.agents.leagues import in_virtual_time
 
 log = logging.getLogger("leaguekit.test")
@@ -34,10 +34,10 @@ async def test_lines_wait_a_second_for_others(tmp_path: Path) -> None:
         for turn in range(2):
             before = told(path)
             log.info("one of %d", turn)
-            await asyncio.sleep(WAITING_SECONDS / 2)
+            await asyncio.sleep(FLUSH_SECONDS / 2)
             log.info("another of %d", turn)
             assert told(path) == before
-            await asyncio.sleep(WAITING_SECONDS / 2 + 0.01)
+            await asyncio.sleep(FLUSH_SECONDS / 2 + 0.01)
             assert told(path) == [*before, f"one of {turn}", f"another of {turn}"]
 
 
@@ -50,7 +50,7 @@ async def test_a_warning_is_there_at_once_with_what_was_said_before_it(tmp_path:
         assert told(path) == ["before", "now"]
         log.info("after")
     assert told(path) == ["before", "now", "after"]
-    await asyncio.sleep(2 * WAITING_SECONDS)
+    await asyncio.sleep(2 * FLUSH_SECONDS)
     assert told(path) == ["before", "now", "after"]
 
 
@@ -58,9 +58,9 @@ async def test_a_warning_is_there_at_once_with_what_was_said_before_it(tmp_path:
 async def test_only_so_many_lines_wait(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with log_to(path, "P01"):
-        for number in range(MAX_WAITING + 1):
+        for number in range(MAX_BUFFERED + 1):
             log.info("%d", number)
-        assert len(told(path)) == MAX_WAITING
+        assert len(told(path)) == MAX_BUFFERED
 
 
 def test_where_no_loop_runs_lines_do_not_wait(path: Path) -> None:

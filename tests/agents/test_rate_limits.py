@@ -28,10 +28,16 @@ KNOWN["admin"] = TokenOwner("operator")
 LAB = Peer("192.168.1.23", "", ("0.0.0.0", 8000))
 
 
-def allowances() -> RateLimiter:
+def limiter() -> RateLimiter:
     """As the manager has them, in a moment that does not end."""
     made = RateLimiter(KNOWN.get)
-    for buckets in (made._strangers, made._players, made._referees, made._tries, made._tries_of_endpoints):
+    for buckets in (
+        made._addresses,
+        made._players,
+        made._referees,
+        made._registrations,
+        made._registrations_per_endpoint,
+    ):
         buckets._clock = lambda: 1.0
     return made
 
@@ -60,13 +66,13 @@ def taken(made: RateLimiter, body: bytes, peer: Peer = LAB, most: int = 50_000) 
 
 
 def test_a_class_at_one_address_may_ask_and_register_more_often_than_it_needs() -> None:
-    assert taken(allowances(), call("ping")) >= 200
-    assert taken(allowances(), call("register_player")) >= 50
-    assert taken(allowances(), call("LEAGUE_REGISTER_REQUEST")) == taken(allowances(), call("register_player"))
+    assert taken(limiter(), call("ping")) >= 200
+    assert taken(limiter(), call("register_player")) >= 50
+    assert taken(limiter(), call("LEAGUE_REGISTER_REQUEST")) == taken(limiter(), call("register_player"))
 
 
 def test_strangers_cannot_use_up_what_agents_at_their_address_may_ask_for() -> None:
-    made = allowances()
+    made = limiter()
     assert taken(made, call("league_query")) < 50_000
     assert taken(made, call("league_query", "wrong token"), most=1) == 0
     players = taken(made, call("league_query", "p"))
@@ -89,7 +95,7 @@ def registration(endpoint: str, role: str = "player") -> bytes:
 
 
 def test_a_flood_of_registrations_keeps_out_no_other_endpoint_at_its_address() -> None:
-    made, flood = allowances(), registration("http://127.0.0.1:31999/mcp")
+    made, flood = limiter(), registration("http://127.0.0.1:31999/mcp")
     assert taken(made, flood) == 2_000 // module.REGISTRATION_COST + 3
     assert taken(made, registration("http://127.0.0.1:31999/other?x=1"), most=1) == 0
     assert taken(made, registration("http://127.0.0.1:8101/mcp"), most=1) == 1
@@ -104,7 +110,7 @@ def test_a_flood_of_registrations_keeps_out_no_other_endpoint_at_its_address() -
 
 
 def test_addresses_and_the_ports_that_they_call_are_counted_apart_and_neighbours_together() -> None:
-    made = allowances()
+    made = limiter()
     assert taken(made, call("ping")) == 2_000
     assert taken(made, call("ping"), LAB._replace(host="192.168.1.24")) == 2_000
     assert taken(made, call("ping"), LAB._replace(server=("0.0.0.0", 8001))) == 2_000
@@ -122,7 +128,7 @@ def test_addresses_and_the_ports_that_they_call_are_counted_apart_and_neighbours
     ],
 )  # fmt: skip
 def test_whatever_is_sent_is_counted_and_a_batch_as_often_as_it_has_members(body: bytes, cost: int) -> None:
-    assert taken(allowances(), body) == 2_000 // cost
+    assert taken(limiter(), body) == 2_000 // cost
 
 
 @pytest.mark.parametrize("at_once", [False, True])
@@ -133,7 +139,7 @@ def test_a_long_answer_is_paid_for_by_its_length(at_once: bool) -> None:
                 await asyncio.sleep(0)
             return b"x" * 204_800
 
-        limited = allowances().limit(handle, player_refusal, 10_240)
+        limited = limiter().limit(handle, player_refusal, 10_240)
         for number in range(1_000):
             try:
                 await limited(RpcRequest(call("operator")), LAB)

@@ -1,4 +1,4 @@
-"""Registration, the same for players and referees: what is waited for, what is final, what is kept."""
+"""Registration of players and referees: which failures are retried, which are final, and what is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving an agent over real sockets: until its league is over or it is told to stop, what it logs, what it says."""
+"""Serving an agent over real sockets: until its league is over or it is stopped, its logs, and its progress texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world's clock as messages carry it: the text is remembered for a second, and the clock may be set back."""
+"""The timestamps of messages: the text is cached for a second, and the clock may be set back."""
 
 from __future__ import annotations
 

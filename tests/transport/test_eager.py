@@ -140,7 +140,7 @@ def test_a_handler_that_need_not_wait_needs_no_task_and_one_that_must_has_one(ru
             for body in (b"x", b"done", b"limit", b"x"):
                 await client.send(post(body))
                 assert (await client.answer())[2] == body
-            assert not running.server._endpoint.answering
+            assert not running.server._endpoint.answer_tasks
 
     run(main())
     assert [task is None for task in tasks] == [True, True, True, False, True]
@@ -173,7 +173,7 @@ def test_whatever_a_handler_raises_is_answered_the_same_before_it_waited_and_aft
             assert statuses == [429, 200, 200, 200]
             await client.send(post(b"nobody"))
             assert await client.ends()
-            assert not running.server._endpoint.answering
+            assert not running.server._endpoint.answer_tasks
 
     run(main())
     assert [record.message for record in caplog.records] == ["internal error while answering 127.0.0.1"] * 3

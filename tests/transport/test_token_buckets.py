@@ -1,4 +1,4 @@
-"""Requests a second."""
+"""Token buckets: the rate and the burst per name, and bounded memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Clock:
         return self.now
 
 
-def buckets(a_second: float = 10, at_once: float = 20, most: int = 100) -> tuple[TokenBuckets, Clock]:
+def buckets(per_second: float = 10, burst: float = 20, max_names: int = 100) -> tuple[TokenBuckets, Clock]:
     clock = Clock()
-    return TokenBuckets(a_second, at_once, most=most, clock=clock), clock
+    return TokenBuckets(per_second, burst, max_names=max_names, clock=clock), clock
 
 
-def test_so_many_pass_at_once_and_then_so_many_a_second() -> None:
+def test_a_burst_passes_and_then_the_rate_per_second() -> None:
     rates, clock = buckets()
     assert [rates.take("a") for _ in range(20)] == [0.0] * 20
     assert rates.take("a") == pytest.approx(0.1)
@@ -57,11 +57,11 @@ def test_a_refusal_costs_nothing_and_names_do_not_share() -> None:
 
 def test_what_is_owed_is_paid_before_anything_else_is_taken() -> None:
     rates, clock = buckets()
-    rates.owe("a", 120)
+    rates.charge("a", 120)
     assert rates.take("a") == pytest.approx(10.1)
     clock.now += 10.2
     assert rates.take("a") == 0.0
-    rates.owe("b", 5)
+    rates.charge("b", 5)
     assert [rates.take("b") == 0.0 for _ in range(16)] == [True] * 15 + [False]
 
 
@@ -74,7 +74,7 @@ def test_after_a_rest_there_is_as_much_as_at_first_and_no_more() -> None:
 
 
 def test_any_number_of_names_takes_bounded_memory_and_those_at_rest_are_forgotten_first() -> None:
-    rates, clock = buckets(most=100)
+    rates, clock = buckets(max_names=100)
     for number in range(99):
         rates.take(f"at rest {number}")
     clock.now += 10

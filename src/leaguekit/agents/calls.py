@@ -1,4 +1,4 @@
-"""Calls between agents: a message out, the answer's message back, by JSON-RPC over whatever network there is."""
+"""Calls between agents: send a message as a JSON-RPC request, and read the message in the answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INTERNAL_ERROR = -32603
 _INVALID_TOKEN = 3001
 
 
-class _Refused(msgspec.Struct):
+class _CodedError(msgspec.Struct):
     class Error(msgspec.Struct):
         class Data(msgspec.Struct):
             error_code: str
@@ -35,11 +35,11 @@ class _Refused(msgspec.Struct):
     error: Error
 
 
-# The maximum size of an answer where any answer will do: the error page of a framework may be long.
+# The maximum size of an answer whose content does not matter. The error page of a framework may be long.
 MAX_ANY_ANSWER_BYTES = 131_072
 
 
-class _Numbered(msgspec.Struct):
+class _NumberedError(msgspec.Struct):
     class Error(msgspec.Struct):
         code: int
 
@@ -47,7 +47,7 @@ class _Numbered(msgspec.Struct):
 
 
 def next_id() -> int:
-    """An id for a request that no other has."""
+    """An id for a request, which no other request of this process has."""
     return next(_ids)
 
 
@@ -62,90 +62,90 @@ async def ask(
 ) -> AnswerT:
     """Send a request and read its answer.
 
-    Raises CallFailed (no answer), CallerLate (our own fault), RpcRefusal (the peer refused), ProtocolError (what came
-    is no valid answer).
+    Raises CallFailed (there was no answer), CallerLate (this machine was too slow or could not call), RpcRefusal (the
+    peer refused the request) or ProtocolError (the answer is not valid).
     """
     method = BY_REQUEST[type(message)]
     call_id = next(_ids)
     body = request(method.name, encode(message), call_id)
-    came = await caller.post(url, body, method.seconds if seconds is None else seconds, max_bytes)
-    if came.status == TOO_MANY_REQUESTS:
-        # Whatever its body says: it may have been said before our request was read.
+    response = await caller.post(url, body, method.seconds if seconds is None else seconds, max_bytes)
+    if response.status == TOO_MANY_REQUESTS:
+        # The body does not matter: the server may have sent it before it read the request.
         raise RpcRefusal(RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
-    return answer_of(answer, came.body, call_id)
+    return answer_of(answer, response.body, call_id)
 
 
 async def deliver(caller: Caller, url: str, message: Message, seconds: float) -> bytes:
-    """Send a request of which any HTTP answer is delivery; that answer. Raises CallFailed or CallerLate."""
+    """Send a request and return the body of the answer. Any HTTP answer will do. Raises CallFailed or CallerLate."""
     body = request(BY_REQUEST[type(message)].name, encode(message), next(_ids))
     return (await caller.post(url, body, seconds, MAX_ANY_ANSWER_BYTES)).body
 
 
 async def ping(caller: Caller, url: str, seconds: float) -> bytes:
-    """The answer to a ping; any HTTP answer shows that somebody is there. Raises CallFailed or CallerLate."""
+    """Send a ping, and return the body of the answer. Any HTTP answer is success. Raises CallFailed or CallerLate."""
     return (await caller.post(url, request("ping", b"{}", next(_ids)), seconds, MAX_ANY_ANSWER_BYTES)).body
 
 
 def claimed_identity(pong: bytes) -> tuple[str | None, str | None] | None:
-    """The id and the league that an agent says it has, in its answer to a ping; None if it does not say."""
-    said = read_pong(pong)
-    agent_id = said.get("player_id", said.get("referee_id", UNSET))
-    return None if agent_id is UNSET else (agent_id, said.get("league_id"))
+    """The id and the league that an agent states in its answer to a ping, or None if it states none."""
+    stated = read_pong(pong)
+    agent_id = stated.get("player_id", stated.get("referee_id", UNSET))
+    return None if agent_id is UNSET else (agent_id, stated.get("league_id"))
 
 
 def registration_digest(conversation_id: str, timestamp: str) -> str:
-    """What the answer to a ping shows of the registration that an agent has sent: a hash, to compare it by."""
+    """A hash of a registration. The agent that sent the registration shows it in its answer to a ping."""
     return hashlib.sha256(f"registering:{timestamp}:{conversation_id}".encode()).hexdigest()[:32]
 
 
-def has_registration_digest(pong: bytes, mark: str) -> bool:
-    """Whether the answer to a ping is that of the agent that has sent a registration."""
-    return read_pong(pong).get("registering") == mark
+def has_registration_digest(pong: bytes, digest: str) -> bool:
+    """Whether the answer to a ping comes from the agent that sent the registration with this digest."""
+    return read_pong(pong).get("registering") == digest
 
 
 async def answers_ping(caller: Caller, url: str, agent_id: str, seconds: float) -> bool:
-    """Whether an agent answers a ping: any HTTP answer will do, unless it says that it is another, or nobody yet."""
+    """Whether an agent answers a ping. An answer that states another id, or no id yet, does not count."""
     try:
         body = await ping(caller, url, seconds)
     except CallerLate:
         return True
     except CallFailed:
         return False
-    said = claimed_identity(body)
-    return said is None or said[0] == agent_id
+    stated = claimed_identity(body)
+    return stated is None or stated[0] == agent_id
 
 
 def error_code_of(refusal: RpcRefusal) -> str | None:
-    """The catalogue's code for a refusal, if the peer said."""
+    """The catalogue's code of a refusal, or None if the peer gave none."""
     data = refusal.error.data
     return data.get("error_code") if isinstance(data, dict) else None
 
 
 def is_transient(refusal: RpcRefusal) -> bool:
-    """Whether it is worth asking again: the peer failed, or there were too many at once."""
+    """Whether the same request may succeed later: the peer had an internal error or too many requests."""
     return refusal.error.code == _INTERNAL_ERROR or error_code_of(refusal) in ("E059", "E060")
 
 
 def read_error_code(answer: bytes) -> str | None:
-    """The catalogue's code for a refusal in an answer that nobody has read; None if it is no such refusal."""
+    """The catalogue's code in an undecoded answer, or None if the answer is not a refusal with a code."""
     try:
-        return msgspec.json.decode(answer, type=_Refused).error.data.error_code
+        return msgspec.json.decode(answer, type=_CodedError).error.data.error_code
     except DECODE_ERRORS:
         return None
 
 
 def refuses_token(answer: bytes) -> bool:
-    """Whether an unread answer refuses the token of a message by the manager: by 001's number, or by our code."""
+    """Whether an undecoded answer refuses the token of a message, by the number of document 001 or by our code."""
     try:
-        refused = msgspec.json.decode(answer, type=_Numbered).error.code == _INVALID_TOKEN
+        refused = msgspec.json.decode(answer, type=_NumberedError).error.code == _INVALID_TOKEN
     except DECODE_ERRORS:
         return False
     return refused or read_error_code(answer) == "E012"
 
 
 def is_caller_unknown(answer: bytes) -> bool:
-    """Whether an answer says that its sender cannot tell who we are: it may wait for the answer to its registration.
+    """Whether an undecoded answer says that the called agent does not know its caller.
 
-    An agent in the field may answer anything, and has heard us.
+    That agent may still wait for the answer to its registration. Any other answer means that it has read the message.
     """
     return read_error_code(answer) in ("E005", "E011", "E012")

@@ -1,4 +1,4 @@
-"""What a request says about its sender, before the request is handled."""
+"""The credentials in a request, read before the request is handled: tokens, codes and endpoints."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _FIELD = re.compile(rb'"(auth_token|match_id|sender|secret|code)"\s*:\s*"([^"\\]
 
 
 class TokenOwner(NamedTuple):
-    """Whom a token belongs to."""
+    """The agent that a token belongs to, or the operator."""
 
     role: Literal["player", "referee", "operator", "manager"]
     id: str = ""
 
 
-# The beginning of a body and where it comes from → whom the token in it belongs to.
+# The beginning of a body and its sender's address → the owner of the token in it, or None.
 IdentifyBody = Callable[[bytes, Peer], TokenOwner | None]
 
 
 class Credentials(NamedTuple):
-    """The first value of each of these fields; empty where there is none."""
+    """The first value of each of these fields in a body, or empty where there is none."""
 
     auth_token: str = ""
     match_id: str = ""
     sender: str = ""
-    # Of a relay, and of a seat.
+    # The secret of a relay, and the code of a seat.
     secret: str = ""
     code: str = ""
 
 
 def credentials_in(beginning: bytes) -> Credentials:
-    """What the beginning of a body shows."""
+    """The credentials in the beginning of a body, which need not be valid JSON."""
     found: dict[str, str] = {}
     for name, value in _FIELD.findall(beginning):
         found.setdefault(name.decode(), value.decode(errors="replace"))
     return Credentials(**found)
 
 
-class _Shown(msgspec.Struct):
+class _Tokens(msgspec.Struct):
     auth_token: str = ""
     admin_token: str = ""
 
@@ -55,45 +55,45 @@ class _Meta(msgspec.Struct):
     contact_endpoint: str = ""
 
 
-class _Applied(msgspec.Struct):
+class _Registration(msgspec.Struct):
     player_meta: _Meta | None = None
     referee_meta: _Meta | None = None
 
 
-_applied = msgspec.json.Decoder(_Applied)
-_shown = msgspec.json.Decoder(_Shown)
+_registration_decoder = msgspec.json.Decoder(_Registration)
+_tokens_decoder = msgspec.json.Decoder(_Tokens)
 
 
 def token_in(message: bytes) -> str:
-    """The token that a message shows by itself."""
+    """The token in a message that came without JSON-RPC, or empty if there is none."""
     try:
-        return _shown.decode(message).auth_token
+        return _tokens_decoder.decode(message).auth_token
     except DECODE_ERRORS:
         return ""
 
 
 def token_of(request: RpcRequest) -> str:
-    """The token that a request shows; in a batch, and in other forms, the first token counts."""
+    """The token in a request, or empty if there is none. In a batch, and in other forms, it is the first token."""
     call = None if request.is_batch else request.parsed.calls[0]
     token = ""
     if isinstance(call, Call):
         if call.message is None:
             token = _token_in_params(call)
-        elif isinstance(shown := getattr(call.message, "auth_token", None), str):
-            token = shown
+        elif isinstance(value := getattr(call.message, "auth_token", None), str):
+            token = value
     return token or credentials_in(request.body).auth_token
 
 
 def _token_in_params(call: Call) -> str:
     try:
-        shown = _shown.decode(call.params)
+        tokens = _tokens_decoder.decode(call.params)
     except DECODE_ERRORS:
         return ""
-    return shown.auth_token or shown.admin_token
+    return tokens.auth_token or tokens.admin_token
 
 
 def endpoint_in(call: Call | InvalidCall) -> str:
-    """The endpoint in a registration, also in one that is not valid; empty if there is none."""
+    """The endpoint in a registration, even if the registration is not valid. Empty if there is none."""
     if isinstance(call, InvalidCall):
         return ""
     if isinstance(call.message, LeagueRegisterRequest):
@@ -101,7 +101,7 @@ def endpoint_in(call: Call | InvalidCall) -> str:
     if isinstance(call.message, RefereeRegisterRequest):
         return call.message.referee_meta.contact_endpoint
     try:
-        applied = _applied.decode(call.params)
+        registration = _registration_decoder.decode(call.params)
     except DECODE_ERRORS:
         return ""
-    return (applied.player_meta or applied.referee_meta or _Meta()).contact_endpoint
+    return (registration.player_meta or registration.referee_meta or _Meta()).contact_endpoint

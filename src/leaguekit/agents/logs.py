@@ -1,8 +1,9 @@
-"""Structured logs: JSON lines, one file an agent, with what a reader filters by.
+"""Structured logs: one file of JSON lines per agent, with the fields that a reader filters by.
 
-A warning is in the file at once. Lines below it are put into words and written together, a second later at most: by
-itself a line took 24 µs, more than a message. So whoever logs them passes texts and numbers, nothing that changes; and
-a process that is killed loses those of its last second.
+A warning is written at once. Other lines are formatted and written together, at most one second later. To write each
+line by itself took 24 µs, more than to handle a message. This has two consequences. The arguments of a log call must
+not change afterwards, so callers pass texts and numbers. And a process that is killed loses the lines of its last
+second.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from leaguekit.protocol.tokens import redact
 
 log = logging.getLogger(__name__)
 
-WAITING_SECONDS = 1.0
-MAX_WAITING = 64
-_OWN = ("agent_id", "message_type", "conversation_id", "data")
+FLUSH_SECONDS = 1.0
+MAX_BUFFERED = 64
+_EXTRA_FIELDS = ("agent_id", "message_type", "conversation_id", "data")
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: timestamp, level, agent_id, message_type, conversation_id, message, data."""
+    """Formats a record as one JSON object: timestamp, level, agent_id, message_type, conversation_id, message, data."""
 
     def __init__(self, agent_id: str) -> None:
         super().__init__()
@@ -40,8 +41,8 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line: dict[str, Any] = {"timestamp": moment, "level": record.levelname, "agent_id": self.agent_id}
-        noted = record.__dict__
-        line |= {name: noted[name] for name in _OWN if name in noted}
+        attributes = record.__dict__
+        line |= {name: attributes[name] for name in _EXTRA_FIELDS if name in attributes}
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
@@ -52,13 +53,13 @@ def _json(line: dict[str, Any]) -> str:
     try:
         return _encode(line).decode()
     except (UnicodeEncodeError, OverflowError, TypeError):
-        # Halves of pairs, enormous numbers, keys that are no text: rare, and no reason to lose a line.
+        # Lone surrogates, very large numbers, or keys that are not text. They are rare, and the line must not be lost.
         return json.dumps(line, ensure_ascii=False, default=str, skipkeys=True)
 
 
 def skip_unused_log_fields() -> None:
-    """Have a program's log find out nothing that no line of ours shows: where it was written, and in which thread."""
-    # As the documentation of logging advises; the first has no public name.
+    """Stop the logging module from collecting what our lines do not show, such as the thread and the source file."""
+    # The documentation of logging recommends these settings. The first one has no public name.
     logging._srcfile = None  # noqa: SLF001
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # From Python 3.12 on.
@@ -66,45 +67,45 @@ def skip_unused_log_fields() -> None:
 
 
 class TerminalFormatter(logging.Formatter):
-    """For a terminal: the words of others are in it."""
+    """Formats a record for a terminal, without the control characters that messages of other agents may contain."""
 
     def format(self, record: logging.LogRecord) -> str:
         return sanitize_lines(super().format(record))
 
 
-class _File(logging.FileHandler):
-    """A log file. If it cannot be written any more, the disk is full, and others have more to lose and say so."""
+class _BufferedFileHandler(logging.FileHandler):
+    """A log file with a buffer. Errors of writing are ignored: when the disk is full, other parts report that."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8")
-        self._waiting: list[logging.LogRecord] = []
-        self._is_due = False
+        self._buffer: list[logging.LogRecord] = []
+        self._is_flush_scheduled = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._waiting.append(record)
-        if record.levelno >= logging.WARNING or len(self._waiting) >= MAX_WAITING:
+        self._buffer.append(record)
+        if record.levelno >= logging.WARNING or len(self._buffer) >= MAX_BUFFERED:
             self.flush()
-        elif not self._is_due:
+        elif not self._is_flush_scheduled:
             try:
                 loop = asyncio.get_running_loop()
             except RuntimeError:
-                # Nobody would come back to it.
+                # Without an event loop nothing would flush it later.
                 self.flush()
             else:
-                self._is_due = True
-                loop.call_later(WAITING_SECONDS, self._write_due)
+                self._is_flush_scheduled = True
+                loop.call_later(FLUSH_SECONDS, self._flush_scheduled)
 
-    def _write_due(self) -> None:
-        self._is_due = False
+    def _flush_scheduled(self) -> None:
+        self._is_flush_scheduled = False
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits. What cannot be put into words or written is left out: nobody fails because it logs."""
+        """Write the buffer. Drop lines that cannot be formatted or written: logging must not make a caller fail."""
         self.acquire()
         try:
-            waiting, self._waiting = self._waiting, []
+            records, self._buffer = self._buffer, []
             lines = []
-            for record in waiting:
+            for record in records:
                 with contextlib.suppress(Exception):
                     lines.append(f"{self.format(record)}\n")
             if lines and self.stream:
@@ -117,13 +118,13 @@ class _File(logging.FileHandler):
 
 @contextlib.contextmanager
 def log_to(path: Path, agent_id: str) -> Iterator[None]:
-    """Write everything that leaguekit logs in this process to a file, for as long as this lasts."""
+    """Write everything that leaguekit logs in this process to a file, within this context."""
     with restored_logging() as package:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # What a player chose may stand in its own log before the other has chosen.
+            # The log is private: a player's log may contain its choice before the opponent has chosen.
             path.touch(0o600)
-            handler = _File(path)
+            handler = _BufferedFileHandler(path)
         except OSError as error:
             log.warning("There will be no log file: %s", error)
         else:
@@ -135,13 +136,13 @@ def log_to(path: Path, agent_id: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def restored_logging() -> Iterator[logging.Logger]:
-    """The package's log, left in the end as it was found."""
+    """The logger of the package. Its handlers and level are restored when this context ends."""
     package = logging.getLogger("leaguekit")
     handlers, level = [*package.handlers], package.level
     try:
         yield package
     finally:
-        for handler in [one for one in package.handlers if one not in handlers]:
+        for handler in [handler for handler in package.handlers if handler not in handlers]:
             package.removeHandler(handler)
             with contextlib.suppress(OSError):
                 handler.close()
@@ -150,13 +151,13 @@ def restored_logging() -> Iterator[logging.Logger]:
 
 @contextlib.contextmanager
 def silenced_logging() -> Iterator[None]:
-    """Keep what the package logs off the terminal, where there is no log file to take it."""
+    """Discard what the package logs within this context, so that nothing is written to the terminal."""
     with restored_logging() as package:
         package.addHandler(logging.NullHandler())
         yield
 
 
 def log_fields(message: m.Message) -> dict[str, Any]:
-    """What the log says of a message besides its text."""
+    """The extra fields of a log line about a message."""
     conversation_id = getattr(message, "conversation_id", None) or None
     return {"message_type": m.message_type(message), "conversation_id": conversation_id}

@@ -1,4 +1,4 @@
-"""What a player and a referee offer by MCP: their methods of league.v2, as tools."""
+"""The MCP tools of players and referees: their methods of league.v2."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from leaguekit.transport.base import Handler
 from leaguekit.transport.mcp.methods import method_tools
 from leaguekit.transport.mcp.surface import Surface
 
-_FOR = {
+_USES = {
     "player": "A referee invites it to matches and asks for its choices, and its manager tells it how the league goes.",
     "referee": "Its manager gives it matches to play, and players may post their answers to it.",
 }
 
 
 def agent_mcp_tools(role: Role, handler: Handler) -> Surface:
-    """A player's or a referee's; calls go to ``handler``, like those that come as plain JSON-RPC."""
+    """What a player or a referee offers by MCP. ``handler`` answers the calls, as it answers plain JSON-RPC."""
     return Surface(
         name=f"leaguekit-{role}",
         title=f"A {role} of a league",
         instructions=(
-            f"This is a {role} in a league of agents that speak league.v2. {_FOR[role]} Its tools are those messages, "
-            "and want the token of whoever may send them. To look at the league, ask its manager instead."
+            f"This is a {role} in a league of agents that speak league.v2. {_USES[role]} Its tools are those "
+            "messages, and want the token of whoever may send them. To look at the league, ask its manager instead."
         ),
         tools=method_tools(role, handler),
     )

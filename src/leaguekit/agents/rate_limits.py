@@ -1,11 +1,12 @@
-"""How much an agent's server takes: of each agent that it knows by its token, and of each address otherwise.
+"""The rate limits of an agent's server: per agent for callers with a valid token, per address for all others.
 
-A whole class may share one address, and so may all agents of a league that is played on one machine. So whoever shows
-a good token is counted as itself; strangers are counted by their address, and cannot use up what agents may ask for.
+Many agents may share one address: those of a school, or those of a league that is played on one machine. So a caller
+with a valid token is counted by itself. All other callers are counted by their address, and cannot use up the rate of
+the agents at the same address.
 
-The manager looks at every token. For other agents that would take as long as the rest of an answer: they look at a
-token only when its address has asked too often, when many bytes are to be paid for, and while anybody known owes more
-than it may.
+The manager identifies the token of every request. For players and referees, that would take as long as the rest of an
+answer. They identify a token only in three cases: the caller's address is over its limit, many bytes are to be charged
+for, or some known caller is over its limit.
 """
 
 from __future__ import annotations
@@ -31,136 +32,146 @@ from leaguekit.transport.token_buckets import TokenBuckets
 
 log = logging.getLogger(__name__)
 
+# The interval between two warnings in the log.
 WARNING_INTERVAL_SECONDS = 10.0
-# A registration has the manager call the applicant and write to its log.
+# A registration costs more than other requests: the manager calls the applicant and writes to its event log.
 REGISTRATION_COST = 5
-# A long request or answer is paid for afterwards, as one request for each such part: a schedule takes long to make.
+# A long request or answer is charged as one request per this number of bytes. A schedule takes long to make.
 BYTES_PER_REQUEST = 2_048
-# The same for pages, which come from memory.
+# The same for pages, which are cheaper because they come from memory.
 BYTES_PER_PAGE = 65_536
-# Longer names of hosts do not exist.
+# The longest possible name of a host, with a port.
 _MAX_HOST_LENGTH = 260
 _REGISTRATIONS = ("register_player", "register_referee")
 
 
-# What a request is counted under: an agent's id, or an address and the port that it called.
-_Name = str | tuple[str, int]
-_Account = tuple[TokenBuckets, _Name]
-# Whose token it is, if anybody's.
+# The key of a caller in its buckets: the id of an agent, or an address and the port that it called.
+_Key = str | tuple[str, int]
+_Account = tuple[TokenBuckets, _Key]
+# A token → its owner, or None if the token is not valid.
 IdentifyToken = Callable[[str], TokenOwner | None]
 
 
-# A call whose id is null, which ends its answer.
+# A call with the id null. Its answer ends with "null}", which can be replaced by another id.
 _ANY_CALL = RpcRequest(b'{"jsonrpc":"2.0","method":"batch","id":null}')
 
 
 def identify_nobody(_token: str) -> None:
-    """For a server that knows no tokens, or does not look at each."""
+    """The default: the server knows no tokens, or does not identify the token of every request."""
 
 
-def _no_one(_beginning: bytes, _peer: Peer) -> None:
-    """For a server that knows no tokens."""
+def _identify_no_body(_beginning: bytes, _peer: Peer) -> None:
+    """The default: the server knows no tokens."""
 
 
 class RateLimiter:
-    """Who may ask how often."""
+    """Limits the rate of requests per caller, with a token bucket for each.
 
-    def __init__(self, identify: IdentifyToken = identify_nobody, recognise: IdentifyBody = _no_one) -> None:
-        """``identify`` is asked for every request, and ``recognise`` only where that matters."""
+    The ``acquire_…`` methods return 0 if a request is allowed, and count it. Otherwise they return the number of
+    seconds after which it would be allowed.
+    """
+
+    def __init__(
+        self, identify: IdentifyToken = identify_nobody, identify_body: IdentifyBody = _identify_no_body
+    ) -> None:
+        """``identify`` is called for every request, and ``identify_body`` only where the result matters."""
         self._identify = identify
-        self._recognise = recognise
-        self._strangers = TokenBuckets(1_000, 2_000)
-        # An address that has asked too often still has a few registrations, and few of them for one endpoint.
-        self._tries = TokenBuckets(20, 40)
-        self._tries_of_endpoints = TokenBuckets(0.2, 3)
+        self._identify_body = identify_body
+        self._addresses = TokenBuckets(1_000, 2_000)
+        # An address that is over its limit may still send a few registrations, and very few per endpoint.
+        self._registrations = TokenBuckets(20, 40)
+        self._registrations_per_endpoint = TokenBuckets(0.2, 3)
         self._players = TokenBuckets(200, 400)
-        # A referee reports every match, how it stands, and what was said in it.
+        # A referee reports the progress, the result and the transcript of every match.
         self._referees = TokenBuckets(5_000, 10_000)
-        # A whole class may open the dashboard at once, and takes nothing from what agents at its address may ask for.
-        self._spectators = TokenBuckets(500, 5_000)
-        # By MCP the same takes some twenty times as long.
-        self._visitors = TokenBuckets(50, 200)
-        self._known_visitors = TokenBuckets(50, 200)
-        self._silent_until = 0.0
-        # Known callers that owe more than they may.
-        self._debtors: dict[_Name, TokenBuckets] = {}
+        # Pages have their own limit: many spectators at one address must not use up the rate of the agents there.
+        self._pages = TokenBuckets(500, 5_000)
+        # A request takes about twenty times as long by MCP.
+        self._mcp_addresses = TokenBuckets(50, 200)
+        self._mcp_agents = TokenBuckets(50, 200)
+        self._next_warning_at = 0.0
+        # Known callers that are over their limits.
+        self._over_limit: dict[_Key, TokenBuckets] = {}
 
-    def waits(self, token: str, peer: Peer, size: int = 0) -> float:
-        """How many seconds too early a request of that size is; 0 if it may pass, and then it has been counted."""
+    def acquire_for_message(self, token: str, peer: Peer, size: int = 0) -> float:
+        """Count a message of that size that did not come by JSON-RPC."""
         account = self._account(token, peer)
         if account is None:
             return 0.0
-        buckets, name = account
-        seconds = self._waits(buckets, name)
+        buckets, key = account
+        seconds = self._take(buckets, key)
         if not seconds and size > BYTES_PER_REQUEST:
-            buckets.owe(name, size / BYTES_PER_REQUEST)
+            buckets.charge(key, size / BYTES_PER_REQUEST)
         return seconds
 
-    def watches(self, peer: Peer) -> float:
-        """The same for one who only looks: at the dashboard, or whether the manager is there."""
-        return self._waits(self._spectators, _stranger(peer))
+    def acquire_for_page(self, peer: Peer) -> float:
+        """Count a request for a page of the dashboard or for the manager's health."""
+        return self._take(self._pages, _address_key(peer))
 
-    def charged(self, peer: Peer, send: Send) -> Send:
-        """The same ``send``, where the one who looks is charged for what is sent."""
+    def charging_send(self, peer: Peer, send: Send) -> Send:
+        """Wrap an ASGI ``send``, so that the reader of a page is charged for the bytes that are sent."""
 
         async def sending(message: MutableMapping[str, Any]) -> None:
             size = len(message.get("body", b""))
             if size > BYTES_PER_PAGE:
-                self._spectators.owe(_stranger(peer), size / BYTES_PER_PAGE)
+                self._pages.charge(_address_key(peer), size / BYTES_PER_PAGE)
             await send(message)
 
         return sending
 
-    def visits(self, peer: Peer, body: bytes) -> float:
-        """The same for one who comes by MCP; what it then asks of an agent's methods is counted like all else."""
-        buckets, name = self._visitors, _stranger(peer)
-        seconds = buckets.take(name)
-        if seconds and (known := self._known(body, peer)) is not None:
-            buckets, name = self._known_visitors, (known.id, 0)
-            seconds = buckets.take(name)
+    def acquire_for_mcp(self, peer: Peer, body: bytes) -> float:
+        """Count an MCP request. The calls that it makes to the agent's methods are counted like all other calls."""
+        buckets, key = self._mcp_addresses, _address_key(peer)
+        seconds = buckets.take(key)
+        if seconds and (known := self._token_owner(body, peer)) is not None:
+            buckets, key = self._mcp_agents, (known.id, 0)
+            seconds = buckets.take(key)
         if seconds:
-            self._tell(name)
+            self._warn(key)
         elif len(body) > BYTES_PER_REQUEST:
-            buckets.owe(name, len(body) / BYTES_PER_REQUEST)
+            buckets.charge(key, len(body) / BYTES_PER_REQUEST)
         return seconds
 
     def sender_of(self, request: RpcRequest) -> str | None:
-        """The name of the agent whose token a request shows."""
+        """The name of the agent that owns the token in a request."""
         known = self._identify(token) if (token := token_of(request)) else None
         return None if known is None else known.id or known.role
 
     def _account(self, token: str, peer: Peer) -> _Account | None:
         known = self._identify(token) if token else None
         if known is None:
-            return self._strangers, _stranger(peer)
-        return None if known.role == "operator" else self._of(known)
+            return self._addresses, _address_key(peer)
+        return None if known.role == "operator" else self._agent_account(known)
 
-    def _of(self, known: TokenOwner) -> _Account:
+    def _agent_account(self, known: TokenOwner) -> _Account:
         return self._players if known.role == "player" else self._referees, known.id
 
-    def _known(self, body: bytes, peer: Peer) -> TokenOwner | None:
+    def _token_owner(self, body: bytes, peer: Peer) -> TokenOwner | None:
         beginning = body[:FREE_BYTES]
         if self._identify is identify_nobody:
-            return self._recognise(beginning, peer)
+            return self._identify_body(beginning, peer)
         token = credentials_in(beginning).auth_token
         return self._identify(token) if token else None
 
-    def _waits(self, buckets: TokenBuckets, name: _Name, cost: float = 1.0) -> float:
-        seconds = buckets.take(name, cost)
+    def _take(self, buckets: TokenBuckets, key: _Key, cost: float = 1.0) -> float:
+        seconds = buckets.take(key, cost)
         if seconds:
-            self._tell(name)
+            self._warn(key)
         return seconds
 
-    def _tell(self, name: _Name) -> None:
-        """Say so in the log, but now and then only: a flood of requests must not become one of lines."""
+    def _warn(self, key: _Key) -> None:
+        """Log that a caller is over its limit, at most once per interval: many requests must not write many lines."""
         now = time.monotonic()
-        if now >= self._silent_until:
-            self._silent_until = now + WARNING_INTERVAL_SECONDS
-            who = name if isinstance(name, str) else name[0]
-            log.warning("%s asks too often: some of its requests are refused", who)
+        if now >= self._next_warning_at:
+            self._next_warning_at = now + WARNING_INTERVAL_SECONDS
+            caller = key if isinstance(key, str) else key[0]
+            log.warning("%s asks too often: some of its requests are refused", caller)
 
     def limit(self, handler: Handler, refuse: Refuse, max_bytes: int) -> Handler:
-        """The same handler, for requests that do not come too often. Each is charged for its bytes and its answer's."""
+        """Wrap a handler, so that requests over the limit are refused.
+
+        Each request is charged for its own bytes and for the bytes of its answer.
+        """
 
         async def limited(request: RpcRequest, peer: Peer) -> bytes | None:
             account, seconds = self._count(request, peer)
@@ -170,81 +181,89 @@ class RateLimiter:
                 return await handler(request, peer)
             size = len(request.body)
             if size > BYTES_PER_REQUEST:
-                # Charged before the handler may wait, so that further requests do not come for nothing meanwhile.
-                self._owe(request.body, peer, account, size)
+                # Charge before the handler may wait. Otherwise further requests would be free until it is done.
+                self._charge(request.body, peer, account, size)
                 size = 0
             answer = await handler(request, peer)
             size += len(answer or b"")
             if size > BYTES_PER_REQUEST:
-                self._owe(request.body, peer, account, size)
+                self._charge(request.body, peer, account, size)
             return answer
 
         return limited
 
     def _count(self, request: RpcRequest, peer: Peer) -> tuple[_Account | None, float]:
-        """Count a request: for whom, and how many seconds too early it came. The operator is not counted."""
+        """Count a request. Return its account, and the seconds to wait if it is over the limit.
+
+        The requests of the operator are not counted.
+        """
         if self._identify is identify_nobody:
             cost = float(len(request.parsed.calls)) if request.is_batch else 1.0
-            account: _Account | None = self._strangers, _stranger(peer)
-            if self._debtors:
-                account = self._of_known(request.body, peer) or account
+            account: _Account | None = self._addresses, _address_key(peer)
+            if self._over_limit:
+                account = self._identified_account(request.body, peer) or account
         else:
             calls = request.parsed.calls
             cost = _cost(calls[0].method) if len(calls) == 1 else sum(_cost(call.method) for call in calls)
             account = self._account(token_of(request), peer)
         if account is None:
             return None, 0.0
-        buckets, name = account
-        seconds = buckets.take(name, cost)
+        buckets, key = account
+        seconds = buckets.take(key, cost)
         if seconds:
-            buckets, name = account = self._of_known(request.body, peer) or account
-            seconds = buckets.take(name, cost)
-            if seconds and cost == REGISTRATION_COST and not request.is_batch and self._may_try(request, peer):
+            buckets, key = account = self._identified_account(request.body, peer) or account
+            seconds = buckets.take(key, cost)
+            if seconds and cost == REGISTRATION_COST and not request.is_batch and self._may_register(request, peer):
                 seconds = 0.0
             if seconds:
-                self._tell(name)
+                self._warn(key)
         return account, seconds
 
-    def _may_try(self, request: RpcRequest, peer: Peer) -> bool:
-        """Whether a registration is taken although its address has asked too often. Then it has been counted."""
-        host, address = _host_in(request.parsed.calls[0]), _stranger(peer)
-        return bool(host) and not self._tries_of_endpoints.take((address, host)) and not self._tries.take(address)
+    def _may_register(self, request: RpcRequest, peer: Peer) -> bool:
+        """Whether a registration is accepted although its address is over its limit. If so, it is counted."""
+        host, address = _host_in(request.parsed.calls[0]), _address_key(peer)
+        return (
+            bool(host)
+            and not self._registrations_per_endpoint.take((address, host))
+            and not self._registrations.take(address)
+        )
 
-    def _of_known(self, body: bytes, peer: Peer) -> _Account | None:
-        """The account of a caller that is known by its token, where that was not looked at before."""
-        known = self._recognise(body[:FREE_BYTES], peer)
-        return None if known is None else self._of(known)
+    def _identified_account(self, body: bytes, peer: Peer) -> _Account | None:
+        """The account of the agent whose token is in a body, where the token has not been identified yet."""
+        known = self._identify_body(body[:FREE_BYTES], peer)
+        return None if known is None else self._agent_account(known)
 
-    def _owe(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
-        # To look at a token takes longer than to answer a short message.
-        known = self._of_known(body, peer) if size > FREE_BYTES else None
-        buckets, name = known or account
-        buckets.owe(name, size / BYTES_PER_REQUEST)
+    def _charge(self, body: bytes, peer: Peer, account: _Account, size: int) -> None:
+        # To identify a token takes longer than to answer a short message.
+        known = self._identified_account(body, peer) if size > FREE_BYTES else None
+        buckets, key = known or account
+        buckets.charge(key, size / BYTES_PER_REQUEST)
         if known is not None:
-            owing = self._debtors | {name: buckets}
-            self._debtors = {one: theirs for one, theirs in owing.items() if theirs.take(one, 0.0)}
+            candidates = self._over_limit | {key: buckets}
+            self._over_limit = {one: theirs for one, theirs in candidates.items() if theirs.take(one, 0.0)}
 
 
 async def refuse_too_many(request: RpcRequest, seconds: float, refuse: Refuse, max_bytes: int) -> NoReturn:
-    """Raise TooOften with the answer to a request."""
+    """Raise TooManyRequests with the answer to a request that is over the limit."""
 
     async def too_early(_call: Call) -> NoReturn:
         raise ProtocolError("E059", retry_sentence(seconds))
 
     if not request.is_batch:
         raise TooManyRequests(await answer(request, too_early, refuse, max_bytes) or b"", seconds)
-    # All members get the same answer, each with its id: to make each by itself would take as long as to serve it.
+    # All members get the same answer with their ids. To make each answer by itself would take as long as to serve it.
     made = (await answer(_ANY_CALL, too_early, refuse) or b"").removesuffix(b"null}")
     ids = [call.id for call in request.parsed.calls if call.id is not None]
     raise TooManyRequests(b"[%b]" % b",".join([b"%b%b}" % (made, one) for one in ids]), seconds)
 
 
 def retry_sentence(seconds: float) -> str:
+    """The text of the refusal of a request that is over the limit."""
     return f"Too many requests: try again in {max(seconds, 0.1):.1f} s."
 
 
 def _host_in(call: Call | InvalidCall) -> str:
-    """Host and port of the endpoint in a registration; empty if there is none."""
+    """The host and port of the endpoint in a registration, or empty if there is none."""
     try:
         host = urlsplit(endpoint_in(call)).netloc.lower()
     except ValueError:
@@ -253,8 +272,8 @@ def _host_in(call: Call | InvalidCall) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def _stranger(peer: Peer) -> tuple[str, int]:
-    # By port too: many players may be served by one server, and called by one referee.
+def _address_key(peer: Peer) -> tuple[str, int]:
+    # The port is part of the key because one server may serve many players, and one referee may call all of them.
     return address_block(peer.host), peer.server[1]
 
 

@@ -1,4 +1,4 @@
-"""The servers of players and referees: /mcp for messages, and nothing else."""
+"""The HTTP servers of players and referees. They serve messages at /mcp, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from leaguekit.transport.mcp.surface import Surface
 from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostHandler
 from leaguekit.transport.server.server import Server
 
-# Of whom no more is read than of anybody.
+# Part of a refusal: describes the bodies of which only the first MAX_BYTES are read.
 UNKNOWN = "of a body that shows no valid auth_token within them"
 
 
@@ -36,36 +36,37 @@ def agent_server(
     admits: AdmitLargeBody | None = None,
     caller: IdentifyBody | None = None,
 ) -> Server:
-    """A player's or a referee's: it takes more from its manager than the manager takes from it.
+    """Make the server of a player or a referee.
 
-    ``endpoint`` is the URL at which others reach it. ``admits`` says of the beginning of a large body whether the rest
-    is read, and ``caller`` whose token is in it.
+    It accepts larger messages from its manager than the manager accepts from it. ``endpoint`` is the URL at which
+    others reach it. ``admits`` decides by the beginning of a large body whether the rest is read. ``caller`` gives the
+    owner of the token in the beginning of a body.
     """
-    most = MAX_TRUSTED_BYTES
-    allowances = RateLimiter() if caller is None else RateLimiter(identify_body=caller)
-    handler = allowances.limit(handle, refuse, most)
+    max_bytes = MAX_TRUSTED_BYTES
+    limiter = RateLimiter() if caller is None else RateLimiter(identify_body=caller)
+    handler = limiter.limit(handle, refuse, max_bytes)
     is_referee = role == "referee"
     return Server(
         _refusing_large_posts(handler) if is_referee else handler,
         sockets=sockets,
-        max_bytes=most,
+        max_bytes=max_bytes,
         too_large=too_large_answer(
-            refuse, most, f", and {MAX_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
+            refuse, max_bytes, f", and {MAX_BYTES:,} {'from a player or ' if is_referee else ''}{UNKNOWN}"
         ),
         admits=admits,
-        mcp=limited_mcp_app(lambda: agent_mcp_tools(role, handler), allowances, most),
+        mcp=limited_mcp_app(lambda: agent_mcp_tools(role, handler), limiter, max_bytes),
         names=names_of(endpoint),
         endpoint=endpoint,
     )
 
 
-def limited_mcp_app(surface: Callable[[], Surface], allowances: RateLimiter, max_bytes: int) -> LazyMcpApp:
-    """The way in for MCP, within what each address may ask for."""
-    return lazy_mcp_app(surface, max_bytes, admit=allowances.visits)
+def limited_mcp_app(surface: Callable[[], Surface], limiter: RateLimiter, max_bytes: int) -> LazyMcpApp:
+    """An application that serves MCP within the limiter's rates."""
+    return lazy_mcp_app(surface, max_bytes, admit=limiter.acquire_for_mcp)
 
 
 def names_of(*urls: str) -> list[str]:
-    """The names in URLs under which a server is known."""
+    """The host names in URLs. What is not a URL is skipped."""
     names = []
     for url in urls:
         with contextlib.suppress(Unreachable):
@@ -74,7 +75,7 @@ def names_of(*urls: str) -> list[str]:
 
 
 def too_large_answer(refuse: Refuse, max_bytes: int, more: str = "") -> Callable[[], bytes]:
-    """What makes the answer to a body that is too large. Nothing of that body is read: its sender is not known."""
+    """Return a function that makes the answer to a body that is too large. The body itself is not read."""
 
     def make() -> bytes:
         error = ProtocolError("E046", f"At most {max_bytes:,} bytes are taken{more}.")
@@ -97,7 +98,7 @@ _refusal = json.Decoder(_Refusal)
 
 
 def _refusing_large_posts(handler: Handler) -> PostHandler:
-    """The same handler. A message that is too large for a player to send gets the status 413 with its refusal."""
+    """Wrap a handler, so that the refusal of a message that is too large for its sender has the status 413."""
 
     async def refusing(request: RpcRequest, peer: Peer) -> bytes | HttpAnswer | None:
         answer = await handler(request, peer)

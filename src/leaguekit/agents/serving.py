@@ -1,4 +1,4 @@
-"""Serving a player or a referee: from an open socket through its registration to the end of its league."""
+"""Runs a player or a referee: serves it at a socket, registers it, and waits for the end of its league."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leaguekit.transport.base import Peer, Unreachable
 
 
 class Agent(Protocol):
-    """What a player and a referee have in common as programs."""
+    """The interface of players and referees to the code that serves them."""
 
     finished: asyncio.Event
     registrar: Registrar
@@ -39,15 +39,19 @@ class Agent(Protocol):
     async def close(self) -> None: ...
 
 
-def ignore_progress(_text: str) -> None: ...
+def ignore_progress(_text: str) -> None:
+    """The default for ``tell``."""
 
 
 async def play(agent: Agent, stop: asyncio.Event, *, stay: bool, tell: Callable[[str], None]) -> None:
-    """Register an agent that is being served, and wait until its league is over."""
+    """Register an agent that is served already, and wait until its league is over.
+
+    With ``stay``, wait for ``stop`` as well.
+    """
     name = agent.registrar.name
     identity = await agent.register()
     tell(f"{name} is registered")
-    # While others are still coming: in the first round everybody is called at once.
+    # Now, while other agents still register. In the first round all agents are called at once.
     prepare_decoders(agent.registrar.role)
     with log_to(agent.registrar.folder(identity.league_id) / "log.jsonl", identity.agent_id):
         await agent.finished.wait()
@@ -65,9 +69,10 @@ async def serve(
     stay: bool = False,
     tell: Callable[[str], None] = ignore_progress,
 ) -> bool:
-    """Register an agent and serve it until its league is over, or until ``stop``; whether the league is over.
+    """Register an agent, and serve it until its league is over or ``stop`` is set. Return whether the league is over.
 
-    To ``stay`` is to go on serving until ``stop``. ``tell`` hears how it goes. Raises RegistrationRefused.
+    With ``stay``, serve until ``stop`` is set, even if the league is over. ``tell`` is called with a sentence about
+    each step. Raises RegistrationRefused.
     """
     name, stop = agent.registrar.name, stop or asyncio.Event()
     server = agent_server(
@@ -90,12 +95,12 @@ async def serve(
 
 
 async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do some work to its end or until the signal to stop."""
+    """Run a coroutine until it ends or ``stop`` is set."""
     await run_until_first(work, stop.wait())
 
 
 async def run_until_first(*works: Coroutine[Any, Any, object]) -> None:
-    """Do several things at once until one of them ends."""
+    """Run coroutines concurrently until one of them ends, and cancel the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -108,21 +113,24 @@ async def run_until_first(*works: Coroutine[Any, Any, object]) -> None:
 
 
 def endpoint_of(sock: socket.socket, manager: str = "") -> str:
-    """How others reach a socket; one that listens everywhere is reached where it faces the manager."""
+    """The URL at which others reach a socket.
+
+    For a socket that listens at all addresses, it has the local address of the route to the manager.
+    """
     host, port = sock.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         with contextlib.suppress(OSError, Unreachable), socket.socket(sock.family, socket.SOCK_DGRAM) as probe:
-            to = read_url(manager)
-            # Nothing is sent: the system only chooses the way.
-            probe.connect((to.host, to.port))
+            url = read_url(manager)
+            # Nothing is sent. The system only chooses the route.
+            probe.connect((url.host, url.port))
             host = probe.getsockname()[0]
     return f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """The fastest loop that there is here."""
+    """A new event loop: uvloop's where it is installed."""
     try:
-        import uvloop  # noqa: PLC0415 - there is none for Windows
+        import uvloop  # noqa: PLC0415 - not available for Windows
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()

@@ -1,6 +1,6 @@
-"""What an agent needs of the world around it: a network, a clock, chance, and a place for its files.
+"""The environment of an agent: network, clock, randomness and files.
 
-Everything comes in here, so that the simulator can put a world of its own in its place.
+An agent gets all of them from here, so that the simulator can replace them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The world of one agent. ``inline`` means that blocking work is done at once, without threads (simulation)."""
+    """The environment of one agent. With ``inline``, blocking work runs in the event loop and not in a thread.
+
+    The simulator uses ``inline``.
+    """
 
     caller: Caller
     data_root: Path = Path("SHARED")
@@ -36,13 +39,13 @@ class World:
     entropy: Callable[[int], bytes] = secrets.token_bytes
     files: Files = DISK
     inline: bool = False
-    # Whom the operator lets it call, for who must say so before it calls.
+    # The addresses that the operator allows to be called, for agents that check an address before they call it.
     policy: AddressPolicy | None = None
-    # Calls endpoints that are not registered, so that they hold up no call of others.
+    # Calls endpoints that are not registered. It is separate, so that they cannot delay other calls.
     applicants_caller: Caller | None = None
 
     def timestamp(self) -> str:
-        """The time as messages carry it."""
+        """The current time in the format of messages."""
         return times.format_second(int(time())) if self.now is _utc_now else times.format_timestamp(self.now())
 
     async def close(self) -> None:
@@ -52,5 +55,5 @@ class World:
             await self.applicants_caller.close()
 
     async def blocking(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do blocking work without holding up the loop."""
+        """Run a blocking function without blocking the event loop."""
         return work(*arguments) if self.inline else await asyncio.to_thread(work, *arguments)

@@ -1,6 +1,7 @@
-"""Which addresses may be called, and what a URL leads to.
+"""Which addresses may be called, and how URLs and host names are resolved.
 
-A name is looked up once; what it leads to is checked here, and only a checked address is connected to.
+A host name is looked up once per connection. The resulting addresses are checked here, and only a checked address is
+connected to. So a name that leads elsewhere the next time cannot bypass the check.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from leaguekit.transport.base import Unreachable
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
-# A blocking look-up: host and port → addresses, in the order in which they are to be tried.
+# A blocking look-up: host and port → addresses, in the order in which they are tried.
 LookUp = Callable[[str, int], list[str]]
 
 MAX_THREADS = 16
-# For endpoints that are not registered: anybody can name a host whose look-up takes long.
+# For endpoints that are not registered. An applicant may name a host whose look-up takes long.
 MAX_THREADS_FOR_APPLICANTS = 4
 PORTS = {"http": 80, "https": 443}
-_IN_A_PATH = "/%:@!$&'()*+,;=~-._"
+_SAFE_IN_PATH = "/%:@!$&'()*+,;=~-._"
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 LOOPBACK: Final[tuple[Network, ...]] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 LOCALHOST = "localhost"
 LOCALHOST_ADDRESSES = ("127.0.0.1", "::1")
-# Whatever the operator allows, no agent lives here; some are where clouds hand out credentials.
+# Networks that are never called, whatever the operator allows. Cloud providers serve credentials in some of them.
 NEVER_ALLOWED: Final[tuple[Network, ...]] = tuple(
     ip_network(text)
     for text in (
@@ -43,12 +44,12 @@ NEVER_ALLOWED: Final[tuple[Network, ...]] = tuple(
         "127.255.255.255/32",  # broadcast
         "168.63.129.16/32",  # metadata, Azure
         "192.0.0.192/32",  # metadata, Oracle
-        "192.88.99.0/24",  # a relay to IPv6, given up
+        "192.88.99.0/24",  # a deprecated relay to IPv6
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, and broadcast
         "::/128",
         "fe80::/10",  # link-local
-        "fec0::/10",  # site-local, given up long ago
+        "fec0::/10",  # site-local, deprecated
         "ff00::/8",  # multicast
         "fd00:ec2::254/128",  # metadata, Amazon
         "fd20:ce::254/128",  # metadata, Google
@@ -61,16 +62,24 @@ NEVER_ALLOWED: Final[tuple[Network, ...]] = tuple(
 
 
 class AddressPolicy:
-    """The networks that may be called, whether all public addresses may, and which places the operator named."""
+    """Decides which addresses may be called.
+
+    ``networks`` may be called, and with ``public_too`` every public address. ``trusted`` are pairs of host and port
+    that the operator named.
+    """
 
     def __init__(
-        self, networks: Iterable[Network] = (), *, everywhere: bool = False, places: Iterable[tuple[str, int]] = ()
+        self,
+        networks: Iterable[Network] = (),
+        *,
+        public_too: bool = False,
+        trusted: Iterable[tuple[str, int]] = (),
     ) -> None:
         self._networks = tuple(networks)
-        self._everywhere = everywhere
-        self._places = frozenset(places)
-        # Where nothing else is allowed there is nobody on another machine who could want a name to lead here.
-        self._names_reach_loopback = all(network.is_loopback for network in self._networks) and not everywhere
+        self._public_too = public_too
+        self._trusted = frozenset(trusted)
+        # If only loopback is allowed, a name may lead to loopback. No other machine takes part that could misuse that.
+        self._allows_loopback_names = all(network.is_loopback for network in self._networks) and not public_too
 
     @classmethod
     def local(cls) -> AddressPolicy:
@@ -79,55 +88,55 @@ class AddressPolicy:
 
     @classmethod
     def lan(cls, cidrs: Iterable[str]) -> AddressPolicy:
-        """Exactly these networks (``192.168.1.0/24``): loopback too only if one of them is on it."""
+        """Exactly these networks, such as ``192.168.1.0/24``. Loopback is allowed only if it is one of them."""
         return cls(ip_network(cidr, strict=False) for cidr in cidrs)
 
     @classmethod
     def public(cls) -> AddressPolicy:
-        """Every public address, and none that only means something inside a network."""
-        return cls(everywhere=True)
+        """Every public address, and no private one."""
+        return cls(public_too=True)
 
     @classmethod
     def only(cls, url: str) -> AddressPolicy:
-        """Nothing but the server of this URL."""
+        """Only the server of this URL."""
         return cls().trusting(url)
 
     def trusting(self, *urls: str) -> AddressPolicy:
-        """The same, and the servers of these URLs: the operator named them, and not an agent.
+        """A copy of this policy that also allows the servers of these URLs, because the operator named them.
 
-        What is no URL adds nothing; calling it says why.
+        What is not a URL is ignored here. A call to it fails with the reason.
         """
-        places = set(self._places)
+        trusted = set(self._trusted)
         for url in urls:
             with contextlib.suppress(Unreachable):
-                places.add(read_url(url)[1:3])
-        return AddressPolicy(self._networks, everywhere=self._everywhere, places=places)
+                trusted.add(read_url(url)[1:3])
+        return AddressPolicy(self._networks, public_too=self._public_too, trusted=trusted)
 
     def allows(self, ip: str | Address, host: str | None = None, port: int = 0) -> bool:
-        """Whether an address may be connected to, as the host and port of a URL led to it."""
+        """Whether an address may be connected to, to which the host and port of a URL led."""
         try:
             found = ip_address(ip)
         except ValueError:
             return False
         address = effective_address(found)
-        if any(address in network for network in NEVER_ALLOWED) or _is_compatible(address):
+        if any(address in network for network in NEVER_ALLOWED) or _is_ipv4_compatible(address):
             return False
-        if (host, port) in self._places:
+        if (host, port) in self._trusted:
             return True
         if found in _NAT64:
-            # What a gateway makes of any other than a public address is its own affair.
-            return self._everywhere and address.is_global
+            # What a NAT64 gateway does with an address that is not public is not known.
+            return self._public_too and address.is_global
         if is_loopback(address):
-            # Only as itself: a name may lead elsewhere when it is registered, and here when it is called.
+            # Not by a name, which may lead elsewhere when it is registered and here when it is called.
             by_name = host is not None and host != LOCALHOST and not is_ip_address(host)
             is_listed = any(address in network for network in self._networks if network.is_loopback)
-            return is_listed and (self._names_reach_loopback or not by_name)
-        return any(address in network for network in self._networks) or (self._everywhere and _is_public(address))
+            return is_listed and (self._allows_loopback_names or not by_name)
+        return any(address in network for network in self._networks) or (self._public_too and _is_public(address))
 
     def forbids(self, url: str) -> bool:
-        """Whether a URL names an address that may not be called; where a name leads is seen only when it is called.
+        """Whether a URL has an IP address that may not be called. Host names are checked only when they are called.
 
-        Raises Unreachable for what is no URL that we call.
+        Raises Unreachable for what is not an HTTP URL.
         """
         _, host, port, _ = read_url(url)
         named = LOCALHOST_ADDRESSES if host == LOCALHOST else (host,)
@@ -135,7 +144,7 @@ class AddressPolicy:
 
 
 def effective_address(address: Address) -> Address:
-    """The address that packets go to: IPv6 can wrap IPv4."""
+    """The address that packets go to: the IPv4 address that an IPv6 address may contain."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped
@@ -144,8 +153,8 @@ def effective_address(address: Address) -> Address:
     return address
 
 
-def _is_compatible(address: Address) -> bool:
-    """Whether it is ``::a.b.c.d``, another way to write IPv4 that was given up: nobody knows where it leads."""
+def _is_ipv4_compatible(address: Address) -> bool:
+    """Whether it is ``::a.b.c.d``, a deprecated way to write IPv4. Where packets to it go is not known."""
     return isinstance(address, IPv6Address) and 1 < int(address) < 1 << 32
 
 
@@ -154,18 +163,22 @@ def _is_public(address: Address) -> bool:
 
 
 def is_loopback(host: str | Address) -> bool:
-    """Whether a host is this machine, to itself: a loopback address, or its name."""
+    """Whether a host is a loopback address or localhost."""
     return host == LOCALHOST or is_in_networks(host, LOOPBACK)
 
 
 def is_behind_proxy(url: str, addresses: Iterable[tuple[str, int]]) -> bool:
-    """Whether a server that listens at these addresses is reached at a URL only through a proxy."""
+    """Whether a server that listens at these addresses can be reached at a URL only through a proxy."""
     try:
-        to = read_url(url)
+        url_parts = read_url(url)
     except Unreachable:
         return False
-    listening = [host for host, port in addresses if port == to.port]
-    return to.scheme == "https" or not listening or (all(map(is_loopback, listening)) and not is_loopback(to.host))
+    listening = [host for host, port in addresses if port == url_parts.port]
+    return (
+        url_parts.scheme == "https"
+        or not listening
+        or (all(map(is_loopback, listening)) and not is_loopback(url_parts.host))
+    )
 
 
 def is_in_networks(host: str | Address, networks: Iterable[Network]) -> bool:
@@ -178,19 +191,19 @@ def is_in_networks(host: str | Address, networks: Iterable[Network]) -> bool:
 
 
 def suggest_url(url: str, peer: str) -> str | None:
-    """What a peer on another machine has to give instead of a URL that leads everybody to themselves."""
+    """The URL that a peer on another machine should use instead of a loopback URL. None if the URL is right."""
     try:
-        to = read_url(url)
+        url_parts = read_url(url)
         address = effective_address(ip_address(peer))
     except (Unreachable, ValueError):
         return None
-    if not is_loopback(to.host) or is_loopback(address):
+    if not is_loopback(url_parts.host) or is_loopback(address):
         return None
-    return to._replace(host=str(address)).whole
+    return url_parts._replace(host=str(address)).full
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether a host is an address already, so that there is nothing to look up."""
+    """Whether a host is an IP address, which need not be looked up."""
     try:
         ip_address(host)
     except ValueError:
@@ -204,58 +217,58 @@ def system_look_up(host: str, port: int) -> list[str]:
 
 
 class Resolver:
-    """Looks names up in at most ``most`` threads of its own, so that a slow name keeps only its own callers waiting.
+    """Looks up host names in at most ``max_threads`` threads of its own, so that a slow name delays only its callers.
 
-    The threads are daemons: a look-up that hangs must not hold up the end of the program.
+    The threads are daemons, because a look-up that hangs must not delay the end of the program.
     """
 
-    def __init__(self, look_up: LookUp = system_look_up, most: int = MAX_THREADS) -> None:
+    def __init__(self, look_up: LookUp = system_look_up, max_threads: int = MAX_THREADS) -> None:
         self._look_up = look_up
-        self._most = most
-        self._under_way: dict[tuple[str, int], _LookUp] = {}
-        # Those that have no thread yet, the oldest first.
-        self._queue: dict[tuple[str, int], _LookUp] = {}
+        self._max_threads = max_threads
+        self._lookups: dict[tuple[str, int], _PendingLookUp] = {}
+        # Look-ups that have no thread yet, the oldest first.
+        self._queue: dict[tuple[str, int], _PendingLookUp] = {}
         self._threads = 0
 
-    async def resolve(self, host: str, port: int, begun: Callable[[], None] | None = None) -> list[str]:
-        """The addresses of a host, unchecked. Raises what the look-up raises: OSError or ValueError.
+    async def resolve(self, host: str, port: int, on_start: Callable[[], None] | None = None) -> list[str]:
+        """The addresses of a host, unchecked. Raises OSError or ValueError.
 
-        ``begun`` is called when the look-up has a thread. Literal addresses and localhost need none.
+        ``on_start`` is called when the look-up gets a thread. IP addresses and localhost need none.
         """
         if host == LOCALHOST or is_ip_address(host):
-            if begun is not None:
-                begun()
+            if on_start is not None:
+                on_start()
             return list(LOCALHOST_ADDRESSES) if host == LOCALHOST else [host]
         name, loop = (host, port), asyncio.get_running_loop()
-        look_up = self._under_way.get(name)
+        look_up = self._lookups.get(name)
         if look_up is None:
-            look_up = self._under_way[name] = self._queue[name] = _LookUp(loop)
+            look_up = self._lookups[name] = self._queue[name] = _PendingLookUp(loop)
             self._start(loop)
         look_up.callers += 1
         try:
-            # Shared by everybody who asks for this name: one who gives up must not end it for the others.
-            await asyncio.shield(look_up.begun)
-            if begun is not None:
-                begun()
+            # The look-up is shared by all callers of this name. A caller that is cancelled must not cancel it.
+            await asyncio.shield(look_up.started)
+            if on_start is not None:
+                on_start()
             outcome = await asyncio.shield(look_up.outcome)
         finally:
             look_up.callers -= 1
             if not look_up.callers and self._queue.pop(name, None) is not None:
-                del self._under_way[name]
+                del self._lookups[name]
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        while self._queue and self._threads < self._most:
+        while self._queue and self._threads < self._max_threads:
             self._threads += 1
             name = next(iter(self._queue))
-            self._queue.pop(name).begun.set_result(None)
+            self._queue.pop(name).started.set_result(None)
             thread = threading.Thread(target=self._run, args=(loop, name), name=f"look-up {name[0]}", daemon=True)
             try:
                 thread.start()
             except RuntimeError:
-                self._done(loop, name, OSError(errno.ENOMEM, "no thread can be started"))
+                self._finish(loop, name, OSError(errno.ENOMEM, "no thread can be started"))
 
     def _run(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int]) -> None:
         outcome: list[str] | Exception
@@ -263,28 +276,28 @@ class Resolver:
             outcome = self._look_up(*name)
         except (OSError, ValueError) as error:
             outcome = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(self._done, loop, name, outcome)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and no caller waits any more
+            loop.call_soon_threadsafe(self._finish, loop, name, outcome)
 
-    def _done(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int], outcome: list[str] | Exception) -> None:
+    def _finish(self, loop: asyncio.AbstractEventLoop, name: tuple[str, int], outcome: list[str] | Exception) -> None:
         self._threads -= 1
-        self._under_way.pop(name).outcome.set_result(outcome)
+        self._lookups.pop(name).outcome.set_result(outcome)
         self._start(loop)
 
 
-class _LookUp:
-    """A name that is looked up, or waits for a thread."""
+class _PendingLookUp:
+    """A look-up that runs or waits for a thread."""
 
-    __slots__ = ("begun", "callers", "outcome")
+    __slots__ = ("callers", "outcome", "started")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.begun: asyncio.Future[None] = loop.create_future()
+        self.started: asyncio.Future[None] = loop.create_future()
         self.outcome: asyncio.Future[list[str] | Exception] = loop.create_future()
         self.callers = 0
 
 
 class Url(NamedTuple):
-    """A URL, taken apart; ``target`` is what a request asks for."""
+    """The parts of a URL. ``target`` is the path and the query."""
 
     scheme: str
     host: str
@@ -297,51 +310,51 @@ class Url(NamedTuple):
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
-    def whole(self) -> str:
+    def full(self) -> str:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     @property
-    def shown(self) -> str:
-        """For people's eyes: what stands behind the ? may be a seat code."""
-        return self.whole.partition("?")[0]
+    def display(self) -> str:
+        """The URL without its query, which may contain a seat code."""
+        return self.full.partition("?")[0]
 
 
 def read_url(url: str) -> Url:
-    """Take a URL apart. Raises Unreachable for what we do not call."""
-    # Neither a password nor what stands behind the ? is for the log.
-    shown = repr(url.partition("?")[0].rpartition("@")[2][:200])
+    """Parse an HTTP URL. Raises Unreachable for a URL that is not valid or is never called."""
+    # For error texts: neither a password nor the query may be logged.
+    display = repr(url.partition("?")[0].rpartition("@")[2][:200])
     if any(char <= " " or char == "\x7f" for char in url):
-        raise Unreachable(f"{shown} is no URL: it has spaces or control characters in it")
+        raise Unreachable(f"{display} is not a URL: it has spaces or control characters in it")
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("ascii" if url.isascii() else "idna").decode("ascii")
         port = parts.port
     except ValueError as error:
-        raise Unreachable(f"{shown} is no URL: {error}") from error
+        raise Unreachable(f"{display} is not a URL: {error}") from error
     if parts.scheme not in PORTS:
-        raise Unreachable(f"{shown} is not called: only http and https are")
+        raise Unreachable(f"{display} is not called: only http and https are")
     if parts.netloc.rpartition("]")[2][:1] not in ("", ":") and "[" in parts.netloc:
-        raise Unreachable(f"{shown} is no URL: something stands between its address and its port")
+        raise Unreachable(f"{display} is not a URL: there is text between its address and its port")
     if "@" in parts.netloc:
-        raise Unreachable(f"{shown} is not called with a user name or password in the URL")
+        raise Unreachable(f"{display} is not called with a user name or password in the URL")
     if port == 0 or not host or not (is_ip_address(host) or all(char.isalnum() or char in "-._" for char in host)):
-        raise Unreachable(f"{shown} is no URL: its host or port is missing or not valid")
-    if _is_odd_number(host):
-        raise Unreachable(f"{shown} is not called: an IPv4 address is four decimal numbers with dots between them")
+        raise Unreachable(f"{display} is not a URL: its host or port is missing or not valid")
+    if _is_unusual_ipv4(host):
+        raise Unreachable(f"{display} is not called: an IPv4 address is four decimal numbers with dots between them")
     if "%" in host:
-        raise Unreachable(f"{shown} is not called: an address with a zone means nothing elsewhere")
-    query = f"?{quote(parts.query, safe=_IN_A_PATH + '?')}" if parts.query else ""
-    return Url(parts.scheme, host, port or PORTS[parts.scheme], quote(parts.path or "/", safe=_IN_A_PATH) + query)
+        raise Unreachable(f"{display} is not called: an address with a zone means nothing elsewhere")
+    query = f"?{quote(parts.query, safe=_SAFE_IN_PATH + '?')}" if parts.query else ""
+    return Url(parts.scheme, host, port or PORTS[parts.scheme], quote(parts.path or "/", safe=_SAFE_IN_PATH) + query)
 
 
-def _is_odd_number(host: str) -> bool:
-    """Whether systems would take a host for an IPv4 address that is written in an odd way: 127.1, 0x7f000001, 017…"""
+def _is_unusual_ipv4(host: str) -> bool:
+    """Whether some systems would read a host as an IPv4 address in an unusual form, such as 127.1 or 0x7f000001."""
     last = host.rstrip(".").rpartition(".")[2]
     return (last.isdigit() or last.startswith("0x")) and not is_ip_address(host)
 
 
 async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:
-    """The addresses that the host of a URL leads to; empty if it leads nowhere."""
+    """The addresses of the host of a URL, or empty if it cannot be resolved."""
     try:
         _, host, port, _ = read_url(url)
         found = [host] if is_loopback(host) else await resolver.resolve(host, port)
@@ -351,7 +364,7 @@ async def addresses_of(url: str, resolver: Resolver) -> frozenset[str]:
 
 
 def canonical_address(host: str) -> str:
-    """An address in the form in which two of one machine are equal: every loopback address is the same one."""
+    """A form of an address that is equal for equal machines: all loopback addresses are the same."""
     if is_loopback(host):
         return "127.0.0.1"
     return str(effective_address(ip_address(host))) if is_ip_address(host) else host

@@ -1,12 +1,12 @@
-"""What the agents need of a network: to call, and to be called. HTTP and memory both provide it.
+"""The interface of a network for agents: callers, handlers and their exceptions. HTTP and memory implement it.
 
-CallFailed        no answer came: the peer's fault, or the way to it
+CallFailed        there was no answer, because of the peer or the network
 ├── TimedOut          E001: not in time
 └── Unreachable       E009: refused, reset, cut short, not HTTP, too large, or an address that is not allowed
     └── TlsFailed         its certificate is not valid, or it does not speak TLS
-CallerLate        our own fault: we were too busy to tell whether the peer was in time; nothing follows from it
+CallerLate        this process was too busy to know whether the peer was in time; it says nothing about the peer
 └── CallerUnable      this machine could not call: no descriptors, no memory, no network
-    └── NoRoute           this machine has no way to that address
+    └── NoRoute           this machine has no route to that address
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leaguekit.protocol.rpc import RpcRequest
 
 
 class Peer(NamedTuple):
-    """Who is calling: the address, what stands behind the ? of the URL, and at which address we were called."""
+    """The sender of a request: its address, the query of the URL, and the address of the server that it called."""
 
     host: str
     query: str = ""
@@ -29,14 +29,14 @@ class Peer(NamedTuple):
 
 # The server side of an agent: a request and its sender → the body of the answer, or None for a notification. It is
 # started outside of any task. Before it sets a time limit or needs a task for anything else, it must await
-# ``eager.in_a_task``.
+# ``eager.ensure_task``.
 Handler = Callable[[RpcRequest, Peer], Coroutine[Any, Any, bytes | None]]
 # The same for a network in memory.
 BodyHandler = Callable[[bytes, Peer], Coroutine[Any, Any, bytes | None]]
 
 
 class TooManyRequests(Exception):
-    """What a handler raises to take nothing more of a peer for some seconds; the body is the answer to this request."""
+    """Raised by a handler if a peer sends too many requests: the answer, and the number of seconds to wait."""
 
     def __init__(self, body: bytes, seconds: float) -> None:
         self.body = body
@@ -44,30 +44,30 @@ class TooManyRequests(Exception):
         super().__init__(f"too many requests; the next in {seconds:.1f} s")
 
 
-# The status of such an answer, and of one on a connection too many.
+# The HTTP status of that answer, and of the refusal of a connection.
 TOO_MANY_REQUESTS = 429
 
 
 class NoAnswer(Exception):
-    """What a handler raises to hang up without an answer: whom it speaks for cannot be reached."""
+    """Raised by a handler to close the connection without an answer, because the agent behind it cannot be reached."""
 
 
-# Names in lower case, and values.
+# Pairs of a name in lower case and a value.
 Headers = tuple[tuple[str, str], ...]
 
 
 class HttpAnswer(Struct, frozen=True, gc=False):
-    """An HTTP answer, of whatever status: any is a sign of life."""
+    """An HTTP answer with any status."""
 
     status: int
     body: bytes
     content_type: str = "application/json"
-    # The session that an MCP server has opened for us.
+    # The session that an MCP server has opened for the caller.
     session: str = ""
 
 
 class CallFailed(Exception):
-    """No answer came. ``code`` is the catalogue's: E001 or E009. ``connected`` says that there was a connection."""
+    """There was no answer. ``code`` is E001 or E009. ``connected`` says whether there was a connection."""
 
     code: str
 
@@ -77,27 +77,27 @@ class CallFailed(Exception):
 
 
 class TimedOut(CallFailed):
-    """The whole time limit passed without a whole answer."""
+    """The time limit passed without a complete answer."""
 
     code = "E001"
 
 
 class Unreachable(CallFailed):
-    """The connection failed, or what came over it was no HTTP answer that we take."""
+    """The connection failed, or there was no acceptable HTTP answer."""
 
     code = "E009"
 
 
 class TlsFailed(Unreachable):
-    """Something listens there, but no TLS connection could be made. ``why`` names no address."""
+    """The peer accepts connections, but TLS failed. ``why`` contains no address."""
 
-    def __init__(self, shown: str, why: str) -> None:
-        super().__init__(f"{shown} could not be connected to: {why}")
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url} could not be connected to: {why}")
         self.why = why
 
 
 class CallerLate(Exception):
-    """We were ourselves so late in looking that no time-out can be ruled."""
+    """This process was so late itself that it cannot decide whether the peer was in time."""
 
     def __init__(self, late_ms: float) -> None:
         self.late_ms = late_ms
@@ -105,23 +105,23 @@ class CallerLate(Exception):
 
 
 class CallerUnable(CallerLate):
-    """This machine could not make the call; that says nothing about the peer. ``why`` names no address."""
+    """This machine could not make the call, which says nothing about the peer. ``why`` contains no address."""
 
-    def __init__(self, shown: str, why: str) -> None:
+    def __init__(self, url: str, why: str) -> None:
         super().__init__(0.0)
         self.why = why
-        self.args = (f"{shown} could not be called from this machine: {why}",)
+        self.args = (f"{url} could not be called from this machine: {why}",)
 
 
 class NoRoute(CallerUnable):
-    """This machine has no way to that address; it may have one to others."""
+    """This machine has no route to that address. It may have routes to others."""
 
 
 class Caller(Protocol):
     """Calls other agents."""
 
     async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
-        """POST a JSON body; one absolute limit over look-up, connect, send and read. Never retries, never redirects.
+        """POST a JSON body. ``seconds`` is one limit for look-up, connect, send and read. No retries, no redirects.
 
         Raises TimedOut, Unreachable, CallerLate, or CallerUnable.
         """

@@ -1,8 +1,8 @@
-"""Coroutines that are begun where they are asked for, and become tasks only if they have to wait.
+"""Coroutines that are started without a task, and become tasks only if they have to wait.
 
-Most requests can be answered without waiting for anything, and then a task for each costs more than to read it. The
-price: what a handler does before it first waits is done in no task, and there it can set no time limit
-(``asyncio.timeout``), form no group of tasks, and use nothing that does (anyio, httpx): see ``ensure_task``.
+Most requests can be answered without waiting for anything. A task for each of them would cost more than to parse it.
+The consequence: until a handler first waits, it runs outside of any task. There it cannot set a time limit
+(``asyncio.timeout``), use a task group, or use a library that does so (anyio, httpx). ``ensure_task`` is for that.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ ResultT = TypeVar("ResultT")
 
 
 async def ensure_task() -> None:
-    """Go on in a task, whether this was begun in one or not."""
+    """Make sure that the calling coroutine runs in a task from here on."""
     if asyncio.current_task() is None:
         await asyncio.sleep(0)
 
 
 @coroutine
 def remainder_of(work: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
-    """The rest of a coroutine that was begun by ``send`` and now awaits what that gave; for a task.
+    """The rest of a coroutine that was started by ``send``, for a task. ``awaited`` is what ``send`` returned.
 
-    What it awaits goes to the task first, for it is the task that is woken; then the coroutine goes on as if it had
-    always been there, be it woken, cancelled or closed.
+    First the task gets ``awaited``, because the task must be woken by it. Then the coroutine continues as if the task
+    had started it: it can be woken, cancelled or closed.
     """
     while True:
         try:
             yield awaited
-        except BaseException as error:  # noqa: BLE001 - all of them are for the work
+        except BaseException as error:  # noqa: BLE001 - every exception is passed to the coroutine
             try:
                 awaited = work.throw(error)
             except StopIteration as end:

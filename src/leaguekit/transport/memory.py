@@ -1,7 +1,7 @@
-"""A network in memory: handlers listen at addresses, callers reach them with the limits and failures of the real one.
+"""A network in memory: handlers listen at addresses, and callers reach them, with the limits and errors of HTTP.
 
-Every message takes at least one turn of the loop each way. Nothing depends on chance or on the order of sets, so in
-virtual time the same program sees the same exchanges.
+Every message takes at least one turn of the loop in each direction. Nothing is random or depends on the order of sets.
+So in virtual time the same program has the same exchanges.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ _INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
 NOT_FOUND = HttpAnswer(404, b'{"error":"There is nothing here. Messages are posted to /mcp."}')
 
 Address = tuple[str, int]
-# A server that is not ours answers with a status of its own.
+# A handler may also answer with an HTTP status.
 AnyHandler = BodyHandler | Callable[[bytes, Peer], Awaitable[HttpAnswer]]
 
 
 class ExchangeTimes(NamedTuple):
-    """When a request was sent and when its fate was known, in the loop's time."""
+    """The times, by the clock of the loop, at which a request was sent and at which it was answered or failed."""
 
     sent: float
     ended: float
 
 
-# Sees every exchange: the caller, the URL, the request, what came of it (b"" where there is no answer), and when.
+# Called for every exchange with the caller, the URL, the request, the answer (b"" if empty) or error, and the times.
 Tap = Callable[["MemoryCaller", str, bytes, bytes | BaseException, ExchangeTimes], None]
 
 
 class MemoryNetwork:
-    """Who listens where."""
+    """The handlers that listen, by address."""
 
     def __init__(self) -> None:
         self.tap: Tap | None = None
         self._handlers: dict[Address, AnyHandler] = {}
-        # A task that nobody holds may vanish while it waits.
+        # References that keep waiting tasks alive.
         self._answering: set[asyncio.Task[bytes | HttpAnswer | None]] = set()
 
     def listen(self, url: str, handler: AnyHandler) -> None:
         """Serve /mcp at the host and port of a URL."""
         address = address_of(url)
         if address in self._handlers:
-            raise ValueError(f"somebody already listens at {address[0]}:{address[1]}")
+            raise ValueError(f"a handler already listens at {address[0]}:{address[1]}")
         self._handlers[address] = handler
 
     def close(self, url: str) -> None:
-        """Listen no more; what is being answered is still answered."""
+        """Stop listening. Requests in progress are still answered."""
         self._handlers.pop(address_of(url), None)
 
     def deliver(self, url: str, body: bytes, host: str) -> asyncio.Task[bytes | HttpAnswer | None] | None:
-        """Start the answer to a request, in a task of its own; None if the path is not /mcp."""
+        """Start a task that answers a request. None if the path is not /mcp. Raises Unreachable."""
         address, parts = address_of(url), urlsplit(url)
         handler = self._handlers.get(address)
         if handler is None:
@@ -78,48 +78,48 @@ class MemoryCaller:
         self._network = network
 
     async def post(self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576) -> HttpAnswer:
-        """As Caller.post. A handler that is too late keeps running, as it would elsewhere; its answer is dropped."""
+        """As Caller.post. A handler that is too late keeps running, as over HTTP, and its answer is dropped."""
         loop = asyncio.get_running_loop()
         sent = loop.time()
-        seen: bytes | BaseException = b""
+        outcome: bytes | BaseException = b""
         try:
             answer = await self._post(url, body, sent + seconds, max_bytes)
-            seen = answer.body
+            outcome = answer.body
         except (TimedOut, Unreachable, asyncio.CancelledError) as error:
-            seen = error
+            outcome = error
             raise
         finally:
             if self._network.tap is not None:
-                self._network.tap(self, url, body, seen, ExchangeTimes(sent, loop.time()))
+                self._network.tap(self, url, body, outcome, ExchangeTimes(sent, loop.time()))
         return answer
 
     async def _post(self, url: str, body: bytes, deadline: float, max_bytes: int) -> HttpAnswer:
         loop = asyncio.get_running_loop()
-        shown = url.partition("?")[0]
+        display_url = url.partition("?")[0]
         await asyncio.sleep(0)
         task = self._network.deliver(url, body, self.host)
         if task is None:
             return NOT_FOUND
         await asyncio.wait((task,), timeout=deadline - loop.time())
-        # At the very moment of the limit it is over, whichever of the two woke first.
+        # An answer exactly at the deadline is too late, whichever of the two events was processed first.
         if not task.done() or loop.time() >= deadline:
-            raise TimedOut(f"no answer from {shown} in time", connected=True)
+            raise TimedOut(f"no answer from {display_url} in time", connected=True)
         if task.cancelled():
-            raise Unreachable(f"{shown} closed the connection without an answer", connected=True)
+            raise Unreachable(f"{display_url} closed the connection without an answer", connected=True)
         answer = task.result()
         if answer is None:
             return HttpAnswer(204, b"", "")
-        whole = answer if isinstance(answer, HttpAnswer) else HttpAnswer(200, answer)
-        if len(whole.body) > max_bytes:
-            raise Unreachable(f"the answer from {shown} has more than {max_bytes:,} bytes", connected=True)
-        return whole
+        response = answer if isinstance(answer, HttpAnswer) else HttpAnswer(200, answer)
+        if len(response.body) > max_bytes:
+            raise Unreachable(f"the answer from {display_url} has more than {max_bytes:,} bytes", connected=True)
+        return response
 
     async def close(self) -> None:
         """There are no connections to close."""
 
 
 async def run_handler(handler: AnyHandler, body: bytes, peer: Peer) -> bytes | HttpAnswer | None:
-    """What a handler answers; a fault of its own is an internal error, as with a real server."""
+    """Call a handler. An exception that it raises becomes an internal error, as over HTTP."""
     try:
         return await handler(body, peer)
     except NoAnswer:
@@ -135,7 +135,7 @@ def address_of(url: str) -> Address:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise Unreachable(f"{url.partition('?')[0]} is no URL: {error}") from error
+        raise Unreachable(f"{url.partition('?')[0]} is not a URL: {error}") from error
     if not host or parts.scheme not in ("http", "https"):
-        raise Unreachable(f"{url.partition('?')[0]} is no HTTP address")
+        raise Unreachable(f"{url.partition('?')[0]} is not an HTTP address")
     return host, port or (443 if parts.scheme == "https" else 80)

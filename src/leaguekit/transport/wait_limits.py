@@ -1,4 +1,4 @@
-"""Requests that wait at the same time: how many, in all and for each name."""
+"""Limits of the number of requests that wait at the same time, in total and per name."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from contextlib import contextmanager
 
 
 class WaitLimitReached(Exception):
-    """As many requests wait as may."""
+    """The maximum number of requests waits already."""
 
 
 class WaitLimits:
-    """Counts the requests that wait: at most ``most`` in all, and ``max_each`` under one name."""
+    """Counts the requests that wait: at most ``max_total`` in total, and ``max_per_name`` per name."""
 
-    def __init__(self, most: int, max_each: int) -> None:
-        self._most = most
-        self._max_each = max_each
+    def __init__(self, max_total: int, max_per_name: int) -> None:
+        self._max_total = max_total
+        self._max_per_name = max_per_name
         self._counts: Counter[Hashable] = Counter()
         self._total = 0
 
     def __getitem__(self, name: Hashable) -> int:
-        """How many wait under a name."""
+        """The number of requests that wait under a name."""
         return self._counts[name]
 
     @contextmanager
     def one(self, name: Hashable) -> Iterator[None]:
-        """Count one for as long as this lasts. Raises TooManyWait."""
-        if self._total >= self._most or self._counts[name] >= self._max_each:
+        """Count one request within this context. Raises TooManyWaiting."""
+        if self._total >= self._max_total or self._counts[name] >= self._max_per_name:
             raise WaitLimitReached
         self._total += 1
         self._counts[name] += 1

@@ -91,7 +91,7 @@ def is_at_rest(caller: HttpCaller) -> bool:
     """With no call under way, nobody holds a turn or waits, and whatever is open is kept."""
     return not caller._openings and all(
         host.busy == 0
-        and all(waiter.done() for waiter in host.waiting)
+        and all(waiter.done() for waiter in host.slot_waiters)
         and all(connection.waiter is None for connection in host.connections)
         and {connection for connection in host.connections if not connection.closed} == set(host.idle)
         for host in caller._hosts.values()
@@ -302,7 +302,7 @@ async def test_a_reset_in_the_middle_of_an_answer_is_e009() -> None:
     async with serving(zoo.resets_in_body) as server, calling() as caller:
         call = asyncio.create_task(failure(caller, server.url))
         await server.asked.wait()
-        await until(lambda: any(c.arrived for host in caller._hosts.values() for c in host.connections))
+        await until(lambda: any(c.received_bytes for host in caller._hosts.values() for c in host.connections))
         server.go_on.set()
         assert str(await call) == f"{server.url} reset the connection in the middle of its answer"
 
@@ -320,12 +320,12 @@ async def test_a_reset_in_the_middle_of_an_answer_is_e009() -> None:
         ("http://127.0.0.1:99999/mcp", "(?i)port"),
         ("http://127.0.0.1:port/mcp", "(?i)port"),
         ("http://a,b/mcp", "host or port"),
-        ("http://[::1/mcp", "no URL"),
+        ("http://[::1/mcp", "not a URL"),
         ("http://[fe80::1%25eth0]/mcp", "zone"),
         ("http://user:secret@127.0.0.1/mcp", "user name or password"),
         ("http://127.0.0.1/mcp HTTP/1.1\r\nx: y", "control characters"),
         ("http://127.0.0.1/mcp\n", "control characters"),
-        ("http://" + "é" * 300 + "/mcp", "no URL"),
+        ("http://" + "é" * 300 + "/mcp", "not a URL"),
         ("http://127.0.0.1:99999/mcp?seat=secret", "(?i)port"),
     ],
 )
@@ -353,7 +353,7 @@ async def test_a_url_that_we_do_not_call_is_e009_and_its_secrets_are_not_repeate
 def test_a_url_is_taken_apart(url: str, target: str, authority: str) -> None:
     read = read_url(url)
     assert (read.target, read.authority) == (target, authority)
-    assert "?" not in read.shown
+    assert "?" not in read.display
 
 
 # E001: one absolute limit, whatever is waited for
@@ -476,7 +476,7 @@ async def test_every_call_is_cut_off_at_its_own_limit_and_not_before() -> None:
         await asyncio.gather(*waiting)
         assert sorted(cut) == sorted(limits)
         assert caller._deadlines is not None
-        assert not caller._deadlines.under_way
+        assert not caller._deadlines.active
 
 
 @timed_out
@@ -617,13 +617,13 @@ async def test_a_limit_is_never_extended_by_more_than_itself() -> None:
 @on_both_loops
 async def test_time_that_is_up_just_as_one_wait_ends_is_up_for_the_next() -> None:
     loop = asyncio.get_running_loop()
-    deadline = DeadlineTimer(loop).begin(loop.time(), 0.01, "http://127.0.0.1/mcp")
+    deadline = DeadlineTimer(loop).start(loop.time(), 0.01, "http://127.0.0.1/mcp")
     turn: asyncio.Future[None] = loop.create_future()
-    deadline.watch(turn)
+    deadline.wait_on(turn)
     turn.set_result(None)
     await until(lambda: deadline.failure)
     with pytest.raises(TimedOut):
-        deadline.watch(loop.create_future())
+        deadline.wait_on(loop.create_future())
 
 
 # Kept connections
@@ -702,7 +702,7 @@ async def test_idle_connections_are_closed_without_being_asked_for() -> None:
         await until(lambda: server.open == 1)
         await put_forward(5)
         await until(lambda: server.open == 0)
-        assert caller._sweeper is None
+        assert caller._idle_timer is None
         assert is_at_rest(caller)
 
 
@@ -734,14 +734,14 @@ async def test_a_url_means_the_same_whether_its_origin_is_known_or_not(
 ) -> None:
     def aimed(caller: HttpCaller) -> tuple[Any, ...] | str:
         try:
-            target = caller._aim(f"http://127.0.0.1:8001{rest}", headers)
+            target = caller._target_for(f"http://127.0.0.1:8001{rest}", headers)
         except Unreachable as error:
             return str(error)
-        return target.head, target.shown, target.host.scheme, target.host.name, target.host.port
+        return target.head, target.display_url, target.host.scheme, target.host.name, target.host.port
 
     async with calling() as new, calling() as knowing:
         for known in ("http://127.0.0.1:8001/mcp", "http://127.0.0.1:8001?x=/mcp"):
-            knowing._aim(known, headers)
+            knowing._target_for(known, headers)
         remembered = len(knowing._targets)
         assert aimed(knowing) == aimed(new)
         if rest in ("/a/b-c_d.e~f", "//x", "/"):
@@ -979,7 +979,7 @@ async def test_a_look_up_that_nobody_waits_for_any_more_is_not_made() -> None:
         release.wait(AMPLE)
         return [host]
 
-    resolver = Resolver(look_up, most=2)
+    resolver = Resolver(look_up, max_threads=2)
     slow = [asyncio.create_task(resolver.resolve(f"slow-{number}", 80)) for number in range(20)]
     shared = [asyncio.create_task(resolver.resolve("shared", 80)) for _ in range(2)]
     await until(lambda: len(looked_up) == 2)

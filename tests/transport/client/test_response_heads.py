@@ -87,9 +87,9 @@ class Calls:
                 came = waiter.result()
             except Unreachable as error:
                 came = str(error)
-        is_kept = waiter.done() and connection.keep and not connection.closed
+        is_kept = waiter.done() and connection.keep_alive and not connection.closed
         self._connection = connection if is_kept else None
-        return came, connection.keep, connection.closed, self._parsing.fed - before
+        return came, connection.keep_alive, connection.closed, self._parsing.fed - before
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Players that are plain MCP servers: written in a few lines with the official SDK, called like everybody else."""
+"""Players that are plain MCP servers, written with the official SDK, are called like all other players."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_whatever_a_server_answers_the_caller_gets_a_refusal_and_asks_plainly_ne
             with pytest.raises(RpcRefusal):
                 await ask(caller, url, CALL, m.ChooseParityResponse)
             assert url not in caller._servers
-            assert url in caller._doubtful
+            assert url in caller._retry_at
 
     run(main())
 

@@ -1,4 +1,4 @@
-"""The way in for MCP: nothing is loaded before it is wanted, once is enough, and what cannot be loaded is said."""
+"""The lazy MCP application: it loads the SDK once, at the first request, and reports if that fails."""
 
 from __future__ import annotations
 

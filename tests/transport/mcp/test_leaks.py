@@ -96,7 +96,7 @@ def test_a_thousand_clients_leave_neither_tasks_nor_memory_behind(run: Any, tmp_
             assert memory[-1] - memory[0] < MAX_GROWTH, memory
             assert not house.server._mcp._opening.result().app.__self__._server_instances
             # What the manager tells goes to nobody.
-            assert not house.server._endpoint.answering
+            assert not house.server._endpoint.answer_tasks
 
     run(main())
 

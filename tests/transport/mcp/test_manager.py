@@ -190,7 +190,7 @@ def test_a_stranger_may_ask_by_mcp_only_so_often(run: Run, tmp_path: Path) -> No
         async with ServedLeague(tmp_path) as house:
             visits = house.server._mcp._admit
             # Its time stands still: a busy machine would else let the stranger in again before it asks.
-            visits.__self__._visitors._clock = lambda: 0.0
+            visits.__self__._mcp_addresses._clock = lambda: 0.0
             while not visits(Peer("127.0.0.1", "", ("127.0.0.1", house.port)), b""):
                 pass
             headers = (("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-11-25"))

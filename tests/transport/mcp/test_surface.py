@@ -1,4 +1,4 @@
-"""What a server offers, said without the SDK: resources and their names, typed tools, and word of changes."""
+"""A surface without the SDK: resources and their templates, typed tools, and notifications of changes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def read(_names: Any) -> dict[str, Any]:
     ("xleague://matches/R1M1", None),
 ])  # fmt: skip
 def test_a_template_fits_what_has_something_in_the_place_of_its_names(uri: str, names: dict[str, str] | None) -> None:
-    assert Resource("league://matches/{match_id}", "match", "Match", "One match", read).fits(uri) == names
+    assert Resource("league://matches/{match_id}", "match", "Match", "One match", read).match_uri(uri) == names
 
 
 def test_a_plain_uri_fits_only_itself() -> None:
     resource = Resource("league://a.b", "a", "A", "A", read)
-    assert resource.fits("league://a.b") == {}
-    assert resource.fits("league://axb") is None
+    assert resource.match_uri("league://a.b") == {}
+    assert resource.match_uri("league://axb") is None
 
 
 def test_whoever_listens_is_told_until_it_stops() -> None:

@@ -1,4 +1,4 @@
-"""A process that nobody speaks MCP to does not pay for it; one that cannot speak it says so."""
+"""A process without MCP requests does not load the SDK, and one without the SDK says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections: how many, and who gives way. Over real sockets; all of 127.0.0.0/8 is this machine on Linux."""
+"""The number of connections, and which are closed first. Over real sockets: on Linux, 127.0.0.0/8 is this machine."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def test_what_has_gone_leaves_room(run: Run) -> None:
             endpoint = running.server._endpoint
             while endpoint.slots._count > 1:
                 # The server hears of the last one later than it answers the other.
-                endpoint.gone.clear()
-                await endpoint.gone.wait()
+                endpoint.connection_closed.clear()
+                await endpoint.connection_closed.wait()
             assert endpoint.slots._count == 1
-            assert endpoint.slots._held == {HERE: 1}
+            assert endpoint.slots._count_by_address == {HERE: 1}
 
     run(main())
 
@@ -198,7 +198,7 @@ def test_what_is_answered_or_has_gone_holds_nothing(run: Run) -> None:
             gone.writer.transport.abort()
             await until_held(running, 0)
             slots = running.server._endpoint.slots
-            assert (slots._bytes, dict(slots._bytes_of)) == (0, {})
+            assert (slots._total_bytes, dict(slots._bytes_by_address)) == (0, {})
 
     run(main())
 
@@ -367,13 +367,13 @@ def test_connections_of_a_proxy_are_counted_by_the_address_that_it_speaks_for(ru
             for client in greedy[:7]:
                 assert await is_told_to_go(client)
             slots = running.server._endpoint.slots
-            assert slots._held == {"198.51.100.1": 1, "203.0.113.9": 3}
+            assert slots._count_by_address == {"198.51.100.1": 1, "203.0.113.9": 3}
             await honest.send(of(b"198.51.100.1"))
             assert (await honest.answer())[0] == 200
             # A proxy uses its connections for one client after another.
             await honest.send(of(b"198.51.100.2"))
             assert (await honest.answer())[0] == 200
-            assert slots._held == {"198.51.100.2": 1, "203.0.113.9": 3}
+            assert slots._count_by_address == {"198.51.100.2": 1, "203.0.113.9": 3}
 
     run(main())
 

@@ -236,7 +236,7 @@ def test_a_program_on_this_machine_that_is_not_known_as_a_proxy_is_not_believed(
                 await client.send(request(b"x-forwarded-for: " + address))
                 assert (await client.answer())[0] == 200
             assert peers == [UNKNOWN_HOST] * 3
-            assert server._endpoint.slots._held == {UNKNOWN_HOST: 1}
+            assert server._endpoint.slots._count_by_address == {UNKNOWN_HOST: 1}
             client.writer.close()
         finally:
             await server.stop()

@@ -15,7 +15,7 @@ from leaguekit.transport.addresses import LOOPBACK
 from leaguekit.transport.base import NoAnswer, Peer, TooManyRequests
 from leaguekit.transport.server import connection as connections
 from leaguekit.transport.server import server as transport_server
-from leaguekit.transport.server.request_heads import MAX_HEAD, Head, plain_head
+from leaguekit.transport.server.request_heads import MAX_HEAD_BYTES, Head, plain_head
 from leaguekit.transport.server.server import Limits, Server, listen
 from tests.transport.running import MAX_BYTES, QUICK, TOO_LARGE, Run, chunked, of_requests, post, serving
 
@@ -95,7 +95,7 @@ def test_anything_else_is_not(data: bytes) -> None:
                 (b"Transfer-Encoding", b"identity"),
                 (b"Expect", b"100-continue"),
                 (b"Upgrade", b"h2c"),
-                (b"x", b"y" * MAX_HEAD),
+                (b"x", b"y" * MAX_HEAD_BYTES),
             )
         ),
     ],

@@ -144,7 +144,7 @@ def test_the_addresses_take_turns_and_others_have_theirs_between(run: Run) -> No
         assert begun == ["a1", "b1", "c1", "a2", "a3"]
         assert all(later - earlier > TURNS_BETWEEN for earlier, later in pairwise(at))
         # The next is begun at once.
-        while waiting._runs:  # noqa: ASYNC110 - there is no event for that
+        while waiting._is_running:  # noqa: ASYNC110 - there is no event for that
             await asyncio.sleep(0)
         waiting.add("d", "d1", lambda: begin("d1"), lambda: None)
         await asyncio.sleep(0)
@@ -215,7 +215,7 @@ def test_mcp_requests_of_many_addresses_keep_out_none_of_another(run: Run, monke
             assert (await (await running.say(post(INITIALIZE), source="127.0.0.3")).answer())[0] == 429
             # The others are begun.
             monkeypatch.setattr(request_queue, "TURNS_BETWEEN", 1)
-            queue._turn(0)
+            queue._run_turn(0)
             assert (await served)[0] == 200
             for client in (first, second, third):
                 assert (await client.answer())[0] == 200

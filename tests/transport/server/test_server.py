@@ -1191,11 +1191,11 @@ def test_a_busy_port_is_an_error_that_says_which_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("host", "port", "sentence"),
     [
-        ("192.0.2.1", 0, "is no address of this machine"),
-        ("no such host", 0, "is no address of this machine"),
-        ("x" * 300, 0, "is no address of this machine"),
-        ("127.0.0.1", 70_000, "70000 is no port"),
-        ("127.0.0.1", -1, "-1 is no port"),
+        ("192.0.2.1", 0, "is not an address of this machine"),
+        ("no such host", 0, "is not an address of this machine"),
+        ("x" * 300, 0, "is not an address of this machine"),
+        ("127.0.0.1", 70_000, "70000 is not a port"),
+        ("127.0.0.1", -1, "-1 is not a port"),
     ],
 )
 def test_an_address_that_cannot_be_served_is_told(host: str, port: int, sentence: str) -> None:

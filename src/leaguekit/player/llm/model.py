@@ -236,7 +236,7 @@ def _read_key(base_url: str, variable: str) -> str | None:
     except Unreachable as error:
         raise ValueError(f"base_url: {error}") from None
     if "?" in base_url or "#" in base_url:
-        raise ValueError(f"base_url ends with its path, such as {OPENAI}, got {url.shown!r} and more")
+        raise ValueError(f"base_url ends with its path, such as {OPENAI}, got {url.display!r} and more")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
         raise ValueError("api_key_env is the name of the environment variable that holds the key, not the key itself")
     key = os.environ.get(variable, "").strip()

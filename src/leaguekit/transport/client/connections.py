@@ -1,4 +1,4 @@
-"""Connections to one host, as the caller keeps them, and the answer that is arriving on each."""
+"""The pool of connections to one host, and the parsing of the answer that arrives on each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from leaguekit.transport.descriptors import local_fault
 
 MAX_HEAD_BYTES = 32_768
 IDLE_SECONDS = 4.0  # uvicorn closes an idle connection after 5
-# Small chunks cost more on the wire than they carry; what nobody stores is only bounded.
+# The maximum ratio of received bytes to bytes of the body. Small chunks have more overhead than content.
 WIRE_BYTES_PER_BODY_BYTE = 8
-# The maximum number of pieces of an answer, and the bytes that allow one more. To read a piece takes 3 µs.
+# The maximum number of pieces of an answer; one more is allowed per this number of bytes. A piece takes 3 µs to read.
 MAX_PIECES, BYTES_PER_PIECE = 64, 256
-# The bytes that are parsed before the next look at whether the answer has failed.
+# The bytes that are parsed at once. After that it is checked whether the answer has failed.
 _PARSED_AT_ONCE = 4_096
 CLOSED = "was cut off: this caller is closed"
 MAX_KNOWN_HEADS = 1_024
@@ -31,7 +31,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 
 class Head(Struct, frozen=True, gc=False):
-    """What is known of an answer's head: it has a length, and the connection is kept."""
+    """A remembered head of an answer with a content-length, after which the connection is kept open."""
 
     size: int
     length: int
@@ -40,48 +40,49 @@ class Head(Struct, frozen=True, gc=False):
     session: str
 
 
-# Peers repeat their heads to the byte. What the parser makes of one depends on nothing else, so that an answer which
-# is a head known here, and just so much as that announces, need not be parsed: it takes a tenth of the time.
+# Peers repeat their heads byte by byte, and the result of parsing a head depends on nothing else. So an answer that is
+# a known head and a body of the right length need not be parsed. That takes a tenth of the time.
 _known_heads: dict[bytes, Head] = {}
 
 
 class HostPool:
-    """What is shared by the calls to one scheme, host and port: turns, and the connections that are kept."""
+    """The state that calls to one scheme, host and port share: slots for calls, and connections that are kept open."""
 
-    __slots__ = ("busy", "connections", "idle", "name", "port", "scheme", "waiting")
+    __slots__ = ("busy", "connections", "idle", "name", "port", "scheme", "slot_waiters")
 
     def __init__(self, scheme: str, name: str, port: int) -> None:
         self.scheme = scheme
         self.name = name
         self.port = port
-        # Calls that have a turn. A connection is opened only if none is idle, so that turns bound connections too.
+        # The number of calls that hold a slot. A connection is opened only if none is idle, so that this also
+        # limits the number of connections.
         self.busy = 0
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.slot_waiters: deque[asyncio.Future[None]] = deque()
         self.idle: deque[Connection] = deque()
         self.connections: set[Connection] = set()
 
-    def kept(self, now: float) -> Connection | None:
-        """The connection that was used last, if one is fit to be used again."""
+    def take_idle(self, now: float) -> Connection | None:
+        """Take the idle connection that was used last, if one is usable. Close those that are not."""
         idle = self.idle
         while idle:
             connection = idle.pop()
-            # If it has input, the peer has closed it or sent what nobody asked for, and the loop has not seen it yet.
-            if now - connection.idle_since < IDLE_SECONDS and not connection.closed and not connection.input():
+            # Input on an idle connection means that the peer has closed it or sent unexpected data.
+            if now - connection.idle_since < IDLE_SECONDS and not connection.closed and not connection.has_input():
                 return connection
             connection.abort()
         return None
 
-    def leave(self) -> None:
-        """End a turn: it passes to whoever has waited longest."""
-        while self.waiting:
-            waiter = self.waiting.popleft()
+    def release_slot(self) -> None:
+        """Release the slot of a call. The call that has waited longest gets it."""
+        while self.slot_waiters:
+            waiter = self.slot_waiters.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 return
         self.busy -= 1
 
     def close(self) -> None:
-        for waiter in self.waiting:
+        for waiter in self.slot_waiters:
             if not waiter.done():
                 waiter.set_exception(Unreachable(f"{self.name}:{self.port} {CLOSED}"))
         for connection in self.connections:
@@ -89,43 +90,43 @@ class HostPool:
 
 
 class Connection(asyncio.Protocol):
-    """One connection, and the answer that is arriving on it."""
+    """One connection, and the answer that arrives on it."""
 
     transport: asyncio.Transport
 
     def __init__(self, host: HostPool, loop: asyncio.AbstractEventLoop) -> None:
         self.host = host
-        self.gone: asyncio.Future[None] = loop.create_future()
+        self.closed_event: asyncio.Future[None] = loop.create_future()
         self.parser = HttpResponseParser(self)
         self.waiter: asyncio.Future[HttpAnswer] | None = None
         self.closed = False
-        self.ended = "closed the connection without an answer"
-        self.keep = False
-        self.used = False
+        self.close_reason = "closed the connection without an answer"
+        self.keep_alive = False
+        self.is_reused = False
         self.idle_since = 0.0
-        self.arrived = 0
-        # What arrived last of an answer that is being parsed.
+        self.received_bytes = 0
+        # The last data of an answer that is being parsed.
         self.data = b""
         self.max_bytes = 0
-        self.shown = ""
-        self.in_head = False
-        self.has_end = False
+        self.display_url = ""
+        self.is_in_head = False
+        self.has_framing = False
         self.length = 0
         self.content_type = b""
         self.session = b""
-        self.parts: list[bytes] = []
+        self.body_parts: list[bytes] = []
         self.size = 0
-        self.trailers = 0
+        self.trailer_count = 0
 
-    def ask(self, waiter: asyncio.Future[HttpAnswer], request: bytes, max_bytes: int, shown: str) -> None:
+    def ask(self, waiter: asyncio.Future[HttpAnswer], request: bytes, max_bytes: int, display_url: str) -> None:
         self.waiter = waiter
-        self.keep = False
-        self.arrived = 0
+        self.keep_alive = False
+        self.received_bytes = 0
         self.max_bytes = max_bytes
-        self.shown = shown
-        self.in_head = True
+        self.display_url = display_url
+        self.is_in_head = True
         if self.closed:
-            self.fail(self.ended)
+            self.fail(self.close_reason)
         else:
             self.transport.write(request)
 
@@ -134,37 +135,39 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self.transport.abort()
 
-    def fail(self, what: str, own: str | None = None) -> None:
-        """End the call under way, if there is one, and the connection with it; ``own`` says why that is our fault."""
+    def fail(self, reason: str, local_reason: str | None = None) -> None:
+        """Fail the active call, if there is one, and close. ``local_reason`` says why this machine is the cause."""
         if self.waiter is not None and not self.waiter.done():
             failure = (
-                Unreachable(f"{self.shown} {what}", connected=True) if own is None else CallerUnable(self.shown, own)
+                Unreachable(f"{self.display_url} {reason}", connected=True)
+                if local_reason is None
+                else CallerUnable(self.display_url, local_reason)
             )
             self.waiter.set_exception(failure)
         self.abort()
 
-    def _finish(self, answer: HttpAnswer, *, keep: bool) -> None:
+    def _finish(self, answer: HttpAnswer, *, keep_alive: bool) -> None:
         waiter, self.waiter = self.waiter, None
-        self.keep = keep
+        self.keep_alive = keep_alive
         if waiter is not None and not waiter.done():
             waiter.set_result(answer)
 
-    def _parsed(self) -> HttpAnswer:
-        """The answer as the parser has told it."""
-        parts, self.parts = self.parts, []
-        body = parts[0] if len(parts) == 1 else b"".join(parts)
+    def _parsed_answer(self) -> HttpAnswer:
+        """The answer from the events of the parser."""
+        body_parts, self.body_parts = self.body_parts, []
+        body = body_parts[0] if len(body_parts) == 1 else b"".join(body_parts)
         content_type = self.content_type.partition(b";")[0].strip().lower().decode("latin-1")
         return HttpAnswer(self.parser.get_status_code(), body, content_type, self.session.decode("latin-1"))
 
     def _remember_head(self, answer: HttpAnswer) -> None:
-        """Remember the head of an answer that came whole, at once and alone."""
+        """Remember the head of an answer that was exactly the received data."""
         data, self.data = self.data, b""
         size = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
         fields = data[:size].lower()
         if (
             size <= MAX_KNOWN_HEAD_BYTES
-            and len(data) == self.arrived == size + self.length
-            and len(answer.body) == self.length  # some have none, whatever they announce
+            and len(data) == self.received_bytes == size + self.length
+            and len(answer.body) == self.length  # some answers have no body in spite of their content-length
             and fields.count(b"content-length") == 1
             and b"transfer-encoding" not in fields
         ):
@@ -172,45 +175,47 @@ class Connection(asyncio.Protocol):
                 _known_heads.clear()
             _known_heads[data[:size]] = Head(size, self.length, answer.status, answer.content_type, answer.session)
 
-    # What the loop tells us.
+    # Callbacks of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self.input = _input_at(transport.get_extra_info("socket").fileno())
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's transport is not a subclass
+        self.has_input = _make_input_check(transport.get_extra_info("socket").fileno())
 
     def data_received(self, data: bytes) -> None:
         if self.waiter is None:
-            self.ended = "spoke before it was asked"
+            self.close_reason = "spoke before it was asked"
             self.abort()
             return
-        if not self.arrived:
+        if not self.received_bytes:
             head = _known_heads.get(data[: data.find(_END_OF_HEAD) + len(_END_OF_HEAD)])
             if head is not None and head.length == len(data) - head.size and head.length <= self.max_bytes:
-                self.arrived = len(data)
-                self._finish(HttpAnswer(head.status, data[head.size :], head.content_type, head.session), keep=True)
+                self.received_bytes = len(data)
+                self._finish(
+                    HttpAnswer(head.status, data[head.size :], head.content_type, head.session), keep_alive=True
+                )
                 return
-        self.arrived += len(data)
+        self.received_bytes += len(data)
         self.data = data
         try:
-            if self.in_head and self.arrived > MAX_HEAD_BYTES:
-                room = MAX_HEAD_BYTES - (self.arrived - len(data))
-                self.parser.feed_data(data[:room])
-                if self.in_head:
+            if self.is_in_head and self.received_bytes > MAX_HEAD_BYTES:
+                allowed_bytes = MAX_HEAD_BYTES - (self.received_bytes - len(data))
+                self.parser.feed_data(data[:allowed_bytes])
+                if self.is_in_head:
                     self.fail(f"sent more than {MAX_HEAD_BYTES:,} bytes of headers")
                     return
-                data = data[room:]
+                data = data[allowed_bytes:]
             for start in range(0, len(data), _PARSED_AT_ONCE):
                 if not self.closed:
                     self.parser.feed_data(data[start : start + _PARSED_AT_ONCE])
         except (HttpParserError, HttpParserUpgrade) as error:
             self.fail(f"sent something that is not HTTP/1.1: {error}")
-        if self.arrived > MAX_HEAD_BYTES + WIRE_BYTES_PER_BODY_BYTE * self.max_bytes:
-            self.fail(f"sent {self.arrived:,} bytes, and its answer was still not complete")
+        if self.received_bytes > MAX_HEAD_BYTES + WIRE_BYTES_PER_BODY_BYTE * self.max_bytes:
+            self.fail(f"sent {self.received_bytes:,} bytes, and its answer was still not complete")
 
     def eof_received(self) -> None:
         self.closed = True
-        if self.waiter is not None and not self.in_head and not self.has_end:
-            self._finish(self._parsed(), keep=False)
+        if self.waiter is not None and not self.is_in_head and not self.has_framing:
+            self._finish(self._parsed_answer(), keep_alive=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -218,32 +223,32 @@ class Connection(asyncio.Protocol):
         if self in self.host.idle:
             self.host.idle.remove(self)
         if self.waiter is not None:
-            how, own = "closed" if exc is None else "reset", local_fault(exc)
-            if self.arrived:
-                self.fail(f"{how} the connection in the middle of its answer", own)
-            elif self.used:
-                self.fail(f"{how} a kept connection just as it was used again", own)
+            action, local_reason = "closed" if exc is None else "reset", local_fault(exc)
+            if self.received_bytes:
+                self.fail(f"{action} the connection in the middle of its answer", local_reason)
+            elif self.is_reused:
+                self.fail(f"{action} a kept connection just as it was used again", local_reason)
             else:
-                self.fail(f"{how} the connection without an answer", own)
-        self.gone.set_result(None)
+                self.fail(f"{action} the connection without an answer", local_reason)
+        self.closed_event.set_result(None)
 
-    # What the parser tells us. After the answer is complete, or has failed, it may still go on: nothing is heard then.
+    # Callbacks of the parser. After the answer is complete or has failed, there may be further calls. They are ignored.
 
     def on_message_begin(self) -> None:
         if self.waiter is None:
             self.abort()
-        self.has_end = False
+        self.has_framing = False
         self.length = 0
         self.content_type = b""
         self.session = b""
-        self.parts = []
-        self.size = self.trailers = 0
+        self.body_parts = []
+        self.size = self.trailer_count = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.in_head:
-            # Behind the body there may be further headers, which are of no use.
-            self.trailers += 1
-            if self.trailers > MAX_PIECES:
+        if not self.is_in_head:
+            # Trailers after the body are counted and ignored.
+            self.trailer_count += 1
+            if self.trailer_count > MAX_PIECES:
                 self.fail(f"sent more than {MAX_PIECES} headers behind its answer")
         else:
             name = name.lower()
@@ -252,9 +257,9 @@ class Connection(asyncio.Protocol):
             elif name == b"mcp-session-id":
                 self.session = value
             elif name == b"transfer-encoding":
-                self.has_end = True
+                self.has_framing = True
             elif name == b"content-length":
-                self.has_end = True
+                self.has_framing = True
                 self.length = int(value)
                 if self.length > self.max_bytes:
                     self.fail(f"announced an answer of {self.length:,} bytes; at most {self.max_bytes:,} are taken")
@@ -266,28 +271,28 @@ class Connection(asyncio.Protocol):
         elif self.parser.get_http_version() not in {"1.1", "1.0"}:
             self.fail(f"answered in HTTP/{self.parser.get_http_version()}")
         elif status >= 200:
-            self.in_head = False
+            self.is_in_head = False
 
     def on_body(self, data: bytes) -> None:
         if self.waiter is not None:
-            self.parts.append(data)
+            self.body_parts.append(data)
             self.size += len(data)
             if self.size > self.max_bytes:
-                self.parts = []
+                self.body_parts = []
                 self.fail(f"sent more than {self.max_bytes:,} bytes")
-            elif len(self.parts) > MAX_PIECES + self.max_bytes // BYTES_PER_PIECE:
-                self.fail(f"sent its answer in more than {len(self.parts) - 1:,} pieces")
+            elif len(self.body_parts) > MAX_PIECES + self.max_bytes // BYTES_PER_PIECE:
+                self.fail(f"sent its answer in more than {len(self.body_parts) - 1:,} pieces")
 
     def on_message_complete(self) -> None:
-        if self.waiter is not None and not self.in_head:
-            answer, keep = self._parsed(), self.parser.should_keep_alive()
-            if keep:
+        if self.waiter is not None and not self.is_in_head:
+            answer, keep_alive = self._parsed_answer(), self.parser.should_keep_alive()
+            if keep_alive:
                 self._remember_head(answer)
-            self._finish(answer, keep=keep)
+            self._finish(answer, keep_alive=keep_alive)
 
 
-def _input_at(descriptor: int) -> Callable[[], object]:
-    """What says whether there is anything to read, or the end, without waiting."""
+def _make_input_check(descriptor: int) -> Callable[[], object]:
+    """Return a function that tells, without waiting, whether a descriptor has input or is at its end."""
     if sys.platform == "win32":
         return lambda: select.select([descriptor], [], [], 0)[0]
     poll = select.poll()

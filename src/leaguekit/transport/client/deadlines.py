@@ -1,4 +1,4 @@
-"""The time limits of calls, honest about our own lateness."""
+"""The time limits of calls. They take into account that this process itself may be late."""
 
 from __future__ import annotations
 
@@ -10,146 +10,149 @@ from msgspec import Struct
 
 from leaguekit.transport.base import CallerLate, CallerUnable, HttpAnswer, TimedOut
 
+# A timer that fires later than this was delayed by this process.
 LATE_SECONDS = 0.05
 MAX_EXTENSIONS = 3
-MAX_LOOKS = 64
-# uvloop rounds to milliseconds: so much later, a timer never comes too early.
+# The maximum number of further checks for data that arrived in time.
+MAX_CHECKS = 64
+# Added to timers, because uvloop rounds to milliseconds and a timer must never fire too early.
 ROUNDING_SECONDS = 0.0005
 
 
 class AnswerProgress(Protocol):
-    """What an answer arrives on."""
+    """A connection on which an answer arrives."""
 
-    # Bytes so far.
-    arrived: int
+    # The bytes of the answer so far.
+    received_bytes: int
 
 
 class DeadlineTimer:
-    """The limits of all calls under way, and one timer for the first of them.
+    """The deadlines of all active calls, with one timer for the earliest of them.
 
-    Nearly every call is answered long before its time, so that a timer of its own would be set and cancelled for
-    nothing. When the one timer rings, all calls are looked through: some dozens, every few seconds.
+    Nearly every call is answered long before its deadline, so that a timer per call would be set and cancelled for
+    nothing. When the one timer fires, all deadlines are checked: a few dozen, every few seconds.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        # Whoever begins a call takes its limit out again when it is over.
-        self.under_way: set[Deadline] = set()
+        # The caller removes a deadline when its call is over.
+        self.active: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = math.inf
+        self._fires_at = math.inf
 
-    def begin(self, now: float, seconds: float, shown: str) -> Deadline:
-        deadline = Deadline(self, now + seconds, seconds, shown)
-        self.under_way.add(deadline)
-        if deadline.ends < self._rings_at:
-            self._ring_at(deadline.ends)
+    def start(self, now: float, seconds: float, display_url: str) -> Deadline:
+        deadline = Deadline(self, now + seconds, seconds, display_url)
+        self.active.add(deadline)
+        if deadline.ends_at < self._fires_at:
+            self._set_timer(deadline.ends_at)
         return deadline
 
     def close(self) -> None:
-        """Ring no more, unless another call begins."""
+        """Cancel the timer. It is set again if another call starts."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._rings_at = None, math.inf
+        self._timer, self._fires_at = None, math.inf
 
-    def _ring_at(self, when: float) -> None:
+    def _set_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.loop.call_at(when + ROUNDING_SECONDS, self._ring)
-        self._rings_at = when
+        self._timer = self.loop.call_at(when + ROUNDING_SECONDS, self._fire)
+        self._fires_at = when
 
-    def _ring(self) -> None:
-        self._timer, self._rings_at = None, math.inf
+    def _fire(self) -> None:
+        self._timer, self._fires_at = None, math.inf
         now = self.loop.time()
-        for deadline in self.under_way:
-            if deadline.ends <= now and not deadline.passed:
-                deadline.ring(now)
-        first = min((one.ends for one in self.under_way if not one.passed), default=math.inf)
+        for deadline in self.active:
+            if deadline.ends_at <= now and not deadline.has_expired:
+                deadline.expire(now)
+        first = min((one.ends_at for one in self.active if not one.has_expired), default=math.inf)
         if first < math.inf:
-            self._ring_at(first)
+            self._set_timer(first)
 
 
 class Deadline(Struct, eq=False):
-    """One absolute limit over everything that a call waits for.
+    """One absolute time limit for everything that a call waits for.
 
-    What has arrived is read before time is called. A timer that rings late was kept waiting by us, so the peer gets
-    that much more time (but never more than the limit itself), at most three times; after that nothing can be ruled.
+    Data that has arrived in time is read before the call fails. If the timer fires late, then this process was busy,
+    and the peer gets as much more time, but at most the original limit again. This happens at most three times. After
+    that the call fails with CallerLate, because it cannot be decided whether the peer was in time.
     """
 
     deadlines: DeadlineTimer
-    ends: float
+    ends_at: float
     seconds: float
-    shown: str
-    # The time is up, and only what has arrived is still looked at.
-    passed: bool = False
+    display_url: str
+    # Whether the time is up. Only data that has already arrived is still read.
+    has_expired: bool = False
     waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None] | None = None
     connection: AnswerProgress | None = None
     failure: Exception | None = None
     extensions: int = 0
-    late: float = 0.0
-    # Why the call waits for this machine and not for the peer, and since when.
-    held: str = ""
-    held_since: float = 0.0
+    late_seconds: float = 0.0
+    # Why the call waits for this machine and not for the peer, and since when. Empty if it waits for the peer.
+    pause_reason: str = ""
+    paused_at: float = 0.0
 
-    def hold(self, why: str) -> None:
-        """The call waits for this machine. If the time is up before ``go_on``, that is our own fault."""
-        self.held, self.held_since = why, self.deadlines.loop.time()
+    def pause(self, why: str) -> None:
+        """Note that the call waits for this machine. If the time is up before ``resume``, the peer is not to blame."""
+        self.pause_reason, self.paused_at = why, self.deadlines.loop.time()
 
-    def go_on(self) -> None:
-        """The call waits for the peer again, which gets as much more time as we took."""
-        waited = self.deadlines.loop.time() - self.held_since
-        self.held = ""
+    def resume(self) -> None:
+        """Note that the call waits for the peer again. The peer gets as much more time as this machine took."""
+        waited = self.deadlines.loop.time() - self.paused_at
+        self.pause_reason = ""
         if waited > LATE_SECONDS:
-            self.late += waited
-            self.ends += waited
+            self.late_seconds += waited
+            self.ends_at += waited
 
-    def watch(
+    def wait_on(
         self, waiter: asyncio.Future[HttpAnswer] | asyncio.Future[None], connection: AnswerProgress | None = None
     ) -> None:
-        """This is what the call waits for now. Raises if the time was up as the last wait ended."""
+        """Set the future that the call waits for now. Raises if the time was up when the last wait ended."""
         if self.failure is not None:
             raise self.failure
         self.waiter = waiter
         self.connection = connection
 
-    def ring(self, now: float) -> None:
-        """The time has come, or is past already."""
-        late = now - self.ends
-        if self.held:
-            self._look(CallerUnable(self.shown, self.held), MAX_LOOKS)
+    def expire(self, now: float) -> None:
+        """Handle the end of the time limit."""
+        late_seconds = now - self.ends_at
+        if self.pause_reason:
+            self._check_later(CallerUnable(self.display_url, self.pause_reason), MAX_CHECKS)
             return
-        if late <= LATE_SECONDS:
-            self._look(TimedOut(self._told(), connected=self.connection is not None), MAX_LOOKS)
+        if late_seconds <= LATE_SECONDS:
+            self._check_later(TimedOut(self._describe(), connected=self.connection is not None), MAX_CHECKS)
             return
-        self.late += late
+        self.late_seconds += late_seconds
         if self.extensions == MAX_EXTENSIONS:
-            self._look(CallerLate(self.late * 1000), MAX_LOOKS)
+            self._check_later(CallerLate(self.late_seconds * 1000), MAX_CHECKS)
             return
         self.extensions += 1
-        self.ends = now + min(late, self.seconds)
+        self.ends_at = now + min(late_seconds, self.seconds)
 
-    def _look(self, failure: Exception, looks: int) -> None:
-        # The loop reads between one round and the next; what it has read by the one after that, it had.
-        self.passed = True
-        arrived = 0 if self.connection is None else self.connection.arrived
-        self.deadlines.loop.call_soon(self._wait_a_round, failure, looks, arrived)
+    def _check_later(self, failure: Exception, checks_left: int) -> None:
+        # The loop reads sockets between two turns. After two turns it has read everything that had arrived by now.
+        self.has_expired = True
+        received_bytes = 0 if self.connection is None else self.connection.received_bytes
+        self.deadlines.loop.call_soon(self._wait_a_turn, failure, checks_left, received_bytes)
 
-    def _wait_a_round(self, failure: Exception, looks: int, arrived: int) -> None:
-        self.deadlines.loop.call_soon(self._judge, failure, looks, arrived)
+    def _wait_a_turn(self, failure: Exception, checks_left: int, received_bytes: int) -> None:
+        self.deadlines.loop.call_soon(self._check, failure, checks_left, received_bytes)
 
-    def _judge(self, failure: Exception, looks: int, arrived: int) -> None:
-        if self not in self.deadlines.under_way:
+    def _check(self, failure: Exception, checks_left: int, received_bytes: int) -> None:
+        if self not in self.deadlines.active:
             return
-        if looks and self.connection is not None and self.connection.arrived > arrived:
-            self._look(failure, looks - 1)
+        if checks_left and self.connection is not None and self.connection.received_bytes > received_bytes:
+            self._check_later(failure, checks_left - 1)
         elif self.waiter is None or self.waiter.done():
             self.failure = failure
         else:
             self.waiter.set_exception(failure)
 
-    def _told(self) -> str:
+    def _describe(self) -> str:
         if self.connection is not None:
-            stage = "its answer was not complete" if self.connection.arrived else "its answer did not begin"
+            stage = "its answer was not complete" if self.connection.received_bytes else "its answer did not begin"
         else:
             stage = "the connection was not open"
-        late = f", and {self.late * 1000:.0f} ms more because we were late" if self.late else ""
-        return f"{self.shown} did not answer within {self.seconds:g} s{late}: {stage}"
+        late_seconds = f", and {self.late_seconds * 1000:.0f} ms more because we were late" if self.late_seconds else ""
+        return f"{self.display_url} did not answer within {self.seconds:g} s{late_seconds}: {stage}"

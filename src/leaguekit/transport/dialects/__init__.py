@@ -1,10 +1,10 @@
-"""How agents in the field really speak league.v2, for the ``open`` profile: all that is known of it is in this package.
+"""The dialects of league.v2 that other people's agents speak, for the ``open`` profile.
 
-    forms     the forms that a request takes; one row each, in the order in which they are tried
-    requests  what we send, with all that anybody insists on; and what comes, in whatever form
-    answers   what an agent's answer amounts to, wherever in it the message is
-    repairs   a message with what it lacks put in, and the rules that it broke
+    forms      the forms of a request, in the order in which they are tried
+    requests   encodes requests with all fields that any agent requires, and reads requests in any form
+    responses  finds the message in an agent's answer, wherever it is
+    repairs    adds what a message lacks, and notes the rules that it broke
 
-Nothing here does input or output, and a process of the ``spec`` profile never imports it. Real MCP is no form of one
-request but a conversation of its own: it would be a row of ``forms`` with a client behind it.
+Nothing here does input or output, and a process of the ``spec`` profile never imports it. MCP is not a form of one
+request but a protocol of its own: see ``transport.mcp.calling``.
 """

@@ -1,6 +1,7 @@
-"""The forms that a request takes: how each is written, how it is recognised, and how it is answered.
+"""The forms of a request: how each is written, recognised and answered.
 
-A form's answer has the message where that form looks for it, and flat as well: more fields harm nobody.
+The answer of a form has the message where agents of that form look for it, and also its fields at the top level.
+Additional fields do no harm.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.protocol.methods import BY_NAME
 
 Json = dict[str, Any]
-# Of a tool's result, how many parts are looked at: an agent that has something to say says it in the first.
+# The maximum number of parts of a tool's result that are read. Agents put the message into one of the first.
 MAX_PARTS = 8
 
 ENVELOPE_FIELDS = (
     "protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token", "league_id", "round_id",
     "match_id", "game_type",
 )  # fmt: skip
-_TOOLS = {
+_TOOL_NAMES = {
     "GAME_INVITATION": "receive_game_invitation",
     "CHOOSE_PARITY_CALL": "choose_parity",
     "GAME_MOVE_CALL": "choose_move",
@@ -43,17 +44,17 @@ class Form(NamedTuple):
 
 
 def unwrap_message(value: Json) -> Json | None:
-    """The message that is wrapped in another object, in any of the ways that are known."""
+    """The message that is wrapped in an object in any known way, or None."""
     return next((inner for _, inner in unwrapped_messages(value)), None)
 
 
 def unwrapped_messages(value: Json) -> Iterator[tuple[str, Json]]:
-    """The messages that an object may be wrapped around, each with where it is."""
+    """The messages that may be wrapped in an object, each with its location."""
     if isinstance(value.get("structuredContent"), dict):
         yield "structuredContent", value["structuredContent"]
     content = value.get("content")
     for number, part in enumerate(content[:MAX_PARTS] if isinstance(content, list) else ()):
-        if (inner := _text(part)) is not None:
+        if (inner := _decode_text_part(part)) is not None:
             yield f"content[{number}].text", inner
     if isinstance(value.get("envelope"), dict):
         payload = value.get("payload")
@@ -62,8 +63,8 @@ def unwrapped_messages(value: Json) -> Iterator[tuple[str, Json]]:
         yield "message", value["message"]
 
 
-def _text(part: Any) -> Json | None:
-    """The object that a piece of content has as JSON text."""
+def _decode_text_part(part: Any) -> Json | None:
+    """The object in a part of a tool's result that is JSON text, or None."""
     text = part.get("text") if isinstance(part, dict) else None
     if not isinstance(text, str):
         return None
@@ -75,22 +76,22 @@ def _text(part: Any) -> Json | None:
     return value if isinstance(value, dict) else None
 
 
-def _method(message: Json) -> str:
+def _method_name(message: Json) -> str:
     return BY_NAME[message["message_type"]].name
 
 
 def _other_method(message: Json) -> str:
-    """A method's other name, where agents know one: ``choose_parity`` for ``parity_choose``."""
+    """The other name of a method, if it has one: ``choose_parity`` for ``parity_choose``."""
     method = BY_NAME[message["message_type"]]
     return (*method.other_names, method.name)[0]
 
 
-def _tool(message: Json) -> str:
+def _tool_name(message: Json) -> str:
     name: str = message["message_type"]
-    return _TOOLS.get(name, f"receive_{name.lower()}")
+    return _TOOL_NAMES.get(name, f"receive_{name.lower()}")
 
 
-def _enveloped(message: Json) -> Json:
+def _split_envelope(message: Json) -> Json:
     envelope = {name: message[name] for name in ENVELOPE_FIELDS if name in message}
     payload = {name: value for name, value in message.items() if name not in ENVELOPE_FIELDS[:6]}
     return {"envelope": envelope, "payload": payload}
@@ -101,7 +102,7 @@ def _tool_result(message: Json) -> Json:
     return {"content": [{"type": "text", "text": text}], "structuredContent": message, "isError": False}
 
 
-def _flat(_method: str, params: Json) -> Json:
+def _params_as_message(_method_name: str, params: Json) -> Json:
     return params
 
 
@@ -109,9 +110,12 @@ def _flat(_method: str, params: Json) -> Json:
 FORMS: dict[str, Form] = {
     form.name: form
     for form in (
-        Form("RPC", lambda message: (_method(message), message), _flat, lambda message: message),
+        Form("RPC", lambda message: (_method_name(message), message), _params_as_message, lambda message: message),
         Form(
-            "RPC_CHOOSE_PARITY", lambda message: (_other_method(message), message), lambda *_: None, lambda given: given
+            "RPC_CHOOSE_PARITY",
+            lambda message: (_other_method(message), message),
+            lambda *_: None,
+            lambda given: given,
         ),
         Form(
             "TYPE",
@@ -127,7 +131,7 @@ FORMS: dict[str, Form] = {
         ),
         Form(
             "TOOLS",
-            lambda message: ("tools/call", {"name": _tool(message), "arguments": message}),
+            lambda message: ("tools/call", {"name": _tool_name(message), "arguments": message}),
             lambda method, params: (
                 params["arguments"] if method == "tools/call" and isinstance(params.get("arguments"), dict) else None
             ),
@@ -135,17 +139,17 @@ FORMS: dict[str, Form] = {
         ),
         Form(
             "ENVELOPE",
-            lambda message: ("league.handle", _enveloped(message)),
+            lambda message: ("league.handle", _split_envelope(message)),
             lambda _, params: unwrap_message(params) if "envelope" in params else None,
-            lambda message: message | _enveloped(message),
+            lambda message: message | _split_envelope(message),
         ),
     )
 }
-# The standard form is what is left when it is none of the others.
-_RECOGNISED = ("TOOLS", "ENVELOPE", "MESSAGE", "TYPE", "RPC")
+# The standard form is the last: it reads every request.
+_READ_ORDER = ("TOOLS", "ENVELOPE", "MESSAGE", "TYPE", "RPC")
 
 
 def recognise_form(method: str, params: Json) -> tuple[Form, Json]:
     """The form of a request, and the message in it."""
-    found = ((FORMS[name], FORMS[name].read(method, params)) for name in _RECOGNISED)
+    found = ((FORMS[name], FORMS[name].read(method, params)) for name in _READ_ORDER)
     return next((form, message) for form, message in found if message is not None)

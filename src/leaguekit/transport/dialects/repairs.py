@@ -1,7 +1,7 @@
-"""Messages that lack something or have it wrong: what is known is put in, and every rule that was broken is noted.
+"""Repairs messages with missing or wrong fields: known values are put in, and every broken rule is noted.
 
-Which rule that is, and what it asks for, is said by the schema that we publish; only what no schema can see is said
-here. A message that needs no repair costs one more decoding.
+The published schema says which rule was broken and what it requires. Only rules that a schema cannot express are
+written here. A message that needs no repair costs one more decoding.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from leaguekit.protocol.plain_text import sanitize_line
 from leaguekit.transport.dialects.forms import Json
 
 MAX_TEXT = 200
-# What a message may do without, if it is wrong there.
-_OPTIONAL = ("auth_token", "player_meta.protocol_version", "move_info", "move_info.origin", "move_info.reason")
+# Fields that are removed if their values are wrong.
+_REMOVABLE = ("auth_token", "player_meta.protocol_version", "move_info", "move_info.origin", "move_info.reason")
 _TIMES = ("timestamp", "arrival_timestamp")
 _COMPACT = re.compile(r"[0-9]{8}T[0-9]{6}")
 
@@ -41,56 +41,58 @@ def repair(
     kind: type[Message],
     known: Mapping[str, Any],
     certain: Mapping[str, str],
-    in_place_of: Mapping[str, str] | None = None,
+    replaced_by: Mapping[str, str] | None = None,
 ) -> Repaired:
-    """A message of that kind from what came. Raises ProtocolError if something is wrong that is not known.
+    """Make a valid message of a kind. Raises ProtocolError if a field is wrong whose value is not known.
 
-    ``known`` has values for fields that may be missing or wrong, by their paths; ``certain`` has those that are so
-    whatever the message says. ``in_place_of`` names the field that stood in the place of another.
+    ``known`` has values for fields that are missing or wrong, by path. ``certain`` has values that replace those in the
+    message. ``replaced_by`` describes, by path, the field that the agent used instead.
     """
     message, name, broken = dict(value), message_type(kind), []
-    if (said := message.get("message_type")) != name:
-        came = f"message_type: got {shorten_json(said)}" if "message_type" in message else "message_type: missing"
-        broken.append(broken_rule("000-L1371" if said is None else "000-L1503", came, f'"{name}"'))
+    if (stated := message.get("message_type")) != name:
+        came = f"message_type: got {shorten_json(stated)}" if "message_type" in message else "message_type: missing"
+        broken.append(broken_rule("000-L1371" if stated is None else "000-L1503", came, f'"{name}"'))
         message["message_type"] = name
-    for field, own in certain.items():
-        if message.get(field, own) != own:
+    for field, correct in certain.items():
+        if message.get(field, correct) != correct:
             rule = _requirement(kind, field)
-            broken.append(broken_rule(rule, f"{field}: got {shorten_json(message[field])}", f'"{own}", who was asked'))
-            message[field] = own
+            broken.append(
+                broken_rule(rule, f"{field}: got {shorten_json(message[field])}", f'"{correct}", who was asked')
+            )
+            message[field] = correct
     try:
-        good = decode(msgspec.json.encode(message))
+        valid = decode(msgspec.json.encode(message))
     except ProtocolError:
         for fault in violations(message):
             came, expected = f"{fault.path}: {fault.came}", fault.expected
-            if in_place_of and fault.path in in_place_of:
-                # What was said may be right: it is the field that is wrong.
-                came, expected = in_place_of[fault.path], f"{fault.path}: {expected}"
+            if replaced_by and fault.path in replaced_by:
+                # The value may be right. The name of the field is wrong.
+                came, expected = replaced_by[fault.path], f"{fault.path}: {expected}"
             broken.append(broken_rule(fault.requirement or fault.code, came, expected))
-            _put(message, fault.path, known)
-        good = decode(msgspec.json.encode(message))
+            _put_known_value(message, fault.path, known)
+        valid = decode(msgspec.json.encode(message))
     broken += [
         broken_rule("decision 5", f"{field}: got {shorten_json(value[field])}", "YYYY-MM-DDTHH:MM:SSZ")
         for field in _TIMES
         if _COMPACT.match(str(value.get(field, "")))
     ]
-    return Repaired(good, broken)
+    return Repaired(valid, broken)
 
 
-def _put(message: Json, path: str, known: Mapping[str, Any]) -> None:
-    """Put in what is known of a field, or leave it out if it may be."""
-    *way, last = path.split(".")
-    for step in way:
+def _put_known_value(message: Json, path: str, known: Mapping[str, Any]) -> None:
+    """Put in the known value of a field, or remove the field if that is allowed."""
+    *parents, last = path.split(".")
+    for step in parents:
         if not isinstance(message.get(step), dict):
             return
         message[step] = message = dict(message[step])
     if path in known:
         message[last] = known[path]
-    elif path in _OPTIONAL:
+    elif path in _REMOVABLE:
         message.pop(last, None)
 
 
 def _requirement(kind: type[Message], field: str) -> str:
-    """Who asks for a field of a message."""
+    """The id of the requirement for a field of a message."""
     missing = violations({"message_type": message_type(kind), field: None})
     return next((one.requirement or one.code for one in missing if one.path == field), "000-L1372")

@@ -1,4 +1,4 @@
-"""Requests to agents in the field, with all that any of them insists on; and theirs to us, whatever their form."""
+"""Requests to agents in any form, with all fields that any agent requires; and requests from agents in any form."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from leaguekit.protocol.rpc import NULL, request, success
 from leaguekit.transport.dialects.forms import FORMS, Form, Json, recognise_form
 from leaguekit.transport.dialects.repairs import broken_rule
 
-# The form of the manager's name that everybody takes.
+# The sender name of the manager that all agents accept.
 MANAGER_BY_NAME = f"{MANAGER}:LM01"
-# What somebody looks for in an object of its own.
+# Messages that some agent expects in an additional nested object, with the name of that object.
 _NESTED = {
     "GAME_INVITATION": "game_invitation",
     "CHOOSE_PARITY_CALL": "parity_context",
     "GAME_MOVE_CALL": "parity_context",
 }
-# The version that one declares which keeps a registration only if it is told that it is REGISTERED.
+# One agent keeps its registration only if the status is REGISTERED. It states this as its protocol_version.
 _WANTS_REGISTERED = "league.v2"
 _encode = msgspec.json.Encoder().encode
 
 
-# Who says by which method a message is sent.
+# The requirements that define the methods of messages.
 _METHOD_RULES = {
     "REFEREE_REGISTER_REQUEST": "001-L0097",
     "LEAGUE_REGISTER_REQUEST": "001-L0241",
@@ -47,14 +47,14 @@ _METHOD_RULES = {
 }
 
 
-def method_rule(kind: type[Message], came: str) -> BrokenRule:
-    """That a message is sent by another method than its own, or not understood by that."""
+def method_rule(kind: type[Message], found: str) -> BrokenRule:
+    """The broken rule if a message is sent by another method than its own, or is not understood by its own."""
     name = message_type(kind)
-    return broken_rule(_METHOD_RULES.get(name, "decision 1"), came, f"{BY_NAME[name].name}, with flat params")
+    return broken_rule(_METHOD_RULES.get(name, "decision 1"), found, f"{BY_NAME[name].name}, with flat params")
 
 
 class EncodedRequest(NamedTuple):
-    """A request in a form, ready to be sent under an id."""
+    """A request in a form. It lacks only the id."""
 
     form: str
     method: str
@@ -65,7 +65,7 @@ class EncodedRequest(NamedTuple):
 
 
 def add_expected_fields(message: Message | Json, player_id: str) -> Json:
-    """A message to a player with every field that anybody wants."""
+    """A message to a player with every field that any agent requires."""
     value: Json = msgspec.to_builtins(message) if isinstance(message, Message) else dict(message)
     value.setdefault("player_id", player_id)
     if value["sender"] == MANAGER:
@@ -76,34 +76,34 @@ def add_expected_fields(message: Message | Json, player_id: str) -> Json:
 
 
 def encode_in_forms(message: Message | Json, player_id: str, first: str | None) -> Iterator[EncodedRequest]:
-    """A message in every form, each once: the first form, and then the others in their order.
+    """Yield a message in the form ``first``, and then in all other forms, without duplicates.
 
-    Each is written when its turn comes: mostly the first is understood.
+    Each is encoded when it is needed, because usually the first one is understood.
     """
-    value, made_before = add_expected_fields(message, player_id), set()
-    for form in dict.fromkeys([_known(first), *FORMS.values()]):
+    value, encoded_before = add_expected_fields(message, player_id), set()
+    for form in dict.fromkeys([_form_named(first), *FORMS.values()]):
         method, params = form.write(value)
-        made = EncodedRequest(form.name, method, _encode(params))
-        if made[1:] not in made_before:
-            made_before.add(made[1:])
-            yield made
+        encoded = EncodedRequest(form.name, method, _encode(params))
+        if encoded[1:] not in encoded_before:
+            encoded_before.add(encoded[1:])
+            yield encoded
 
 
 def broadcast(params: bytes, player_id: str, form: str | None, call_id: int) -> bytes:
-    """A message that is encoded already, in the form that its receiver understands."""
-    method, dressed_up = _known(form).write(add_expected_fields(msgspec.json.decode(params), player_id))
-    return request(method, _encode(dressed_up), call_id)
+    """Encode a message, which is JSON already, in the form that its receiver understands."""
+    method, fields = _form_named(form).write(add_expected_fields(msgspec.json.decode(params), player_id))
+    return request(method, _encode(fields), call_id)
 
 
-def _known(form: str | None) -> Form:
-    """A form by its name; the standard one if nothing is known, or nothing of that."""
+def _form_named(form: str | None) -> Form:
+    """A form by its name, or the standard form if there is none of that name."""
     return FORMS.get(form or "", FORMS["RPC"])
 
 
 class Incoming(NamedTuple):
-    """A request that came, and what it is about: the kind of message is None where nothing says."""
+    """A request from an agent. ``kind`` is None if the kind of its message is not known."""
 
-    # None for a message with no JSON-RPC around it.
+    # None for a message without JSON-RPC around it.
     form: Form | None
     id: bytes | None
     method: str
@@ -119,35 +119,35 @@ class _Request(Struct):
 
 
 def read_request(body: bytes) -> Incoming | None:
-    """A request in any form; None for what is no single request with an object in it."""
+    """Read a request in any form. None if it is not a single request with an object."""
     try:
         check_text(body)
         outer = msgspec.json.decode(body, type=_Request)
         if isinstance(outer.method, str) and isinstance(outer.params, dict):
-            return _called(outer.method, outer.params, bytes(outer.id) or None)
+            return _read_call(outer.method, outer.params, bytes(outer.id) or None)
         bare = msgspec.json.decode(body, type=Json)
     except (ProtocolError, msgspec.DecodeError, RecursionError):
         return None
-    if outer.method is not None or (kind := _kind(bare, "")) is None:
+    if outer.method is not None or (kind := _message_kind(bare, "")) is None:
         return None
     broken = broken_rule("001-L0030", "a message with no JSON-RPC around it", "a JSON-RPC request")
     return Incoming(None, NULL, BY_NAME[message_type(kind)].name, kind, bare, [broken])
 
 
-def _called(method: str, params: Json, call_id: bytes | None) -> Incoming:
+def _read_call(method: str, params: Json, call_id: bytes | None) -> Incoming:
     form, message = recognise_form(method, params)
     named = str(params.get("name")) if form.name == "TOOLS" else method
-    kind = _kind(message, named)
+    kind = _message_kind(message, named)
     broken = []
     if kind is not None and method not in BY_NAME:
         broken.append(method_rule(kind, f"method: got {shorten_json(method)}"))
     return Incoming(form, call_id, method, kind, message, broken)
 
 
-def _kind(message: Json, method: str) -> type[Message] | None:
-    """What kind of request this is: by its method, if that is known; else by its type, or by what it has."""
-    said = message.get("message_type")
-    by_type = BY_NAME.get(said) if isinstance(said, str) else None
+def _message_kind(message: Json, method: str) -> type[Message] | None:
+    """The kind of a request: by its method, if that is known, or by its message_type or its fields."""
+    stated = message.get("message_type")
+    by_type = BY_NAME.get(stated) if isinstance(stated, str) else None
     if (by_method := BY_NAME.get(method)) is not None:
         # A known method with another message is an error in every profile.
         return by_method.request if by_type in (None, by_method) else None
@@ -160,7 +160,7 @@ _BY_FIELD: dict[str, type[Message]] = {"player_meta": LeagueRegisterRequest, "re
 
 
 def encode_standard(incoming: Incoming, message: Message | None = None) -> bytes:
-    """The same request as document 001 has it, with its message as it came or as it was repaired."""
+    """Encode the request in the standard form of document 001, with its own message or a repaired one."""
     method = incoming.method if incoming.kind is None else BY_NAME[message_type(incoming.kind)].name
     params = _encode(incoming.message) if message is None else encode(message)
     call_id = b"" if incoming.id is None else b',"id":%b' % incoming.id
@@ -174,28 +174,28 @@ class _Answer(Struct):
 
 
 def encode_answer(incoming: Incoming, answer: bytes) -> bytes:
-    """An answer in the form of its request, from the manager by the name that everybody takes."""
-    given = msgspec.json.decode(answer, type=_Answer)
-    if given.result is None:
-        return _encode(_named({"jsonrpc": "2.0", "error": given.error, "id": given.id}))
-    message = _named(given.result)
+    """Encode an answer in the form of its request, with the sender name of the manager that all agents accept."""
+    decoded = msgspec.json.decode(answer, type=_Answer)
+    if decoded.result is None:
+        return _encode(_with_manager_name({"jsonrpc": "2.0", "error": decoded.error, "id": decoded.id}))
+    message = _with_manager_name(decoded.result)
     if _wants_registered(incoming) and message.get("status") == "ACCEPTED":
         message["status"] = "REGISTERED"
     if incoming.form is None:
         return _encode(message)
-    return success(bytes(given.id), _encode(incoming.form.answer(message)))
+    return success(bytes(decoded.id), _encode(incoming.form.answer(message)))
 
 
 def _wants_registered(incoming: Incoming) -> bool:
-    """Whether this is the one that keeps a registration only if it is told so; known by what it takes for a version."""
+    """Whether the agent needs the status REGISTERED. It is recognised by its protocol_version."""
     meta = incoming.message.get("player_meta")
     return isinstance(meta, dict) and meta.get("protocol_version") == _WANTS_REGISTERED
 
 
-def _named(message: Json) -> Json:
+def _with_manager_name(message: Json) -> Json:
     if message.get("sender") == MANAGER:
         return message | {"sender": MANAGER_BY_NAME}
     error = message.get("error")
     if isinstance(error, dict) and isinstance(error.get("data"), dict):
-        return message | {"error": error | {"data": _named(error["data"])}}
+        return message | {"error": error | {"data": _with_manager_name(error["data"])}}
     return message

@@ -1,7 +1,7 @@
-"""What an answer amounts to: the word that was wanted, wherever it is; a promise to post it; or nothing of use.
+"""Finds the message in an agent's answer. It may be anywhere, or be promised for later, or be missing.
 
-An answer succeeds if the wanted word is there, and never because no error is: several agents say that all is well
-to requests which they do not know.
+An answer is successful only if it contains the expected message. That there is no error is not enough: several agents
+answer "ok" to requests that they do not know.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from leaguekit.protocol.errors import ProtocolError
 from leaguekit.transport.dialects.forms import Json, unwrapped_messages
 from leaguekit.transport.dialects.repairs import Repaired, broken_rule, repair
 
-# The number of faults after which no further place is looked at. To describe a fault takes long.
+# After this number of faults no further location is checked. To describe a fault takes long.
 MAX_FAULTS = 3
 
 PlayerAnswer: TypeAlias = m.GameJoinAck | m.ChooseParityResponse | m.GameMoveResponse
 
 
 class Deferred(NamedTuple):
-    """The agent has the request, and will post its answer."""
+    """The agent has received the request, and will post its answer."""
 
     broken: list[m.BrokenRule]
 
 
 class Acknowledged(NamedTuple):
-    """The agent says that all is well, and no more: that may be its way to join, or of not understanding."""
+    """The agent only says that it has received the request. That may be its way to join, or it has not understood."""
 
     broken: list[m.BrokenRule]
 
 
 class NoUsableAnswer(NamedTuple):
-    """There is nothing of use in the answer."""
+    """The answer contains neither the message nor an acknowledgement."""
 
     why: str
 
 
 AnswerOutcome: TypeAlias = Repaired | Deferred | Acknowledged | NoUsableAnswer
 
-_JOINED, _DECLINED = ("ACCEPTED", "ACCEPT", "JOINED"), ("REJECTED", "REJECT", "DECLINED", "REFUSED")
-_LATER = ("RECEIVED", "PENDING", "PROCESSING", "QUEUED")
+_ACCEPTED, _DECLINED = ("ACCEPTED", "ACCEPT", "JOINED"), ("REJECTED", "REJECT", "DECLINED", "REFUSED")
+_DEFERRED = ("RECEIVED", "PENDING", "PROCESSING", "QUEUED")
 _NOT_UNDERSTOOD = ("error", "unknown_message_type", "unknown", "failed")
-_WELL = ("ACK", "ACKNOWLEDGED", "OK", "SUCCESS")
-# The field that has the word, and those that stand in its place.
-_CHOICES: dict[type[m.Message], tuple[str, ...]] = {
+_ACKNOWLEDGED = ("ACK", "ACKNOWLEDGED", "OK", "SUCCESS")
+# The field with the choice, and the fields that some agents use instead.
+_CHOICE_FIELDS: dict[type[m.Message], tuple[str, ...]] = {
     m.ChooseParityResponse: ("parity_choice", "choice"),
     m.GameMoveResponse: ("move_data", "move", "choice"),
 }
 
 
-class _Place(NamedTuple):
+class _Candidate(NamedTuple):
     value: Json
     broken: list[m.BrokenRule]
 
@@ -63,7 +63,7 @@ class _Place(NamedTuple):
 def find_answer(
     body: bytes, call_id: int, wanted: type[PlayerAnswer], known: Mapping[str, Any], certain: Mapping[str, str]
 ) -> AnswerOutcome:
-    """What an answer amounts to; ``known`` and ``certain`` as for ``repairs``."""
+    """Find the expected message in an answer. ``known`` and ``certain`` are those of ``repairs.repair``."""
     try:
         check_text(body)
         value = msgspec.json.decode(body)
@@ -71,29 +71,33 @@ def find_answer(
         return NoUsableAnswer(f"no JSON: {shorten_json(body[:100].decode(errors='replace'))}")
     if not isinstance(value, dict):
         return NoUsableAnswer(f"no object: {shorten_json(value)}")
-    places = list(_places(value, call_id))
+    candidates = list(_candidates(value, call_id))
     faults: list[ProtocolError] = []
-    for place in places:
+    for candidate in candidates:
         try:
-            if (found := find_message(place.value, wanted, known, certain)) is not None:
-                return Repaired(found.message, [*place.broken, *found.broken])
+            if (found := find_message(candidate.value, wanted, known, certain)) is not None:
+                return Repaired(found.message, [*candidate.broken, *found.broken])
         except ProtocolError as error:
             faults.append(error)
             if len(faults) == MAX_FAULTS:
                 break
     if faults:
         raise faults[0]
-    statuses = [str(place.value["status"]).upper() for place in places if isinstance(place.value.get("status"), str)]
-    said = [broken_rule("001-L0044", f"only {shorten_json(value)}", f"a {m.message_type(wanted)} in result")]
-    if any(status in _LATER for status in statuses):
-        return Deferred(said)
-    if any(status in _WELL for status in statuses):
-        return Acknowledged(said)
+    statuses = [
+        str(candidate.value["status"]).upper()
+        for candidate in candidates
+        if isinstance(candidate.value.get("status"), str)
+    ]
+    broken = [broken_rule("001-L0044", f"only {shorten_json(value)}", f"a {m.message_type(wanted)} in result")]
+    if any(status in _DEFERRED for status in statuses):
+        return Deferred(broken)
+    if any(status in _ACKNOWLEDGED for status in statuses):
+        return Acknowledged(broken)
     return NoUsableAnswer(shorten_json(value))
 
 
 def is_refusal(status: int, body: bytes) -> bool:
-    """Whether an answer says that a message was not taken, or not understood."""
+    """Whether an answer says that a message was refused or not understood."""
     if status >= 400:
         return True
     try:
@@ -102,69 +106,69 @@ def is_refusal(status: int, body: bytes) -> bool:
         return False
     if not isinstance(value, dict):
         return False
-    said = [one.get("status") for one in (value, value.get("result")) if isinstance(one, dict)]
-    return value.get("error") is not None or any(str(one).lower() in _NOT_UNDERSTOOD for one in said)
+    broken = [one.get("status") for one in (value, value.get("result")) if isinstance(one, dict)]
+    return value.get("error") is not None or any(str(one).lower() in _NOT_UNDERSTOOD for one in broken)
 
 
 def find_message(
     value: Json, wanted: type[PlayerAnswer], known: Mapping[str, Any], certain: Mapping[str, str]
 ) -> Repaired | None:
-    """The wanted word, if it is in this object. Raises ProtocolError if it cannot be repaired."""
+    """The expected message, if it is in this object. Raises ProtocolError if it cannot be repaired."""
     if wanted is m.GameJoinAck:
-        return _join_in(value, known, certain)
-    field, *others = _CHOICES[wanted]
+        return _find_join(value, known, certain)
+    field, *alternatives = _CHOICE_FIELDS[wanted]
     if field in value:
         return repair(value, wanted, known, certain)
-    other = next((name for name in others if name in value), None)
-    if other is None:
+    alternative = next((name for name in alternatives if name in value), None)
+    if alternative is None:
         return None
-    instead = {field: f"{other}: got {shorten_json(value[other])}"}
-    return repair(value, wanted, {**known, field: value[other]}, certain, instead)
+    replaced_by = {field: f"{alternative}: got {shorten_json(value[alternative])}"}
+    return repair(value, wanted, {**known, field: value[alternative]}, certain, replaced_by)
 
 
-def _join_in(value: Json, known: Mapping[str, Any], certain: Mapping[str, str]) -> Repaired | None:
+def _find_join(value: Json, known: Mapping[str, Any], certain: Mapping[str, str]) -> Repaired | None:
     if value.get("accept") is not None:
         return repair(value, m.GameJoinAck, known, certain)
-    says, status = value.get("message_type") == "GAME_JOIN_ACK", value.get("status")
-    word = str(status).upper()
-    if word in _DECLINED:
+    is_join_ack, status = value.get("message_type") == "GAME_JOIN_ACK", value.get("status")
+    status_text = str(status).upper()
+    if status_text in _DECLINED:
         accepts = False
-    elif word in _JOINED or (says and (status is None or word in (*_WELL, *_LATER))):
+    elif status_text in _ACCEPTED or (is_join_ack and (status is None or status_text in (*_ACKNOWLEDGED, *_DEFERRED))):
         accepts = True
     else:
         return None
-    instead = {} if status is None else {"accept": f"status: got {shorten_json(status)}"}
-    return repair(value, m.GameJoinAck, {**known, "accept": accepts}, certain, instead)
+    replaced_by = {} if status is None else {"accept": f"status: got {shorten_json(status)}"}
+    return repair(value, m.GameJoinAck, {**known, "accept": accepts}, certain, replaced_by)
 
 
-def _places(body: Json, call_id: int) -> Iterator[_Place]:
-    """Where a message may be in an answer, the right place first."""
+def _candidates(body: Json, call_id: int) -> Iterator[_Candidate]:
+    """The objects in an answer that may be the message, the right location first."""
     result = body.get("result")
     if isinstance(result, dict):
-        around = list(_around(body, call_id))
-        yield _Place(result, around)
-        for where, inner in unwrapped_messages(result):
-            yield _Place(inner, [*around, _elsewhere(f"the message in result.{where}")])
+        envelope_faults = list(_envelope_faults(body, call_id))
+        yield _Candidate(result, envelope_faults)
+        for path, inner in unwrapped_messages(result):
+            yield _Candidate(inner, [*envelope_faults, _wrong_location(f"the message in result.{path}")])
     elif isinstance(body.get("params"), dict) and "method" in body:
-        for where, inner in [("params", body["params"]), *unwrapped_messages(body["params"])]:
-            yield _Place(inner, [_elsewhere(f"a request with the message in {where}")])
+        for path, inner in [("params", body["params"]), *unwrapped_messages(body["params"])]:
+            yield _Candidate(inner, [_wrong_location(f"a request with the message in {path}")])
     else:
-        for where, inner in [("", body), *unwrapped_messages(body)]:
-            in_there = f"the message in {where}" if where else "the message with no JSON-RPC around it"
-            yield _Place(inner, [_elsewhere(in_there)])
+        for path, inner in [("", body), *unwrapped_messages(body)]:
+            location = f"the message in {path}" if path else "the message with no JSON-RPC around it"
+            yield _Candidate(inner, [_wrong_location(location)])
 
 
-def _around(body: Json, call_id: int) -> Iterator[m.BrokenRule]:
-    """What is wrong with the JSON-RPC around a result."""
+def _envelope_faults(body: Json, call_id: int) -> Iterator[m.BrokenRule]:
+    """The broken rules of the JSON-RPC around a result."""
     if body.get("jsonrpc") != "2.0":
-        came = f"jsonrpc: got {shorten_json(body['jsonrpc'])}" if "jsonrpc" in body else "jsonrpc: missing"
-        yield broken_rule("001-L0043", came, '"2.0"')
+        found = f"jsonrpc: got {shorten_json(body['jsonrpc'])}" if "jsonrpc" in body else "jsonrpc: missing"
+        yield broken_rule("001-L0043", found, '"2.0"')
     if body.get("id") != call_id or isinstance(body.get("id"), bool | float):
-        came = f"id: got {shorten_json(body['id'])}" if "id" in body else "id: missing"
-        yield broken_rule("001-L0045", came, "the request's id, an integer")
+        found = f"id: got {shorten_json(body['id'])}" if "id" in body else "id: missing"
+        yield broken_rule("001-L0045", found, "the request's id, an integer")
     if "error" in body:
         yield broken_rule("001-L0051", f"error: {shorten_json(body['error'])} beside a result", "either of the two")
 
 
-def _elsewhere(came: str) -> m.BrokenRule:
-    return broken_rule("001-L0044", came, "the message in result")
+def _wrong_location(found: str) -> m.BrokenRule:
+    return broken_rule("001-L0044", found, "the message in result")

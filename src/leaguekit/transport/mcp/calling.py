@@ -1,10 +1,13 @@
-"""A caller that also reaches players which are plain MCP servers: a request of league.v2 goes out as the call of a
-tool, and what the tool gives comes back as the answer. Whoever calls need not know.
+"""A caller that also reaches players which are plain MCP servers.
 
-A server is met by the plain request that everybody gets, and known by how the SDKs refuse it; from then on it is called
-by MCP at once. Whoever writes such a player writes a function or two, so what an answer has beside the player's own
-word is put in here: who answers is known by the endpoint that was called, and all else by the question. A player
-without a tool for the invitation comes to every match; what it has no tool for at all it need not hear.
+A request of league.v2 is sent as a call of a tool, and the result of the tool is returned as the answer. The caller
+need not know.
+
+A server is first called with the plain request that every agent gets. It is recognised by the way in which the SDKs
+refuse that request. From then on it is called by MCP directly. The author of such a player writes only a function or
+two, so the fields of an answer beside the player's own answer are added here. They are known from the request and from
+the endpoint that was called. A player without a tool for the invitation accepts every invitation. Other messages for
+which it has no tool are not sent to it.
 """
 
 from __future__ import annotations
@@ -29,15 +32,16 @@ from leaguekit.transport.base import Headers, HttpAnswer, TimedOut
 from leaguekit.transport.mcp.client import MAX_SERVERS, HeaderCaller, McpClient, ToolResult
 from leaguekit.transport.mcp.surface import Json
 
+# For this time a server that only looked like an MCP server is not tried again by MCP.
 DOUBT_SECONDS = 30.0
 _METHOD_NOT_FOUND, _INTERNAL_ERROR = -32601, -32603
-# To look for it costs a plain answer next to nothing.
-_NO_SUCH_METHOD = b"%d" % _METHOD_NOT_FOUND
+# A fast check, before an answer is decoded.
+_METHOD_NOT_FOUND_TEXT = b"%d" % _METHOD_NOT_FOUND
 _EVENTS = "text/event-stream"
 _encode = msgspec.json.Encoder().encode
 
-# The field that has a player's own word: what a tool gives that is no object is that.
-_WORD: dict[type[Message], str] = {
+# The field that has the player's own answer. If the result of a tool is not an object, it is the value of this field.
+_ANSWER_FIELDS: dict[type[Message], str] = {
     m.GameJoinAck: "accept",
     m.ChooseParityResponse: "parity_choice",
     m.GameMoveResponse: "move_data",
@@ -67,33 +71,33 @@ class _Call(NamedTuple):
 
 
 class McpCaller:
-    """Calls whoever ``caller`` can call, and MCP servers as well."""
+    """Calls every agent that ``caller`` can call, and MCP servers as well."""
 
     def __init__(self, caller: HeaderCaller, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._caller = caller
         self._now = now
         self._client = McpClient(caller)
-        # Who has been found to be an MCP server; and who only looked like one, with when that may be looked at again.
+        # The URLs of MCP servers; and of servers that only looked like one, with the time of the next attempt.
         self._servers: set[str] = set()
-        self._doubtful: dict[str, float] = {}
+        self._retry_at: dict[str, float] = {}
 
     async def post(
         self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576, headers: Headers = ()
     ) -> HttpAnswer:
         """As ``Caller.post``."""
-        began = asyncio.get_running_loop().time()
+        started_at = asyncio.get_running_loop().time()
         plain: HttpAnswer | None = None
         if url not in self._servers:
             plain = await self._caller.post(url, body, seconds, max_bytes, headers)
-            if not is_mcp_server(plain) or began < self._doubtful.get(url, began):
+            if not is_mcp_server(plain) or started_at < self._retry_at.get(url, started_at):
                 return plain
-        call = _read(body)
+        call = _read_request(body)
         if call is None:
             return plain or await self._caller.post(url, body, seconds, max_bytes, headers)
-        rest = seconds - (asyncio.get_running_loop().time() - began)
-        if rest <= 0:
+        seconds_left = seconds - (asyncio.get_running_loop().time() - started_at)
+        if seconds_left <= 0:
             raise TimedOut(f"{url.partition('?')[0]} left no time to be called by MCP", connected=True)
-        return await self._by_mcp(url, call, rest, max_bytes, plain)
+        return await self._by_mcp(url, call, seconds_left, max_bytes, plain)
 
     async def close(self) -> None:
         await self._caller.close()
@@ -102,30 +106,30 @@ class McpCaller:
         self, url: str, call: _Call, seconds: float, max_bytes: int, plain: HttpAnswer | None
     ) -> HttpAnswer:
         try:
-            if len(self._servers) + len(self._doubtful) >= MAX_SERVERS:
+            if len(self._servers) + len(self._retry_at) >= MAX_SERVERS:
                 self._servers.clear()
-                self._doubtful.clear()
+                self._retry_at.clear()
             tools = await self._client.tools(url, seconds)
         except (RpcRefusal, ProtocolError) as error:
-            # It only looked like one, or is one no longer.
+            # It only looked like an MCP server, or is one no longer.
             self._servers.discard(url)
-            self._doubtful[url] = asyncio.get_running_loop().time() + DOUBT_SECONDS
+            self._retry_at[url] = asyncio.get_running_loop().time() + DOUBT_SECONDS
             return plain or HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, str(error)[:200], None)))
         self._servers.add(url)
         try:
-            gave = await self._given(url, call, tools, seconds, max_bytes)
+            result = await self._call_tool(url, call, tools, seconds, max_bytes)
         except RpcRefusal as refusal:
             self._client.forget(url)
             return HttpAnswer(200, failure(call.id, refusal.error))
         except ProtocolError as error:
             self._client.forget(url)
             return HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, error.detail[:200], None)))
-        if gave.is_error:
-            detail = f"The tool failed: {str(gave.value)[:200]}"
+        if result.is_error:
+            detail = f"The tool failed: {str(result.value)[:200]}"
             return HttpAnswer(200, failure(call.id, RpcError(_INTERNAL_ERROR, detail, None)))
-        return HttpAnswer(200, success(call.id, _encode(self._completed(call, gave.value))))
+        return HttpAnswer(200, success(call.id, _encode(self._complete_answer(call, result.value))))
 
-    async def _given(
+    async def _call_tool(
         self, url: str, call: _Call, tools: Mapping[str, Any], seconds: float, max_bytes: int
     ) -> ToolResult:
         names = [name for name in call.method.names if name.islower()]
@@ -137,25 +141,28 @@ class McpCaller:
             raise RpcRefusal(RpcError(_METHOD_NOT_FOUND, detail[:500], None))
         return ToolResult({}, is_error=False)
 
-    def _completed(self, call: _Call, value: Any) -> Json:
-        """An answer with all that is known of it."""
+    def _complete_answer(self, call: _Call, value: Any) -> Json:
+        """The answer of a player with all of its fields."""
         kind, params, now = call.method.answer, call.params, times.format_timestamp(self._now())
-        word = _WORD.get(kind)
-        given: Json = value if isinstance(value, dict) else {} if word is None else {word: value}
+        field = _ANSWER_FIELDS.get(kind)
+        fields: Json = value if isinstance(value, dict) else {} if field is None else {field: value}
         if kind is m.GameJoinAck:
-            given = {"accept": True, "arrival_timestamp": now} | given
-        of_match = {name: params[name] for name in ("match_id", "player_id", "conversation_id") if name in params}
+            fields = {"accept": True, "arrival_timestamp": now} | fields
+        match_fields = {name: params[name] for name in ("match_id", "player_id", "conversation_id") if name in params}
         player_id = params.get("player_id")
         sender = {"sender": sender_of("player", player_id)} if isinstance(player_id, str) else {}
         known = {"message_type": message_type(kind), "protocol": "league.v2", "timestamp": now}
-        return known | sender | of_match | given
+        return known | sender | match_fields | fields
 
 
 def is_mcp_server(answer: HttpAnswer) -> bool:
-    """Whether an answer to a plain request is as the SDKs' servers give it: they want more headers, or a session; and
-    where they want neither, they know no such method, and name it as nobody else does."""
+    """Whether an answer to a plain request is typical of a server that uses an MCP SDK.
+
+    Such a server requires more headers or a session. If it requires neither, it refuses the method with an error whose
+    data is the name of the method.
+    """
     if answer.status == 200 and answer.content_type != _EVENTS:
-        return _NO_SUCH_METHOD in answer.body and _names_method(answer.body)
+        return _METHOD_NOT_FOUND_TEXT in answer.body and _names_method(answer.body)
     return (
         answer.status == 406
         or answer.content_type == _EVENTS
@@ -171,8 +178,8 @@ def _names_method(body: bytes) -> bool:
     return error.code == _METHOD_NOT_FOUND and error.data in BY_NAME
 
 
-def _read(body: bytes) -> _Call | None:
-    """The request in a body, if it is one of league.v2's."""
+def _read_request(body: bytes) -> _Call | None:
+    """The request in a body, or None if it is not a request of league.v2."""
     try:
         request = msgspec.json.decode(body, type=_Request)
     except DECODE_ERRORS:

@@ -1,8 +1,8 @@
-"""Calls of tools at other people's MCP servers, over the guarded caller: its deadlines, limits and addresses hold.
+"""An MCP client that calls tools, without the SDK. It has the deadlines, limits and address checks of its caller.
 
-Only what a call of a tool needs of MCP is spoken here, in both its ways: since 2026-07-28 every request stands alone;
-before that a session is opened first. Which of the two a server knows, and its tools, are learned by the first call
-and remembered.
+Only the part of MCP that a call of a tool needs is implemented, in both versions: since 2026-07-28 every request stands
+alone, and before that a session is opened first. The first call to a server finds out which version it has, and its
+tools. Both are remembered.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from leaguekit.transport.mcp.surface import Json
 MODERN, HANDSHAKE = "2026-07-28", "2025-11-25"
 MAX_SERVERS = 4_096
 MAX_PAGES = 5
-# What a server says that wants another version, a session, or has forgotten ours; none of it has been acted upon.
-_TRY_OTHERWISE = (400, 404, 405, 406, 415)
+# The HTTP statuses of a server that needs another version or another session. It has not processed the request.
+_OTHER_VERSION_STATUSES = (400, 404, 405, 406, 415)
 _ACCEPT = ("accept", "application/json, text/event-stream")
 _META = "io.modelcontextprotocol/"
 _CLIENT = {"name": "leaguekit", "version": __version__}
@@ -36,7 +36,7 @@ _ids = count(1)
 
 
 class HeaderCaller(Caller, Protocol):
-    """A caller that can send other headers than the usual ones; there are none in memory."""
+    """A caller that can send further headers. Callers in memory cannot."""
 
     async def post(
         self, url: str, body: bytes, seconds: float, max_bytes: int = 1_048_576, headers: Headers = ()
@@ -44,22 +44,22 @@ class HeaderCaller(Caller, Protocol):
 
 
 class ToolResult(NamedTuple):
-    """What a tool gave: an object, some other value, or text; or, if it failed, why."""
+    """The result of a tool: an object, another value, or text. If the tool failed, the reason."""
 
     value: Any
     is_error: bool
 
 
-class _Known(NamedTuple):
-    """What is remembered of a server: the headers that it wants, and its tools with the schemas of what they take."""
+class _Server(NamedTuple):
+    """What is remembered of a server: the headers that it needs, and the input schemas of its tools by name."""
 
     is_modern: bool
     headers: Headers
     tools: Mapping[str, Json]
 
 
-class _NotSo(Exception):
-    """The server does not speak this way."""
+class _OtherVersionNeeded(Exception):
+    """The server may need the other version of the protocol, or a new session."""
 
 
 class McpClient:
@@ -67,55 +67,57 @@ class McpClient:
 
     def __init__(self, caller: HeaderCaller) -> None:
         self._caller = caller
-        self._known: dict[str, _Known] = {}
+        self._servers: dict[str, _Server] = {}
 
     async def tools(self, url: str, seconds: float) -> Mapping[str, Json]:
-        """The tools of a server, with the schemas of what they take. Raises as ``call`` does."""
-        return (await self._meet(url, _Until(seconds))).tools
+        """The input schemas of the tools of a server, by name. Raises the exceptions of ``call``."""
+        return (await self._get_server(url, _Budget(seconds))).tools
 
     async def call(
         self, url: str, tool: str, arguments: Json, seconds: float, max_bytes: int = 1_048_576
     ) -> ToolResult:
-        """Call a tool, within so many seconds in all.
+        """Call a tool. ``seconds`` is the limit for all requests of the call.
 
-        Raises CallFailed (no answer), CallerLate (our own fault), RpcRefusal (the server refused), ProtocolError (what
-        came is no answer of MCP's).
+        Raises CallFailed (there was no answer), CallerLate (this machine was too slow or could not call), RpcRefusal
+        (the server refused) or ProtocolError (the answer is not an MCP answer).
         """
-        until = _Until(seconds)
-        known = await self._meet(url, until)
-        params = {"name": tool, "arguments": _taken(arguments, known.tools.get(tool, {}))}
+        budget = _Budget(seconds)
+        server = await self._get_server(url, budget)
+        params = {"name": tool, "arguments": _accepted_arguments(arguments, server.tools.get(tool, {}))}
         try:
-            result = await self._request(url, known, "tools/call", params, until, max_bytes=max_bytes)
-        except _NotSo:
-            # A session that has ended, or a server that was started again in another version.
+            result = await self._request(url, server, "tools/call", params, budget, max_bytes=max_bytes)
+        except _OtherVersionNeeded:
+            # The session has ended, or the server was restarted with another version.
             self.forget(url)
-            known = await self._meet(url, until)
-            result = await self._request(url, known, "tools/call", params, until, max_bytes=max_bytes, firmly=True)
-        return _given(result)
+            server = await self._get_server(url, budget)
+            result = await self._request(url, server, "tools/call", params, budget, max_bytes=max_bytes, is_final=True)
+        return _tool_result(result)
 
     def forget(self, url: str) -> None:
-        """Meet a server anew at the next call."""
-        self._known.pop(url, None)
+        """Forget a server. The next call asks again for its version and its tools."""
+        self._servers.pop(url, None)
 
-    async def _meet(self, url: str, until: _Until) -> _Known:
-        if (known := self._known.get(url)) is not None:
-            return known
-        known = _Known(True, (), {})
+    async def _get_server(self, url: str, budget: _Budget) -> _Server:
+        if (server := self._servers.get(url)) is not None:
+            return server
+        server = _Server(True, (), {})
         try:
-            tools = await self._tools(url, known, until)
-        except _NotSo:
-            known = await self._shake_hands(url, until)
-            tools = await self._tools(url, known, until, firmly=True)
-        if len(self._known) >= MAX_SERVERS:
-            self._known.clear()
-        known = self._known[url] = known._replace(tools=tools)
-        return known
+            tools = await self._list_tools(url, server, budget)
+        except _OtherVersionNeeded:
+            server = await self._open_session(url, budget)
+            tools = await self._list_tools(url, server, budget, is_final=True)
+        if len(self._servers) >= MAX_SERVERS:
+            self._servers.clear()
+        server = self._servers[url] = server._replace(tools=tools)
+        return server
 
-    async def _tools(self, url: str, known: _Known, until: _Until, *, firmly: bool = False) -> dict[str, Json]:
+    async def _list_tools(
+        self, url: str, server: _Server, budget: _Budget, *, is_final: bool = False
+    ) -> dict[str, Json]:
         tools: dict[str, Json] = {}
         params: Json = {}
         for _ in range(MAX_PAGES):
-            page = await self._request(url, known, "tools/list", params, until, firmly=firmly)
+            page = await self._request(url, server, "tools/list", params, budget, is_final=is_final)
             for tool in page.get("tools") or ():
                 if isinstance(tool, dict) and isinstance(tool.get("name"), str):
                     schema = tool.get("inputSchema")
@@ -125,36 +127,36 @@ class McpClient:
             params = {"cursor": page["nextCursor"]}
         return tools
 
-    async def _shake_hands(self, url: str, until: _Until) -> _Known:
-        """Open a session, as it was done before every request stood alone."""
+    async def _open_session(self, url: str, budget: _Budget) -> _Server:
+        """Open a session, for servers of the older version."""
         params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": _CLIENT}
         call_id = next(_ids)
         body = _encode({"jsonrpc": "2.0", "id": call_id, "method": "initialize", "params": params})
-        came = await self._caller.post(url, body, until.left(url), headers=(_ACCEPT,))
-        agreed = _result(came, call_id, firmly=True).get("protocolVersion")
+        response = await self._caller.post(url, body, budget.seconds_left(url), headers=(_ACCEPT,))
+        agreed = _result(response, call_id, is_final=True).get("protocolVersion")
         version = agreed if isinstance(agreed, str) and _SESSION.fullmatch(agreed) else HANDSHAKE
         headers: Headers = (_ACCEPT, ("mcp-protocol-version", version))
-        if came.session:
-            if not _SESSION.fullmatch(came.session):
-                raise ProtocolError("E041", "The server's mcp-session-id is no plain word.")
-            headers = (*headers, ("mcp-session-id", came.session))
-        ready = _encode({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        await self._caller.post(url, ready, until.left(url), headers=headers)
-        return _Known(False, headers, {})
+        if response.session:
+            if not _SESSION.fullmatch(response.session):
+                raise ProtocolError("E041", "The server's mcp-session-id has invalid characters.")
+            headers = (*headers, ("mcp-session-id", response.session))
+        notification = _encode({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await self._caller.post(url, notification, budget.seconds_left(url), headers=headers)
+        return _Server(False, headers, {})
 
     async def _request(
         self,
         url: str,
-        known: _Known,
+        server: _Server,
         method: str,
         params: Json,
-        until: _Until,
+        budget: _Budget,
         *,
         max_bytes: int = 1_048_576,
-        firmly: bool = False,
+        is_final: bool = False,
     ) -> Json:
-        headers = known.headers
-        if known.is_modern:
+        headers = server.headers
+        if server.is_modern:
             headers = (_ACCEPT, ("mcp-protocol-version", MODERN), ("mcp-method", method))
             if "name" in params:
                 headers = (*headers, ("mcp-name", params["name"]))
@@ -162,39 +164,39 @@ class McpClient:
             params = params | {"_meta": meta}
         call_id = next(_ids)
         body = _encode({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params})
-        came = await self._caller.post(url, body, until.left(url), max_bytes, headers)
-        return _result(came, call_id, firmly=firmly)
+        response = await self._caller.post(url, body, budget.seconds_left(url), max_bytes, headers)
+        return _result(response, call_id, is_final=is_final)
 
 
-class _Until:
-    """One limit over all requests of a call."""
+class _Budget:
+    """One time limit for all requests of a call."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._ends = self._loop.time() + seconds
 
-    def left(self, url: str) -> float:
-        if (left := self._ends - self._loop.time()) > 0:
-            return left
-        raise TimedOut(f"{url.partition('?')[0]} took all the time for its greetings", connected=True)
+    def seconds_left(self, url: str) -> float:
+        if (seconds_left := self._ends - self._loop.time()) > 0:
+            return seconds_left
+        raise TimedOut(f"{url.partition('?')[0]} took all the time before the call", connected=True)
 
 
-def _result(came: HttpAnswer, call_id: int, *, firmly: bool) -> Json:
-    """The result in an answer. Raises _NotSo where the server may only want to be spoken to in the other way."""
-    body = _event(came.body, call_id) if came.content_type == "text/event-stream" else came.body
+def _result(response: HttpAnswer, call_id: int, *, is_final: bool) -> Json:
+    """The result in an answer. Raises _OtherVersionNeeded unless ``is_final``, where the other version may help."""
+    body = _answer_in_events(response.body, call_id) if response.content_type == "text/event-stream" else response.body
     try:
         result = msgspec.json.decode(read_answer(body, call_id))
     except (RpcRefusal, ProtocolError) as error:
-        if came.status in _TRY_OTHERWISE and not firmly:
-            raise _NotSo from error
+        if response.status in _OTHER_VERSION_STATUSES and not is_final:
+            raise _OtherVersionNeeded from error
         raise
     if not isinstance(result, dict):
-        raise ProtocolError("E041", "The result is no object.")
+        raise ProtocolError("E041", "The result is not an object.")
     return result
 
 
-def _event(stream: bytes, call_id: int) -> bytes:
-    """The answer to a request in a stream of events, behind whatever the server told meanwhile."""
+def _answer_in_events(stream: bytes, call_id: int) -> bytes:
+    """The answer to a request in a stream of events, which may contain notifications before it."""
     for data in _events(stream):
         try:
             check_text(data)
@@ -216,15 +218,15 @@ def _events(stream: bytes) -> Iterator[bytes]:
             data = []
 
 
-def _taken(arguments: Json, schema: Json) -> Json:
-    """The arguments that a tool takes: one that is strict would refuse all for one more."""
+def _accepted_arguments(arguments: Json, schema: Json) -> Json:
+    """The arguments without those that the tool does not know, if its schema forbids further arguments."""
     fields = schema.get("properties")
     if schema.get("additionalProperties") is False and isinstance(fields, dict):
         return {name: value for name, value in arguments.items() if name in fields}
     return arguments
 
 
-def _given(result: Json) -> ToolResult:
+def _tool_result(result: Json) -> ToolResult:
     content = result.get("content")
     texts = [
         part["text"]
@@ -235,15 +237,15 @@ def _given(result: Json) -> ToolResult:
         return ToolResult(" ".join(texts)[:500], is_error=True)
     value = result.get("structuredContent")
     if value is None:
-        value = _read("".join(texts))
-    # So the SDKs wrap what is no object.
+        value = _decode_or_text("".join(texts))
+    # The SDKs wrap a result that is not an object in this way.
     if isinstance(value, dict) and value.keys() == {"result"}:
         value = value["result"]
     return ToolResult(value, is_error=False)
 
 
-def _read(text: str) -> Any:
-    """What text says as JSON, or the text itself."""
+def _decode_or_text(text: str) -> Any:
+    """The JSON value of a text, or the text itself if it is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

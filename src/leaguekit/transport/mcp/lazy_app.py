@@ -1,8 +1,8 @@
-"""The way in for MCP: an application that costs nothing until the first MCP request comes.
+"""The ASGI application for MCP. It loads the SDK when the first MCP request comes.
 
-Then the SDK is imported, in a thread: that takes most of a second, during which the loop goes on (Python passes from
-thread to thread every few milliseconds), and matches in play are hardly delayed. Whoever does not have it gets an
-answer that says what to install.
+The SDK is imported in a thread. That takes most of a second. The loop continues meanwhile, because Python switches
+between threads every few milliseconds, so that matches in progress are hardly delayed. Without the SDK, the answer says
+what to install.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _METHOD_NOT_FOUND = -32601
 _NOT_FOUND = 404
 _ONLY_POST = 405
 
-# How many seconds too early a request of a peer is, with that body.
+# A peer and a body → 0 if the request is allowed, or the number of seconds after which it would be.
 Admit = Callable[[Peer, bytes], float]
 
 
 class SdkMissing(Exception):
-    """The SDK is not installed, or is another than we know."""
+    """The SDK is not installed, or has another version."""
 
 
 class Served(NamedTuple):
-    """An application, and how its streams that never end are ended."""
+    """An application, and a function that ends its streams."""
 
     app: ASGIApp
     end_streams: Callable[[], None]
 
 
-# For as long as it lasts.
+# The context in which an application is served.
 Running = AbstractAsyncContextManager[Served]
 
 
@@ -60,9 +60,9 @@ class _WithId(msgspec.Struct):
 
 
 class LazyMcpApp:
-    """Answers MCP's requests by what ``load`` gives, which is called, in a thread, when the first one comes.
+    """Serves MCP requests with the application of ``load``, which is called in a thread at the first request.
 
-    ``only_post`` refuses all others: without sessions there is none to end, and nothing to hear of outside a call.
+    ``only_post`` refuses all other methods. They are for sessions, and for streams outside of a call.
     """
 
     def __init__(
@@ -84,35 +84,35 @@ class LazyMcpApp:
         if self._only_post and scope["method"] != "POST":
             await Response(status_code=_ONLY_POST, headers={"allow": "POST"})(scope, receive, send)
             return
-        first: Message | None = await receive()
-        if first is None or first["type"] != "http.request":
-            # Whoever has gone already need not be answered.
+        first_message: Message | None = await receive()
+        if first_message is None or first_message["type"] != "http.request":
+            # The peer has disconnected already.
             return
 
-        async def replayed() -> Message:
-            nonlocal first
-            if first is None:
+        async def receive_again() -> Message:
+            nonlocal first_message
+            if first_message is None:
                 return await receive()
-            message, first = first, None
+            message, first_message = first_message, None
             return message
 
         query = scope.get("query_string", b"").decode("latin-1")
         peer = Peer((scope.get("client") or ("", 0))[0], query, scope.get("server") or ("", 0))
-        if self._admit is not None and (seconds := self._admit(peer, first["body"])):
-            await _too_often(seconds)(scope, replayed, send)
+        if self._admit is not None and (seconds := self._admit(peer, first_message["body"])):
+            await _too_many_requests(seconds)(scope, receive_again, send)
             return
         try:
             app = (await self._open()).app
         except SdkMissing as missing:
-            await _refusal(missing, first["body"])(scope, replayed, send)
+            await _refusal(missing, first_message["body"])(scope, receive_again, send)
             return
-        await app(scope, replayed, send)
+        await app(scope, receive_again, send)
 
     async def _open(self) -> Served:
         if self._opening is None or self._has_failed():
             self._opening = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._opening))
-        # Others wait for the same: one that gives up must not take it from them.
+        # Several requests may wait for this. One that is cancelled must not cancel it for the others.
         return await asyncio.shield(self._opening)
 
     def _has_failed(self) -> bool:
@@ -130,23 +130,23 @@ class LazyMcpApp:
                 raise
             self._retry_at = asyncio.get_running_loop().time() + RETRY_SECONDS
             opening.set_exception(error)
-            # Whoever asks hears of it; if nobody is left who does, that is no fault.
+            # Requests that wait get the exception. If none is left, asyncio must not log it as unhandled.
             opening.exception()
 
     def end_streams(self) -> None:
-        """End the streams that would never end by themselves."""
+        """End the streams, which would not end by themselves."""
         if self._opening is not None and self._opening.done() and self._opening.exception() is None:
             self._opening.result().end_streams()
 
     async def close(self) -> None:
-        """End the rest. Every request must have been answered or cut off."""
+        """Stop the application. Every request must have been answered or aborted before."""
         self._closing.set()
         if self._running is not None:
             await self._running
 
 
 def lazy_mcp_app(surface: Callable[[], Surface], max_bytes: int, *, admit: Admit | None = None) -> LazyMcpApp:
-    """A door to a surface, which is made when the first request comes."""
+    """An application for a surface, which is made when the first request comes."""
 
     def load() -> Running:
         try:
@@ -169,6 +169,6 @@ def _refusal(missing: SdkMissing, body: bytes) -> Response:
     return Response(body, _NOT_FOUND, media_type="application/json")
 
 
-def _too_often(seconds: float) -> Response:
+def _too_many_requests(seconds: float) -> Response:
     body = failure(NULL, RpcError(*rpc_number(None, "E059"), {"error_code": "E059"}))
     return Response(body, TOO_MANY_REQUESTS, {"retry-after": str(math.ceil(seconds))}, "application/json")

@@ -1,4 +1,4 @@
-"""The methods of league.v2 as tools: the same messages, the same handler, and so the same checks as without MCP."""
+"""The methods of league.v2 as MCP tools. They have the same messages, handler and checks as without MCP."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ from leaguekit.transport.mcp.surface import Json, Tool, ToolContext, ToolRefused
 from leaguekit.transport.mcp.typed import slim
 
 _encode = msgspec.json.Encoder().encode
-_ONLY_READ = ("league_query",)
-# An agent that is told the same again is none the wiser.
-_REPEATABLE = ("notify_", "update_", "start_match", "game_join_ack", "choose_parity_response", "game_move_response")
+_READ_ONLY = ("league_query",)
+# To send one of these messages again has no further effect.
+_IDEMPOTENT = (
+    "notify_",
+    "update_",
+    "start_match",
+    "game_join_ack",
+    "choose_parity_response",
+    "game_move_response",
+)
 _CALL_ID = 1
 
 
@@ -28,10 +35,10 @@ def method_tools(role: AgentRole, handler: Handler) -> list[Tool]:
 
 
 def _tool(method: Method, handler: Handler) -> Tool:
-    async def call(arguments: Json, visit: ToolContext) -> Json:
+    async def call(arguments: Json, context: ToolContext) -> Json:
         try:
-            asked = RpcRequest(request(method.name, _encode(arguments), _CALL_ID))
-            body = await handler(asked, visit.peer)
+            rpc_request = RpcRequest(request(method.name, _encode(arguments), _CALL_ID))
+            body = await handler(rpc_request, context.peer)
             answer: Json = msgspec.json.decode(read_answer(body or b"", _CALL_ID))
         except TooManyRequests as refused:
             raise ToolRefused(str(refused)) from None
@@ -39,21 +46,21 @@ def _tool(method: Method, handler: Handler) -> Tool:
             raise ToolRefused(_encode(refusal.error._asdict()).decode()) from None
         return answer
 
-    taken, given = message_type(method.request), message_type(method.answer)
+    request_type, answer_type = message_type(method.request), message_type(method.answer)
     return Tool(
         name=method.name,
         title=method.name.replace("_", " ").capitalize(),
-        description=f"league.v2: {_sentence(method.request)} Takes {taken}, gives {given}.",
+        description=f"league.v2: {_summary(method.request)} Takes {request_type}, gives {answer_type}.",
         input=_schema(method.request),
         output=_schema(method.answer),
         call=call,
-        is_read_only=method.name in _ONLY_READ,
-        is_idempotent=method.name in _ONLY_READ or method.name.startswith(_REPEATABLE),
+        is_read_only=method.name in _READ_ONLY,
+        is_idempotent=method.name in _READ_ONLY or method.name.startswith(_IDEMPOTENT),
     )
 
 
-def _sentence(message: type[Message]) -> str:
-    """What a message is for."""
+def _summary(message: type[Message]) -> str:
+    """The first line of a message's documentation."""
     return (message.__doc__ or message_type(message)).strip().split("\n")[0]
 
 

@@ -1,7 +1,8 @@
-"""A surface served by the official SDK. To import this takes most of a second and 35 MB: only the ``door`` does.
+"""Serves a surface with the official MCP SDK. To import this takes most of a second and 35 MB: only ``lazy_app`` does.
 
-Every request stands alone (``stateless``), so nothing is kept of a client that has gone. Answers are streams of events
-where a client takes them, for only those carry progress. Names and pages are checked before a request comes here.
+Every request stands alone (``stateless``), so that nothing is kept of a client that has disconnected. Answers are event
+streams for clients that accept them, because only streams can report progress. Host names and origins are checked
+before a request comes here.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from leaguekit.transport.server.connection import connection_of
 from leaguekit.transport.server.connection_slots import ConnectionControl
 from leaguekit.transport.server.origin_headers import address_block
 
-# A stream needs no place among the connections of its server.
+# A stream needs no slot among the connections of its server.
 MAX_STREAMS = 200
 MAX_STREAMS_PER_PEER = 50
-# Word of a change says only that there is something new to read.
+# The maximum number of waiting notifications of a stream.
 MAX_WAITING = 100
 _JSON = "application/json"
 
@@ -49,37 +50,37 @@ Context = ServerRequestContext[Any, Any]
 
 @asynccontextmanager
 async def served(surface: Surface, max_bytes: int) -> AsyncIterator[Served]:
-    """An application that serves a surface, for as long as this lasts."""
-    # The SDK tells of every request, at INFO.
+    """An application that serves a surface, within this context."""
+    # The SDK logs every request at INFO.
     logging.getLogger("mcp").setLevel(logging.WARNING)
     streams = None if surface.changes is None else _Streams(surface.changes)
     server = _server(surface, streams)
     manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_bytes)
     async with manager.run():
-        yield Served(manager.handle_request, _nothing if streams is None else streams.end)
+        yield Served(manager.handle_request, _do_nothing if streams is None else streams.end)
 
 
-def _nothing() -> None: ...
+def _do_nothing() -> None: ...
 
 
 def _server(surface: Surface, streams: _Streams | None) -> Server[Any]:
     tools = {tool.name: tool for tool in surface.tools}
 
     async def list_tools(_context: Context, _params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=[_shown_tool(tool) for tool in surface.tools])
+        return t.ListToolsResult(tools=[_describe_tool(tool) for tool in surface.tools])
 
     async def call_tool(context: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
         tool = tools.get(params.name)
         if tool is None:
             raise _unknown("tool", params.name, tools)
-        visit = ToolContext(_peer(context), context.session.report_progress, _line(context))
+        tool_context = ToolContext(_peer(context), context.session.report_progress, _connection(context))
         try:
-            given = await tool.call(params.arguments or {}, visit)
+            result = await tool.call(params.arguments or {}, tool_context)
         except ToolRefused as refused:
             return t.CallToolResult(content=[_text(str(refused))], is_error=True)
-        if isinstance(given, str):
-            return t.CallToolResult(content=[_text(given)])
-        return t.CallToolResult(content=[_text(_encoded(given))], structured_content=given)
+        if isinstance(result, str):
+            return t.CallToolResult(content=[_text(result)])
+        return t.CallToolResult(content=[_text(_encode(result))], structured_content=result)
 
     with_resources: dict[str, Any] = {} if not surface.resources else _resources(surface)
     with_prompts: dict[str, Any] = {} if not surface.prompts else _prompts(surface)
@@ -98,24 +99,24 @@ def _server(surface: Surface, streams: _Streams | None) -> Server[Any]:
 
 
 def _resources(surface: Surface) -> dict[str, Any]:
-    single = [resource for resource in surface.resources if not resource.is_template]
+    resources = [resource for resource in surface.resources if not resource.is_template]
     templates = [resource for resource in surface.resources if resource.is_template]
 
     async def list_resources(_context: Context, _params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=[t.Resource(uri=one.uri, **_described(one)) for one in single])
+        return t.ListResourcesResult(resources=[t.Resource(uri=one.uri, **_describe(one)) for one in resources])
 
     async def list_templates(
         _context: Context, _params: t.PaginatedRequestParams | None
     ) -> t.ListResourceTemplatesResult:
-        shown = [t.ResourceTemplate(uri_template=one.uri, **_described(one)) for one in templates]
-        return t.ListResourceTemplatesResult(resource_templates=shown)
+        described = [t.ResourceTemplate(uri_template=one.uri, **_describe(one)) for one in templates]
+        return t.ListResourceTemplatesResult(resource_templates=described)
 
     async def read(_context: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(params.uri)
         for resource in surface.resources:
-            if (names := resource.fits(uri)) is not None:
+            if (names := resource.match_uri(uri)) is not None:
                 try:
-                    text = _encoded(await resource.read(names))
+                    text = _encode(await resource.read(names))
                 except UnknownResource as unknown:
                     raise MCPError(t.INVALID_PARAMS, str(unknown), {"uri": uri}) from None
                 return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
@@ -132,7 +133,7 @@ def _prompts(surface: Surface) -> dict[str, Any]:
     prompts = {prompt.name: prompt for prompt in surface.prompts}
 
     async def list_prompts(_context: Context, _params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
-        shown = [
+        described = [
             t.Prompt(
                 name=prompt.name,
                 title=prompt.title,
@@ -141,7 +142,7 @@ def _prompts(surface: Surface) -> dict[str, Any]:
             )
             for prompt in surface.prompts
         ]
-        return t.ListPromptsResult(prompts=shown)
+        return t.ListPromptsResult(prompts=described)
 
     async def get_prompt(_context: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult:
         prompt = prompts.get(params.name)
@@ -154,45 +155,45 @@ def _prompts(surface: Surface) -> dict[str, Any]:
 
 
 class _Streams:
-    """Streams of word of what changes, so many in all and of each peer."""
+    """Streams of notifications about changed resources, with limits in total and per peer."""
 
     def __init__(self, changes: ChangeNotifier) -> None:
         self._handler = ListenHandler(_Bus(changes), max_subscriptions=MAX_STREAMS, max_buffered_events=MAX_WAITING)
-        self._held: Counter[str] = Counter()
+        self._open_streams: Counter[str] = Counter()
 
     async def __call__(
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
         host = address_block(_peer(context).host)
-        if self._held[host] >= MAX_STREAMS_PER_PEER:
+        if self._open_streams[host] >= MAX_STREAMS_PER_PEER:
             raise MCPError(t.INTERNAL_ERROR, f"At most {MAX_STREAMS_PER_PEER} streams are open to one address.")
-        self._held[host] += 1
-        if (line := _line(context)) is not None:
-            line.release()
+        self._open_streams[host] += 1
+        if (connection := _connection(context)) is not None:
+            connection.release()
         try:
             return await self._handler(context, params)
         finally:
-            self._held[host] -= 1
-            if not self._held[host]:
-                del self._held[host]
+            self._open_streams[host] -= 1
+            if not self._open_streams[host]:
+                del self._open_streams[host]
 
     def end(self) -> None:
-        """Take leave of everybody who listens."""
+        """End all streams."""
         self._handler.close()
 
 
 class _Bus:
-    """Word of changes as the SDK takes it."""
+    """Adapts a ChangeNotifier to the SDK."""
 
     def __init__(self, changes: ChangeNotifier) -> None:
         self._changes = changes
 
     async def publish(self, event: ServerEvent) -> None:
         if isinstance(event, ResourceUpdated):
-            self._changes.tell(event.uri)
+            self._changes.notify(event.uri)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        return self._changes.listen(lambda uri: listener(ResourceUpdated(uri)))
+        return self._changes.subscribe(lambda uri: listener(ResourceUpdated(uri)))
 
 
 def _unknown(what: str, name: str, known: Iterable[str], data: Json | None = None) -> MCPError:
@@ -206,11 +207,11 @@ def _peer(context: Context) -> Peer:
     return Peer(host, scope.get("query_string", b"").decode("latin-1"), scope.get("server") or ("", 0))
 
 
-def _line(context: Context) -> ConnectionControl | None:
+def _connection(context: Context) -> ConnectionControl | None:
     return None if context.request is None else connection_of(context.request.scope)
 
 
-def _shown_tool(tool: Tool) -> t.Tool:
+def _describe_tool(tool: Tool) -> t.Tool:
     return t.Tool(
         name=tool.name,
         title=tool.title,
@@ -227,7 +228,7 @@ def _shown_tool(tool: Tool) -> t.Tool:
     )
 
 
-def _described(resource: Resource) -> Json:
+def _describe(resource: Resource) -> Json:
     return {
         "name": resource.name,
         "title": resource.title,
@@ -240,5 +241,5 @@ def _text(text: str) -> t.TextContent:
     return t.TextContent(text=text)
 
 
-def _encoded(value: Json) -> str:
+def _encode(value: Json) -> str:
     return msgspec.json.encode(value).decode()

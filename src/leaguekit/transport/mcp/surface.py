@@ -1,12 +1,12 @@
-"""What a server offers by MCP: tools, resources, prompts, and word of what has changed. No SDK is needed to say it.
+"""Describes what a server offers by MCP: tools, resources, prompts and notifications. It does not need the SDK.
 
-Surface    all that one server offers
-Tool       something that can be called
-Resource   something that can be read, at one URI or at all that fit a template
-Prompt     a text to begin with
-Visit      one call: who makes it, and a way to say meanwhile how it goes
-Refused    what a tool raises to say, in a sentence, why it does not do what it was asked
-Unknown    what reading raises if there is no such thing
+Surface          all that one server offers
+Tool             a function that can be called
+Resource         data that can be read, at one URI or at all URIs of a template
+Prompt           a text to begin with
+ToolContext      the caller of a tool, and a way to report progress
+ToolRefused      raised by a tool to refuse a call, with the reason
+UnknownResource  raised if there is nothing to read
 """
 
 from __future__ import annotations
@@ -23,31 +23,34 @@ Json = dict[str, Any]
 
 
 class ToolRefused(Exception):
-    """The tool does not do what it was asked; the text says why, and is read by the model that asked."""
+    """The tool refuses the call. The text gives the reason to the model that called it."""
 
 
 class UnknownResource(Exception):
-    """There is nothing to read under that URI."""
+    """There is nothing to read at that URI."""
 
 
-async def _untold(_done: float, _of: float | None, _text: str | None) -> None: ...
+async def _ignore_progress(_done: float, _of: float | None, _text: str | None) -> None: ...
 
 
 class ToolContext(NamedTuple):
-    """One call of a tool. ``progress`` (done, of how much, in words) reaches clients that asked for it.
+    """The context of one call of a tool.
 
-    ``line`` is its connection, if it came by one.
+    ``progress`` (done, total, text) reports to clients that asked for progress. ``connection`` is the connection of the
+    call, if there is one.
     """
 
     peer: Peer
-    progress: Callable[[float, float | None, str | None], Awaitable[None]] = _untold
-    line: ConnectionControl | None = None
+    progress: Callable[[float, float | None, str | None], Awaitable[None]] = _ignore_progress
+    connection: ConnectionControl | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What can be called; none takes away what was there. ``call`` gives an object that fits ``output``, or text if
-    there is no ``output``."""
+    """A function that can be called, and that deletes nothing.
+
+    ``call`` returns an object that matches the schema ``output``, or text if there is no ``output``.
+    """
 
     name: str
     title: str
@@ -55,15 +58,15 @@ class Tool:
     input: Json
     call: Callable[[Json, ToolContext], Awaitable[Json | str]]
     output: Json | None = None
-    # Clients may call it without asking anybody.
+    # Clients may call it without asking their user.
     is_read_only: bool = False
-    # To call it twice does no more than to call it once.
+    # To call it twice has the same effect as to call it once.
     is_idempotent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What can be read: ``uri`` may have names in braces, and ``read`` gets what stands there. Raises Unknown."""
+    """Data that can be read. ``uri`` may have names in braces; ``read`` gets their values. Raises UnknownResource."""
 
     uri: str
     name: str
@@ -75,8 +78,8 @@ class Resource:
     def is_template(self) -> bool:
         return "{" in self.uri
 
-    def fits(self, uri: str) -> dict[str, str] | None:
-        """What stands in a URI in the place of the names; None if it is none of these."""
+    def match_uri(self, uri: str) -> dict[str, str] | None:
+        """The values of the names in a URI, or None if the URI does not match."""
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.uri))
         found = re.fullmatch(pattern, uri)
         return None if found is None else found.groupdict()
@@ -84,7 +87,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text to begin with; ``arguments`` are names and what they mean, and none of them must be given."""
+    """A text to begin with. ``arguments`` are names with their descriptions. All are optional."""
 
     name: str
     title: str
@@ -94,21 +97,21 @@ class Prompt:
 
 
 class ChangeNotifier:
-    """Word of resources that have changed, to whoever listens."""
+    """Notifies subscribers of resources that have changed."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, Callable[[str], None]] = {}
 
     def __bool__(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there are subscribers."""
         return bool(self._listeners)
 
-    def tell(self, uri: str) -> None:
+    def notify(self, uri: str) -> None:
         for listener in list(self._listeners.values()):
             listener(uri)
 
-    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Be told from now on, until what is given back is called."""
+    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call ``listener`` with the URI of every changed resource. Return a function that ends this."""
         key = object()
         self._listeners[key] = listener
 
@@ -120,7 +123,7 @@ class ChangeNotifier:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """All that one server offers. ``instructions`` tell a model what it is for."""
+    """All that one server offers. ``instructions`` explain it to a model."""
 
     name: str
     title: str
@@ -128,5 +131,5 @@ class Surface:
     tools: Sequence[Tool] = ()
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
-    # Only a server whose resources change has it.
+    # None if the resources of the server do not change.
     changes: ChangeNotifier | None = None

@@ -1,4 +1,4 @@
-"""Tools with Structs for what they take and give: the schemas come from them, and so does the judging of arguments."""
+"""Tools whose arguments and results are Structs. The schemas and the checks of arguments come from the Structs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 from leaguekit.transport.mcp.surface import Json, Tool, ToolContext, ToolRefused
 
 TakesT = TypeVar("TakesT", bound=msgspec.Struct)
-# That of a timestamp says in 800 characters what its example says in twenty.
-_LONG_PATTERN = 200
+# Longer patterns are removed from schemas. That of a timestamp has 800 characters, and its example says the same.
+_MAX_PATTERN_LENGTH = 200
 
 
 class NoArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,15 +28,15 @@ def typed_tool(
     is_read_only: bool = False,
     is_idempotent: bool = False,
 ) -> Tool:
-    """A tool whose ``call`` gets a Struct and gives one."""
+    """A tool whose ``call`` takes and returns a Struct."""
 
-    async def called(arguments: Json, visit: ToolContext) -> Json:
+    async def call_with_dict(arguments: Json, context: ToolContext) -> Json:
         try:
             taken = msgspec.convert(arguments, takes)
         except msgspec.ValidationError as error:
             raise ToolRefused(f"The arguments of {name} are wrong: {error}.") from None
-        given: Json = msgspec.to_builtins(await call(taken, visit))
-        return given
+        result: Json = msgspec.to_builtins(await call(taken, context))
+        return result
 
     return Tool(
         name=name,
@@ -44,22 +44,22 @@ def typed_tool(
         description=description,
         input=object_schema(takes),
         output=object_schema(gives),
-        call=called,
+        call=call_with_dict,
         is_read_only=is_read_only,
         is_idempotent=is_idempotent,
     )
 
 
 def object_schema(kind: type[msgspec.Struct]) -> Json:
-    """The schema of a Struct, with an object and no reference at its root: older clients take no other."""
-    whole = msgspec.json.schema(kind)
-    components = whole["$defs"]
+    """The schema of a Struct, with an object at its root. Older clients do not accept a reference there."""
+    schema = msgspec.json.schema(kind)
+    components = schema["$defs"]
     root = components.pop(kind.__name__)
     return slim({**root, **({"$defs": components} if components else {})})
 
 
 def slim(schema: Json) -> Json:
-    """A schema without what a model has to pay for and cannot use; what it sends is judged by the whole one."""
+    """A schema without parts that cost tokens and do not help a model. Arguments are checked by the full schema."""
     kept: Json = _slim(schema)
     return kept
 
@@ -70,6 +70,6 @@ def _slim(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     kept = {name: _slim(value) for name, value in schema.items() if not name.startswith("x-")}
-    if len(str(kept.get("pattern", ""))) > _LONG_PATTERN:
+    if len(str(kept.get("pattern", ""))) > _MAX_PATTERN_LENGTH:
         del kept["pattern"]
     return kept

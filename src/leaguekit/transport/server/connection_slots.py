@@ -1,4 +1,4 @@
-"""How much of a server its peers may take: the limits, and who gives way when there is no room for one more."""
+"""The limits of a server, and the slots of its connections: which connection is closed when no slot is free."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ CLOSED_WHEN_SCARCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a peer may take of a server, beside the size of a body and requests a second."""
+    """The limits of a server, except the size of one body and the rate of requests."""
 
     head_bytes: int = 32_768
-    # From the first byte of a request to its last; and for taking an answer.
+    # For a request from its first to its last byte, and for the peer to read a response.
     request_seconds: float = 10.0
-    # Without a request under way.
+    # Between requests.
     idle_seconds: float = 5.0
-    # After a refusal what still comes is thrown away for so long, or the peer would see a reset and not the answer.
+    # The time for which input is discarded after a refusal. Otherwise the peer might get a reset and no response.
     linger_seconds: float = 1.0
-    # Those of requests to /mcp that are being answered are not among them, nor those that wait for news.
+    # Connections with a request to /mcp in progress, or with a request that waits for a change, are not counted.
     connections: int = 1_000
     connections_per_address: int = 500
-    # Of bodies that are arriving, or are large and being answered.
+    # Of bodies that are arriving, or whose requests are being answered.
     body_bytes: int = 134_217_728
     body_bytes_per_address: int = 67_108_864
-    # Requests to /mcp that are being answered at once. Beyond that number they keep their places as connections.
+    # Concurrent requests to /mcp that need no slot. Beyond this number their connections keep their slots.
     requests: int = 2_000
 
     @property
     def reserved(self) -> int:
-        """The connections that are kept for known agents, and that pages cannot hold."""
+        """The number of slots that are reserved for known agents. Pages cannot hold them."""
         return self.connections // 5
 
 
-# The most connections of one agent that are kept for it.
+# The maximum number of reserved slots of one agent.
 RESERVED_PER_AGENT = 20
 
 
 class SlotHolder(Protocol):
-    """A connection."""
+    """A connection, which can hold a slot."""
 
     def close_for_other(self, *, at_once: bool = False) -> None:
-        """Close: another takes its place. ``at_once`` is without an answer."""
+        """Close, because another connection needs the slot. With ``at_once``, do not send a response first."""
 
 
 class ConnectionControl(Protocol):
-    """What an application may do with its connection."""
+    """The interface of a connection for ASGI applications."""
 
     def release(self) -> None:
-        """Give the connection's place to others until the response is sent: the request waits for news."""
+        """Give up the slot of the connection until the response is sent, because the request waits for a change."""
 
     def belongs_to(self, name: str) -> None:
         """Note that it is the connection of a known agent."""
 
     def has_gone(self) -> bool:
-        """Whether its peer has closed it, so that nobody waits for the response."""
+        """Whether the connection is closed, so that no response can be sent."""
 
     def become_stream(self) -> None:
         """Stop counting as a connection with a request in progress, after the head of the response is sent."""
 
     def write(self, data: bytes) -> None:
-        """Send part of the body. For streams only."""
+        """Send a part of the body of a stream."""
 
     def unsent(self) -> int:
         """The number of bytes that wait to be sent."""
@@ -74,168 +74,175 @@ class ConnectionControl(Protocol):
 
 
 class ConnectionSlots:
-    """The connections of a server.
+    """The slots of the connections of a server.
 
-    When there is no room for a new one, that gives way which has kept us waiting longest: whoever only holds
-    connections loses them to whoever uses them. Connections of known agents give way last. A request to /mcp needs no
-    place while it is being answered. A page does, but pages cannot hold all places.
+    When no slot is free for a new connection, the connection that has been idle longest is closed. So a peer that only
+    holds connections loses them to peers that use them. Connections of known agents are closed last. A connection needs
+    no slot while a request to /mcp is being answered. It needs one while a page is made, but pages cannot hold all
+    slots.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        # Places that are taken, in all and by the peer's address.
+        # The number of slots in use, in total and by the address of the peer.
         self._count = 0
-        self._held: Counter[str] = Counter()
-        # Those that wait for their peers, in the order in which they began to.
+        self._count_by_address: Counter[str] = Counter()
+        # Connections that wait for their peers, the longest idle first, with their addresses.
         self._idle: dict[SlotHolder, str] = {}
-        # The bytes of bodies that connections hold, in the order in which they began to; in all, and by address.
+        # The bytes of bodies that connections hold, the oldest first; and their sums, in total and by address.
         self._bodies: dict[SlotHolder, tuple[str, int]] = {}
-        self._bytes = 0
-        self._bytes_of: Counter[str] = Counter()
-        # Those that are being answered, or wait for news, and have no place.
+        self._total_bytes = 0
+        self._bytes_by_address: Counter[str] = Counter()
+        # Connections with a request in progress that hold no slot.
         self._without_slot: set[SlotHolder] = set()
-        # Those for which a page is being made, which have a place.
+        # Connections for which a page is being made. They hold slots.
         self._pages: dict[SlotHolder, str] = {}
+        # Connections of known agents with a reserved slot, and their number by agent.
         self._known: dict[SlotHolder, str] = {}
-        self._known_of: Counter[str] = Counter()
+        self._known_count: Counter[str] = Counter()
 
-    def acquire(self, guest: SlotHolder, address: str, *, scarce: bool = False) -> bool:
-        """Whether there is room for a new connection; ``scarce`` says that this program can hardly open another."""
+    def acquire(self, connection: SlotHolder, address: str, *, scarce: bool = False) -> bool:
+        """Take a slot for a new connection, and return whether there was one.
+
+        ``scarce`` means that this process has hardly any descriptors left. Then idle connections are closed first.
+        """
         if scarce and not self._close_idle():
             return False
         if not self._free_slot(address):
             return False
         self._count += 1
-        self._held[address] += 1
-        self._idle[guest] = address
+        self._count_by_address[address] += 1
+        self._idle[connection] = address
         return True
 
-    def set_body_bytes(self, guest: SlotHolder, address: str, size: int) -> None:
-        """It holds so many bytes of bodies.
+    def set_body_bytes(self, connection: SlotHolder, address: str, size: int) -> None:
+        """Set the number of bytes of bodies that a connection holds.
 
-        If that is too much for its address, or for all, those give way that have held some for longest.
+        If the sum is too large for its address, or in total, close the connections that have held bytes for longest.
         """
-        self._count_bytes(guest, address, size)
-        while self._bytes_of[address] > self._limits.body_bytes_per_address and self._give_way(address):
+        self._set_bytes(connection, address, size)
+        while self._bytes_by_address[address] > self._limits.body_bytes_per_address and self._close_body_holder(
+            address
+        ):
             pass
-        while self._bytes > self._limits.body_bytes and self._give_way(None):
+        while self._total_bytes > self._limits.body_bytes and self._close_body_holder(None):
             pass
 
-    def _give_way(self, address: str | None) -> bool:
-        """Whether there was one that could give way, at that address or at any."""
-        for guest, (where, _) in self._bodies.items():
-            if address in (where, None) and guest in self._idle:
-                self.free(guest, where)
-                guest.close_for_other()
+    def _close_body_holder(self, address: str | None) -> bool:
+        """Close an idle connection that holds bytes, at that address or at any. Return whether there was one."""
+        for connection, (holder_address, _) in self._bodies.items():
+            if address in (holder_address, None) and connection in self._idle:
+                self.free(connection, holder_address)
+                connection.close_for_other()
                 return True
         return False
 
-    def _count_bytes(self, guest: SlotHolder, address: str, size: int) -> None:
-        before = self._bodies[guest][1] if guest in self._bodies else 0
+    def _set_bytes(self, connection: SlotHolder, address: str, size: int) -> None:
+        before = self._bodies[connection][1] if connection in self._bodies else 0
         if size:
-            self._bodies[guest] = address, size
+            self._bodies[connection] = address, size
         else:
-            self._bodies.pop(guest, None)
-        self._bytes += size - before
-        self._bytes_of[address] += size - before
-        if not self._bytes_of[address]:
-            del self._bytes_of[address]
+            self._bodies.pop(connection, None)
+        self._total_bytes += size - before
+        self._bytes_by_address[address] += size - before
+        if not self._bytes_by_address[address]:
+            del self._bytes_by_address[address]
 
     def _close_idle(self) -> bool:
-        """Close some at once, more than come; whether there were any."""
-        some = list(islice(self._idle.items(), CLOSED_WHEN_SCARCE))
-        for guest, address in some:
-            self.free(guest, address)
-            guest.close_for_other(at_once=True)
-        return bool(some)
+        """Close some idle connections, more than one per new connection. Return whether there were any."""
+        oldest = list(islice(self._idle.items(), CLOSED_WHEN_SCARCE))
+        for connection, address in oldest:
+            self.free(connection, address)
+            connection.close_for_other(at_once=True)
+        return bool(oldest)
 
-    def free(self, guest: SlotHolder, address: str) -> None:
-        self._count_bytes(guest, address, 0)
-        self._idle.pop(guest, None)
-        self._pages.pop(guest, None)
-        if (name := self._known.pop(guest, None)) is not None:
-            self._known_of[name] -= 1
-            if not self._known_of[name]:
-                del self._known_of[name]
-        if guest in self._without_slot:
-            self._without_slot.remove(guest)
+    def free(self, connection: SlotHolder, address: str) -> None:
+        self._set_bytes(connection, address, 0)
+        self._idle.pop(connection, None)
+        self._pages.pop(connection, None)
+        if (name := self._known.pop(connection, None)) is not None:
+            self._known_count[name] -= 1
+            if not self._known_count[name]:
+                del self._known_count[name]
+        if connection in self._without_slot:
+            self._without_slot.remove(connection)
         else:
             self._count -= 1
-            self._held[address] -= 1
-        if not self._held[address]:
-            del self._held[address]
+            self._count_by_address[address] -= 1
+        if not self._count_by_address[address]:
+            del self._count_by_address[address]
 
-    def set_busy(self, guest: SlotHolder, address: str) -> None:
-        """Its message is being answered."""
-        if self._idle.pop(guest, None) is not None and len(self._without_slot) < self._limits.requests:
-            self._without_slot.add(guest)
+    def set_busy(self, connection: SlotHolder, address: str) -> None:
+        """Note that a message of the connection is being answered. It needs no slot meanwhile."""
+        if self._idle.pop(connection, None) is not None and len(self._without_slot) < self._limits.requests:
+            self._without_slot.add(connection)
             self._count -= 1
-            self._held[address] -= 1
+            self._count_by_address[address] -= 1
 
     def can_make_page(self, address: str) -> bool:
-        """Whether another page may be made."""
+        """Whether another page may be made for that address."""
         limits, pages = self._limits, self._pages.values()
-        most = limits.connections_per_address - limits.connections_per_address // 5
+        max_pages = limits.connections_per_address - limits.connections_per_address // 5
         if len(pages) >= limits.connections - limits.reserved:
             return False
-        return len(pages) < most or sum(one == address for one in pages) < most
+        return len(pages) < max_pages or sum(one == address for one in pages) < max_pages
 
-    def set_making_page(self, guest: SlotHolder, address: str) -> None:
-        """The application answers it."""
-        if self._idle.pop(guest, None) is not None:
-            self._pages[guest] = address
+    def set_making_page(self, connection: SlotHolder, address: str) -> None:
+        """Note that the application makes a page for the connection."""
+        if self._idle.pop(connection, None) is not None:
+            self._pages[connection] = address
 
-    def release(self, guest: SlotHolder, address: str) -> None:
-        """It waits for news and needs no place until it is answered."""
-        if guest not in self._without_slot:
-            self._idle.pop(guest, None)
-            self._pages.pop(guest, None)
-            self._without_slot.add(guest)
+    def release(self, connection: SlotHolder, address: str) -> None:
+        """Free the slot of a connection whose request waits for a change, until it is answered."""
+        if connection not in self._without_slot:
+            self._idle.pop(connection, None)
+            self._pages.pop(connection, None)
+            self._without_slot.add(connection)
             self._count -= 1
-            self._held[address] -= 1
+            self._count_by_address[address] -= 1
 
-    def set_idle(self, guest: SlotHolder, address: str) -> None:
-        """It waits for its peer, from now on."""
-        if self._idle.pop(guest, None) is None:
-            self._pages.pop(guest, None)
-            if guest in self._without_slot:
-                self._without_slot.remove(guest)
-                # It is not refused: there are at most as many too many as there are requests.
+    def set_idle(self, connection: SlotHolder, address: str) -> None:
+        """Note that the connection waits for its peer from now on."""
+        if self._idle.pop(connection, None) is None:
+            self._pages.pop(connection, None)
+            if connection in self._without_slot:
+                self._without_slot.remove(connection)
+                # It gets a slot even if none is free. The excess is at most the number of concurrent requests.
                 if (
                     self._count >= self._limits.connections
-                    or self._held[address] >= self._limits.connections_per_address
+                    or self._count_by_address[address] >= self._limits.connections_per_address
                 ):
                     self._free_slot(address)
                 self._count += 1
-                self._held[address] += 1
-        self._idle[guest] = address
+                self._count_by_address[address] += 1
+        self._idle[connection] = address
 
-    def set_known(self, guest: SlotHolder, name: str) -> None:
-        """Keep a connection of a known agent before those of others."""
-        has_room = len(self._known) < self._limits.reserved and self._known_of[name] < RESERVED_PER_AGENT
-        if has_room and guest not in self._known:
-            self._known[guest] = name
-            self._known_of[name] += 1
+    def set_known(self, connection: SlotHolder, name: str) -> None:
+        """Reserve a slot for a connection of a known agent, if one is left."""
+        has_room = len(self._known) < self._limits.reserved and self._known_count[name] < RESERVED_PER_AGENT
+        if has_room and connection not in self._known:
+            self._known[connection] = name
+            self._known_count[name] += 1
 
     def _free_slot(self, address: str) -> bool:
-        """Whether there is a place, perhaps because a connection gives way."""
-        if self._held[address] >= self._limits.connections_per_address:
-            gives_way = self._longest_resting(address)
+        """Whether a slot is free. If not, try to free one by closing the connection that has been idle longest."""
+        if self._count_by_address[address] >= self._limits.connections_per_address:
+            oldest = self._longest_idle(address)
         elif self._count >= self._limits.connections:
-            gives_way = self._longest_resting()
+            oldest = self._longest_idle()
         else:
             return True
-        if gives_way is None:
+        if oldest is None:
             return False
-        self.free(gives_way, self._idle[gives_way])
-        gives_way.close_for_other()
+        self.free(oldest, self._idle[oldest])
+        oldest.close_for_other()
         return True
 
-    def _longest_resting(self, address: str | None = None) -> SlotHolder | None:
+    def _longest_idle(self, address: str | None = None) -> SlotHolder | None:
         known = None
-        for guest, where in self._idle.items():
-            if address in (None, where):
-                if guest not in self._known:
-                    return guest
-                known = known or guest
+        for connection, holder_address in self._idle.items():
+            if address in (None, holder_address):
+                if connection not in self._known:
+                    return connection
+                known = known or connection
         return known

@@ -1,4 +1,4 @@
-"""What all connections of one server share, first of all who answers, and how an answer is begun."""
+"""The state that all connections of one server share, and the start of a handler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaguekit.protocol.rpc import RpcRequest
 from leaguekit.transport.addresses import Network
 from leaguekit.transport.base import HttpAnswer, Peer
 from leaguekit.transport.eager import remainder_of
-from leaguekit.transport.server import responses as answers
+from leaguekit.transport.server import responses
 from leaguekit.transport.server.connection_slots import ConnectionSlots, Limits
 from leaguekit.transport.server.origin_headers import HostNames
 from leaguekit.transport.server.pending_requests import AdmitLargeBody, PostRequest, PostRoute, TooLarge, path_and_query
@@ -24,24 +24,24 @@ from leaguekit.transport.server.request_queue import RequestQueue, SharedTurns
 
 log = logging.getLogger(__name__)
 
-# The name of the agent that sent a request, if it is known.
+# A request → the name of the agent that sent it, or None if it is not known.
 Identify = Callable[[RpcRequest], str | None]
-# A handler's, or the rest of it.
+# The coroutine of a handler, or the rest of one that has been started.
 Work = Awaitable[bytes | HttpAnswer | None]
 
 
 class PostRoutes(NamedTuple):
-    """A further place for what is posted, for each name directly below a path, such as /transcripts/."""
+    """A route for POST requests to every name directly below a path, such as /transcripts/."""
 
     below: bytes
-    # A name, a request and its sender → the answer.
+    # A name, a request and its sender → the response.
     handler: Callable[[str, RpcRequest, Peer], Coroutine[Any, Any, HttpAnswer]]
     max_bytes: int
     too_large: TooLarge
     admits: AdmitLargeBody | None = None
 
-    def place(self, url: bytes) -> PostRoute | None:
-        """The place that a URL means, if it means one."""
+    def match(self, url: bytes) -> PostRoute | None:
+        """The route of a URL, or None if the URL is not below the path."""
         path, _ = path_and_query(url)
         name = unquote(path[len(self.below) :].decode("latin-1")) if path.startswith(self.below) else ""
         if not name or "/" in name:
@@ -51,58 +51,61 @@ class PostRoutes(NamedTuple):
 
 @dataclass(slots=True)
 class Endpoint:
-    """What all connections of one server share."""
+    """The state that all connections of one server share."""
 
-    # What /mcp is.
-    place: PostRoute
+    # The route of /mcp.
+    mcp_route: PostRoute
     limits: Limits
-    names: HostNames
-    # Proxies that are believed where a request comes from.
+    host_names: HostNames
+    # Proxies whose X-Forwarded-For headers are trusted.
     proxies: tuple[Network, ...]
     slots: ConnectionSlots
-    # What answers MCP's requests at /mcp; without it they are the handler's like all others.
+    # The application for MCP requests to /mcp. Without it, the handler answers them like all others.
     mcp: ASGI3Application | None = None
     routes: PostRoutes | None = None
     identify: Identify | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
     shared_turns: SharedTurns = field(default_factory=SharedTurns)
-    # Held here so that none vanishes while it waits, and so that stopping can wait for them.
-    answering: dict[PostRequest, asyncio.Task[None]] = field(default_factory=dict)
-    # Set whenever a connection has gone.
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    # The tasks that answer requests. The references keep them alive, and a stopping server waits for them.
+    answer_tasks: dict[PostRequest, asyncio.Task[None]] = field(default_factory=dict)
+    # Set whenever a connection is closed.
+    connection_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _has_warned: bool = False
 
     def warn_of_proxy(self, address: str) -> None:
-        """Say once that a proxy on this machine is not believed."""
+        """Log once that a proxy on this machine is not trusted."""
         if not self._has_warned:
             self._has_warned = True
             log.warning(
-                "%s sent X-Forwarded-For and is not known as a proxy: all callers whom it passes on count as one. "
+                "%s sent X-Forwarded-For and is not known as a proxy: all callers that it forwards count as one. "
                 "If it is your proxy, start with --proxy %s",
                 address,
                 address,
             )
 
 
-def start_handler(place: PostRoute, request: RpcRequest, peer: Peer) -> bytes | Work:
-    """The answer, if the handler need not wait for anything; or else the rest of its work, which may raise."""
-    work = place.handler(request, peer)
+def start_handler(route: PostRoute, request: RpcRequest, peer: Peer) -> bytes | Work:
+    """Start a handler. Return its encoded response if it did not have to wait, and otherwise the rest of its work.
+
+    An exception of the handler is raised by the rest of its work.
+    """
+    work = route.handler(request, peer)
     try:
         try:
             awaited = work.send(None)
         except StopIteration as end:
             return encode_response(end.value)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised again
-        return _raised(error)
+        return _raise(error)
     return remainder_of(work, awaited)
 
 
 def encode_response(answer: bytes | HttpAnswer | None) -> bytes:
-    """An answer as it goes out."""
+    """The HTTP response with an answer, as bytes."""
     if isinstance(answer, bytes):
-        return answers.OK % (len(answer), answer)
-    return answers.NO_CONTENT if answer is None else answers.with_status(answer.status, answer.body)
+        return responses.OK % (len(answer), answer)
+    return responses.NO_CONTENT if answer is None else responses.with_status(answer.status, answer.body)
 
 
-async def _raised(error: BaseException) -> NoReturn:
+async def _raise(error: BaseException) -> NoReturn:
     raise error

@@ -1,7 +1,7 @@
-"""Which requests to /mcp belong to MCP, and which to the league: by their headers and their method.
+"""Decides which requests to /mcp belong to MCP and which to the league, by their headers and their method.
 
-The league's own methods always belong to the league, so no header slows or diverts them. No method of the league has a
-slash in its name. Every method of MCP has one, except ``initialize`` and ``ping``.
+The league's own methods always belong to the league, so that no header slows or diverts them. No method of the league
+has a slash in its name. Every method of MCP has one, except ``initialize`` and ``ping``.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from leaguekit.protocol.methods import BY_NAME
 from leaguekit.protocol.rpc import RpcRequest
 
-# Without a header of MCP, this is a form in which agents of the field speak league.v2.
+# Some agents send league.v2 messages with this method. They send no MCP header.
 _TOOLS_CALL = "tools/call"
 _INITIALIZE = "initialize"
 
 
 def is_mcp(request: RpcRequest, *, has_mcp_header: bool) -> bool:
-    """Whether a request belongs to MCP. ``has_mcp_header``: it has a header that only clients of MCP send."""
+    """Whether a request belongs to MCP. ``has_mcp_header`` means that it has a header that only MCP clients send."""
     if request.is_batch:
         return False
     method = request.parsed.calls[0].method

@@ -1,4 +1,4 @@
-"""The requests of a connection, each in its turn: those to /mcp, all others, and a refusal, which is the last."""
+"""The kinds of pending requests of a connection: POST requests to a route, ASGI requests, and a final refusal."""
 
 from __future__ import annotations
 
@@ -15,76 +15,78 @@ from leaguekit.transport.base import HttpAnswer, Peer
 
 PostHandler = Callable[[RpcRequest, Peer], Coroutine[Any, Any, bytes | HttpAnswer | None]]
 TooLarge = bytes | Callable[[], bytes]
-# So many bytes are read of any body; more only of one whose beginning the server admits.
+# The number of bytes that are read of any body. The rest is read only if the server admits it by the beginning.
 FREE_BYTES = 10_240
 # The first FREE_BYTES of a body and its sender → whether the rest of it is read.
 AdmitLargeBody = Callable[[bytes, Peer], bool]
 
 
 class PostRoute(NamedTuple):
-    """Where bodies are posted, and who answers them."""
+    """A path for POST requests: its handler, and the limits of bodies."""
 
     handler: PostHandler
     max_bytes: int
-    # The body of the answer to a larger one, or what makes it when it is sent.
+    # The body of the response to a larger request, or a function that makes it when it is sent.
     too_large: TooLarge
     admits: AdmitLargeBody | None = None
 
     @property
     def free_bytes(self) -> int:
-        """How many bytes are read of any body."""
+        """The number of bytes that are read of any body."""
         return self.max_bytes if self.admits is None else min(FREE_BYTES, self.max_bytes)
 
 
 class PostRequest:
-    """A request to /mcp, or to another place like it."""
+    """A request to /mcp or to another POST route."""
 
     __slots__ = (
+        "are_headers_checked",
         "body",
-        "expects",
+        "expects_continue",
         "free_bytes",
         "has_mcp_header",
         "headers",
+        "is_complete",
         "keep_alive",
-        "looked_at",
         "method",
         "peer",
-        "place",
-        "whole",
+        "route",
     )
 
     def __init__(
-        self, place: PostRoute, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], has_mcp_header: bool
+        self, route: PostRoute, method: bytes, peer: Peer, headers: list[tuple[bytes, bytes]], has_mcp_header: bool
     ) -> None:
-        self.place = place
+        self.route = route
         self.method = method
         self.peer = peer
         self.headers = headers
-        # A header says that this may be MCP.
+        # Whether it has a header that only MCP clients send.
         self.has_mcp_header = has_mcp_header
         self.body: bytes | bytearray = b""
-        # How long the body may become before its sender must be known.
-        self.free_bytes = place.free_bytes
+        # The bytes that may arrive before the server must admit the body.
+        self.free_bytes = route.free_bytes
         self.keep_alive = False
-        self.looked_at = False
-        self.expects = False
-        self.whole = False
+        self.are_headers_checked = False
+        # Whether the peer waits for "100 Continue".
+        self.expects_continue = False
+        # Whether the whole body has arrived.
+        self.is_complete = False
 
 
 class AsgiRequest(NamedTuple):
-    """A request to anything else, for the ASGI application."""
+    """A request for an ASGI application."""
 
     cycle: RequestResponseCycle
     app: ASGI3Application
 
 
-# The last thing that is sent: bytes, or what makes them when they are sent.
+# The last response of a connection: bytes, or a function that makes them when they are sent.
 Refusal = bytes | Callable[[], bytes]
 PendingRequest = PostRequest | AsgiRequest | Refusal
 
 
 def query_of_mcp(url: bytes) -> str | None:
-    """What stands behind the ? of a URL whose path is /mcp; None for any other path."""
+    """The query of a URL whose path is /mcp, or None for any other path."""
     if url == b"/mcp":
         return ""
     path, query = path_and_query(url)
@@ -92,7 +94,7 @@ def query_of_mcp(url: bytes) -> str | None:
 
 
 def path_and_query(url: bytes) -> tuple[bytes, bytes]:
-    """These parts of a URL as it stands in a request, with or without a host before them; empty if it has none."""
+    """The path and the query of a request target, which may be absolute. Empty if it is not valid."""
     if url.startswith(b"/"):
         path, _, query = url.partition(b"?")
         return path, query
@@ -103,34 +105,34 @@ def path_and_query(url: bytes) -> tuple[bytes, bytes]:
     return parts.path or b"", parts.query or b""
 
 
-def asgi_cycle_of(line: HttpToolsProtocol, post: PostRequest, *, keep_alive: bool) -> RequestResponseCycle:
-    """A request that has been read whole, for an application; all that can come after it is that its peer goes."""
+def asgi_cycle_of(connection: HttpToolsProtocol, post: PostRequest, *, keep_alive: bool) -> RequestResponseCycle:
+    """An ASGI cycle for a request whose body is complete. The application can receive only a disconnect after it."""
     cycle = RequestResponseCycle(
         scope={
             "type": "http",
-            "asgi": {"version": line.asgi_version, "spec_version": "2.3"},
+            "asgi": {"version": connection.asgi_version, "spec_version": "2.3"},
             "http_version": "1.1",
             "server": post.peer.server,
             "client": (post.peer.host, 0),
-            "scheme": line.scheme or "http",
+            "scheme": connection.scheme or "http",
             "root_path": "",
             "headers": [(name.lower(), value.strip()) for name, value in post.headers],
-            "state": line.app_state.copy(),
+            "state": connection.app_state.copy(),
             "method": post.method.decode("ascii"),
             "path": "/mcp",
             "raw_path": b"/mcp",
             "query_string": post.peer.query.encode("latin-1"),
         },
-        transport=line.transport,
-        flow=line.flow,
-        logger=line.logger,
-        access_logger=line.access_logger,
+        transport=connection.transport,
+        flow=connection.flow,
+        logger=connection.logger,
+        access_logger=connection.access_logger,
         access_log=False,
-        default_headers=line.server_state.default_headers,
+        default_headers=connection.server_state.default_headers,
         message_event=asyncio.Event(),
         expect_100_continue=False,
         keep_alive=keep_alive and post.keep_alive,
-        on_response=line.on_response_complete,
+        on_response=connection.on_response_complete,
     )
     cycle.body = bytearray(post.body)
     cycle.more_body = False

@@ -1,4 +1,4 @@
-"""HTTP answers that a server gives by itself, as bytes: the short way's, and refusals, after which it closes."""
+"""HTTP responses that a server makes itself, as bytes: of the short path for /mcp, and refusals that close."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from http import HTTPStatus
 from leaguekit.protocol.rpc import NULL, RpcError, failure
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
-_ANY = b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+_WITH_STATUS = b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# Put in place of the status line's end, it makes an answer the last one.
+# Replaces the end of the status line in the last response of a connection.
 CONNECTION_CLOSE = b"\r\nconnection: close\r\n"
 INTERNAL_ERROR = failure(NULL, RpcError(-32603, "Internal error", None))
 
-_TOO_OFTEN = (
+_TOO_MANY_REQUESTS = (
     b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %d\r\ncontent-type: application/json\r\n"
     b"content-length: %d\r\n\r\n%b"
 )
 
 
 def with_status(status: int, body: bytes) -> bytes:
-    return _ANY % (status, HTTPStatus(status).phrase.encode(), len(body), body)
+    """A JSON response with any status."""
+    return _WITH_STATUS % (status, HTTPStatus(status).phrase.encode(), len(body), body)
 
 
 def too_many_requests(body: bytes, seconds: float) -> bytes:
-    """Not a refusal of the connection: the next request on it may be in order."""
-    return _TOO_OFTEN % (math.ceil(seconds), len(body), body)
+    """A response with the status 429, after which the connection stays open."""
+    return _TOO_MANY_REQUESTS % (math.ceil(seconds), len(body), body)
 
 
 def refusal(status: bytes, body: bytes, more: bytes = b"") -> bytes:
+    """A response after which the connection is closed. ``more`` has further header lines."""
     head = b"content-type: application/json\r\ncontent-length: %d\r\n%bconnection: close" % (len(body), more)
     return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)
 

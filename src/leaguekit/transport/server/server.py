@@ -1,6 +1,6 @@
-"""The server side of /mcp: one handler at one or many sockets, and an ASGI application for all other paths.
+"""The HTTP server of an agent: a handler for /mcp, and an ASGI application for all other paths, at one or more sockets.
 
-It runs inside whatever loop is running, and installs no signal handlers.
+It runs inside the current event loop, and installs no signal handlers.
 """
 
 from __future__ import annotations
@@ -49,36 +49,36 @@ class McpApp(Protocol):
 
 
 class CannotListen(Exception):
-    """The address cannot be served; the text says why and what to do."""
+    """The server cannot listen at an address. The text says why and what to do."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address; port 0 takes a free one."""
-    # getaddrinfo would take 65,536 for 0.
+    """Open a socket that listens at an address. Port 0 means any free port. Raises CannotListen."""
+    # getaddrinfo would treat 65,536 as 0.
     if not 0 <= port <= 65_535:
-        raise CannotListen(f"{port} is no port: choose one from 1 to 65535, or 0 for a free one.")
+        raise CannotListen(f"{port} is not a port: choose one from 1 to 65535, or 0 for a free one.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError) as error:
-        raise CannotListen(f"{host} port {port} is no address of this machine: {error}.") from error
+        raise CannotListen(f"{host} port {port} is not an address of this machine: {error}.") from error
     try:
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise CannotListen(_why(host, port, error)) from error
+        raise CannotListen(_describe_listen_error(host, port, error)) from error
     try:
-        # Without it a port stays busy for a minute after its last connection.
+        # Without this option a port stays in use for a minute after its last connection.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise CannotListen(_why(host, port, error)) from error
+        raise CannotListen(_describe_listen_error(host, port, error)) from error
     return sock
 
 
-def _why(host: str, port: int, error: OSError) -> str:
+def _describe_listen_error(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} at {host} is in use by another program. "
@@ -87,22 +87,26 @@ def _why(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EACCES:
         return f"Port {port} at {host} needs special rights. Choose a port from 1024 on (0 takes a free one)."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses."
+        return f"{host} is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses."
     return f"Port {port} at {host} cannot be used: {error.strerror}."
 
 
 class Server:
-    """Answers POST /mcp by ``handler`` and everything else by ``app``, until it is stopped; real MCP by ``mcp``.
+    """Serves POST /mcp with ``handler``, MCP requests with ``mcp``, and everything else with ``app``.
 
-    What is posted ``routes`` /mcp is answered in the same short way; whatever else comes there is the application's.
-
-    ``max_bytes`` is the largest body that is taken; a larger one gets HTTP 413 with the body ``too_large``. If that is
-    a function, it is called when the answer is sent. ``names`` are those by which it may be called, beside its
-    addresses; ``endpoint`` is the URL at which others reach it. ``proxies`` are believed whom they pass on, and so is
-    this machine if the endpoint is not where the server listens. A body of more than ``FREE_BYTES`` is read only if
-    ``admits`` takes its beginning; otherwise it is too large. ``stopping`` is called when it begins to stop.
-    ``identify`` names the known agent that sent a message: when all places are taken, the connections of known agents
-    give way last.
+    - ``routes`` are further paths for POST requests, which take the same short path as /mcp. Other requests to these
+      paths go to ``app``.
+    - ``max_bytes`` is the maximum size of a body. The response to a larger one is HTTP 413 with the body ``too_large``.
+      If ``too_large`` is a function, it is called when the response is sent.
+    - ``admits`` decides by the beginning of a body whether more than ``FREE_BYTES`` of it are read. A body that it does
+      not admit is too large.
+    - ``names`` are the host names under which the server accepts requests, beside its addresses.
+    - ``endpoint`` is the URL at which others reach the server.
+    - ``proxies`` are networks whose X-Forwarded-For headers are trusted. If the endpoint is not an address of this
+      server, then there is a proxy, and loopback is trusted too.
+    - ``stopping`` is called when the server begins to stop.
+    - ``identify`` returns the name of the known agent that sent a message. When no slot is free for a new connection,
+      connections of known agents are closed last.
     """
 
     def __init__(
@@ -125,19 +129,19 @@ class Server:
     ) -> None:
         self._stopping = stopping
         self._mcp = mcp
-        # Type-checked here: uvicorn and Starlette say the same of an application in different words.
-        mcp_app = None if mcp is None else cast("ASGI3Application", _unless_gone(mcp))
-        place = PostRoute(handler, max_bytes, too_large, admits)
+        # uvicorn and Starlette have different types for the same interface.
+        mcp_app = None if mcp is None else cast("ASGI3Application", _ignore_disconnects(mcp))
+        route = PostRoute(handler, max_bytes, too_large, admits)
         self._sockets = list(sockets)
         self._addresses = [(str(sock.getsockname()[0]), int(sock.getsockname()[1])) for sock in sockets]
-        own = LOOPBACK if is_behind_proxy(endpoint, self._addresses) else ()
-        known = HostNames(names, endpoint)
+        loopback = LOOPBACK if is_behind_proxy(endpoint, self._addresses) else ()
+        host_names = HostNames(names, endpoint)
         self._endpoint = Endpoint(
-            place, limits, known, (*own, *proxies), ConnectionSlots(limits), mcp_app, routes, identify
+            route, limits, host_names, (*loopback, *proxies), ConnectionSlots(limits), mcp_app, routes, identify
         )
         self._state = ServerState()
         self._config = uvicorn.Config(
-            _unless_gone(app or _nothing_here),
+            _ignore_disconnects(app or _not_found),
             interface="asgi3",
             http=HttpConnection,
             ws="none",
@@ -157,7 +161,7 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where it listens: a host and a port for each socket."""
+        """The host and the port of each socket."""
         return self._addresses
 
     @property
@@ -184,7 +188,7 @@ class Server:
         return HttpConnection(self._endpoint, self._config, self._state, self._lifespan.state)
 
     async def stop(self, seconds: float = 5.0) -> None:
-        """Accept nothing more, finish what is being answered, and cut off what takes longer than so many seconds."""
+        """Stop accepting connections, finish the requests in progress, and abort them after ``seconds``."""
         if not self._servers:
             return
         servers, self._servers = self._servers, []
@@ -194,15 +198,15 @@ class Server:
             self._mcp.end_streams()
         if self._stopping is not None:
             self._stopping()
-        # A connection that was accepted a moment ago is known after three turns of the loop.
+        # A connection that has just been accepted is registered after three turns of the loop.
         for _ in range(3):
             await asyncio.sleep(0)
         for connection in list(self._state.connections):
             connection.shutdown()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._all_gone()
-        await self._cut_off()
+                await self._wait_until_idle()
+        await self._abort_all()
         if self._mcp is not None:
             await self._mcp.close()
         for server in servers:
@@ -212,42 +216,42 @@ class Server:
                 await self._lifespan.shutdown()
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._endpoint.answering.values(), *self._state.tasks]
+        return [*self._endpoint.answer_tasks.values(), *self._state.tasks]
 
-    async def _all_gone(self) -> None:
+    async def _wait_until_idle(self) -> None:
         while tasks := self._tasks():
             await asyncio.wait(tasks)
         while self._state.connections:
-            self._endpoint.gone.clear()
-            await self._endpoint.gone.wait()
+            self._endpoint.connection_closed.clear()
+            await self._endpoint.connection_closed.wait()
 
-    async def _cut_off(self) -> None:
+    async def _abort_all(self) -> None:
         tasks = self._tasks()
         if tasks:
             log.warning("%d requests were cut off unanswered", len(tasks))
         for connection in list(self._state.connections):
             connection.transport.abort()
-        for task in self._endpoint.answering.values():
+        for task in self._endpoint.answer_tasks.values():
             task.cancel()
-        # An application ends by itself when it hears that its peer has gone; only if it does not is it cancelled.
+        # An application usually ends when it receives the disconnect of its peer. If it does not, it is cancelled.
         for _ in range(2):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
-                    await self._all_gone()
+                    await self._wait_until_idle()
             for task in self._tasks():
                 task.cancel()
 
 
-def _unless_gone(app: ASGIApp) -> ASGIApp:
+def _ignore_disconnects(app: ASGIApp) -> ASGIApp:
     async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
-        # Neither a peer that goes away nor a request that is cut off is a fault of the application.
+        # A peer that disconnects, or a request that is aborted, is not an error of the application.
         with contextlib.suppress(ClientDisconnect, asyncio.CancelledError):
             await app(scope, receive, send)
 
     return quiet
 
 
-async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
         sentence = "There is nothing here. Messages are posted to /mcp."
         await JSONResponse({"error": sentence}, status_code=404)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What the tests of MCP talk to: a manager behind its real server, and players that are plain MCP servers."""
+"""Servers for the tests of MCP: a manager behind its real server, and players that are plain MCP servers."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def registration(endpoint: str, name: str = "Ada") -> Json:
     }
 
 
-class House:
-    """A manager behind its real server, and agents of ours as they are wanted."""
+class ServedLeague:
+    """A league over real sockets: a manager behind its server, and agents that a test adds."""
 
     def __init__(self, root: Path, *, players: int = 2, referees: int = 1, **settings: Any) -> None:
         self.root = root
@@ -111,7 +111,7 @@ class House:
 
 @asynccontextmanager
 async def mcp_server(server: MCPServer, **how: Any) -> AsyncIterator[str]:
-    """An MCP server as its author would run it, knowing nothing of leagues; its URL."""
+    """Run an MCP server that knows nothing of leagues, as its author would. Yields its URL."""
     with contextlib.closing(listen("127.0.0.1", 0)) as sock:
         config = uvicorn.Config(server.streamable_http_app(**how), log_config=None, ws="none")
         running = uvicorn.Server(config)
