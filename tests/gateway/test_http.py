@@ -65,7 +65,7 @@ def test_who_has_a_seat_may_move_although_others_at_its_address_ask_too_often(
     async def asked() -> None:
         async with ServedLeague(tmp_path) as house, served_gateway(house.url, tmp_path) as place:
             _, joined = await place.post("/api/join", {"name": "Ada"})
-            monkeypatch.setattr(RateLimiter, "watches", lambda _self, peer: float(peer.host == "127.0.0.1"))
+            monkeypatch.setattr(RateLimiter, "acquire_for_page", lambda _self, peer: float(peer.host == "127.0.0.1"))
             move = {"turn": "1", "move": "even"}
             statuses = [(await place.post("/api/move", move, code))[0] for code in (joined["code"], "AAAA", "")]
             assert statuses == [409, 429, 429]

@@ -134,7 +134,7 @@ def test_an_answer_that_is_not_a_managers_is_reported_at_once(tmp_path: Path) ->
         return b"<html>It works!</html>"
 
     setup.network.listen(MANAGER_URL, page)
-    with pytest.raises(RegistrationRefused, match=r"no League Manager .* Check the manager's URL; it ends in /mcp"):
+    with pytest.raises(RegistrationRefused, match=r"not a League Manager .* Check the manager's URL; it ends in /mcp"):
         run_script(lambda setup: asyncio.sleep(0), setup)
 
 
